@@ -1,0 +1,95 @@
+# Everything a checkout needs. Each target does its own set-up, in a virtual
+# environment inside the checkout; nothing outside of it is touched.
+#
+#   make demo      build, convert a small program, look addresses up in it
+#   make test      the test suite
+#   make lint      ruff, mypy --strict, C warnings as errors
+#   make sanitize  the test suite on an engine with ASan and UBSan
+#   make bench     measure against the peers that are installed
+#   make accept CORPUS=DIR   the long checks on a corpus of real binaries
+#   make docs      the manual as HTML, in docs/_build
+
+PYTHON ?= python3
+VENV ?= .venv
+SANITIZE_CC ?= gcc
+PYTEST_ARGS ?=
+
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
+CORE = gsym/_core.abi3.so
+C_SOURCES = $(wildcard csrc/*.c csrc/*.h)
+C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror
+SANITIZED = build/sanitize
+
+# The folder of real files that tests read; tests that need it skip without it.
+export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
+# The compiler that Python was built with may not be here; cc is.
+export CC
+
+.PHONY: build demo test lint sanitize bench accept docs clean
+
+build: $(CORE)
+
+# ---- virtual environment: one stamp per purpose, so that a demo needs no linter
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) tools/preflight.py
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip setuptools cffi
+	$(PIP) --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: $(VENV)/.ready
+	$(PIP) --no-build-isolation -e '.[$*]'
+	touch $@
+
+# ---- engine
+
+$(CORE): $(VENV)/.ready $(C_SOURCES) csrc/build_core.py setup.py
+	$(BIN)/python setup.py -q build_ext --inplace
+	touch $@
+
+# ---- what a person runs
+
+demo: build
+	@$(BIN)/python tools/demo.py
+
+test: build $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: build $(VENV)/.test $(VENV)/.lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(CC) $(C_WARNINGS) -Icsrc -fsyntax-only $(wildcard csrc/*.c)
+
+# A second checkout in build/, so that the engine under test never replaces the
+# one in use. Python itself leaks at exit by design, hence detect_leaks=0.
+sanitize: $(VENV)/.test
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	cp -R csrc gsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
+	    pyproject.toml setup.py $(SANITIZED)
+	rm -f $(SANITIZED)/$(CORE)
+	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
+	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+	    -fno-sanitize-recover=all" GSYM_LDFLAGS="-fsanitize=address,undefined" \
+	    $(abspath $(BIN))/python setup.py -q build_ext --inplace
+	cd $(SANITIZED) && PYTHONPATH=$(abspath $(SANITIZED)) PYTHONMALLOC=malloc \
+	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
+	    ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider $(PYTEST_ARGS)
+
+bench: build $(VENV)/.test
+	$(BIN)/python benchmarks/conversion.py
+
+accept: build $(VENV)/.test
+	@test -n "$(CORPUS)" || { echo "usage: make accept CORPUS=DIR" >&2; exit 2; }
+	GSYM_CORPUS="$(abspath $(CORPUS))" $(BIN)/python -m pytest tests/differential $(PYTEST_ARGS)
+
+docs: build $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -n -W docs docs/_build
+
+clean:
+	rm -rf build dist $(CORE) *.egg-info docs/_build

@@ -1,0 +1,1 @@
+"""Measurements behind docs/benchmarks.md; each module proves one claim."""

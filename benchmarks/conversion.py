@@ -1,0 +1,210 @@
+"""Conversion: gsym against llvm-gsymutil, as whole processes.
+
+    python -m benchmarks.conversion CORPUS [--rounds N] [--input NAME]... [--write]
+
+CORPUS is a folder with big/vmlinux and the other inputs named below. For each
+input and thread count both programs run in turn, A B A B, each from its start to
+the finished file; the figures are medians, the ratios medians over the pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import statistics
+import struct
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from elftools.elf.elffile import ELFFile
+
+from benchmarks.process import (
+    Field,
+    Measurement,
+    column,
+    measure,
+    measure_pairs,
+    median_ratio,
+)
+from benchmarks.report import (
+    LLVM_GSYMUTIL,
+    digest,
+    environment,
+    table,
+    write_region,
+)
+
+INPUTS = (
+    "vmlinux",
+    "libjvm.plain",
+    "ceph-osd.plain",
+    "libc.plain",
+    "libpython3.11d.so",
+)
+GSYM = Path(sys.executable).with_name("gsym")
+# The sections that llvm-gsymutil has to read as well.
+NEEDED = ("info", "abbrev", "line", "str", "line_str", "ranges", "rnglists", "addr")
+MEGABYTE = 1_000_000
+MAGIC = 0x4753594D
+# Our functions and our file, as parts of the peer's, of a conversion that worked.
+PLAUSIBLE_COUNT = (0.9, 1.2)
+PLAUSIBLE_SIZE = (0.5, 1.05)
+
+SPEEDS: tuple[Field, ...] = ("wall", "cpu")
+TIME_HEAD = (
+    *("input", "threads", "wall gsym", "wall llvm", "ratio"),
+    *("cpu gsym", "cpu llvm", "ratio", "peak gsym", "peak llvm", "part"),
+)
+SIZE_HEAD = (
+    *("input", "DWARF", "gsym", "llvm-gsymutil", ".sym"),
+    *("gsym/DWARF", "gsym/llvm"),
+)
+LEGEND = """\
+Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
+median over the pairs of peer / gsym, the part that of gsym / peer."""
+SIZE_LEGEND = """\
+Sizes in MB. DWARF: the sections needed, uncompressed; `.sym`: Breakpad's file."""
+
+
+class Sizes(NamedTuple):
+    """Bytes of the DWARF that a conversion needs, and of what each tool writes."""
+
+    dwarf: int
+    ours: int
+    llvm: int
+    breakpad: int
+
+
+def dwarf_size(binary: Path) -> int:
+    """Bytes of the sections a conversion needs, uncompressed."""
+    names = {f".debug_{name}" for name in (*NEEDED, "str_offsets", "aranges", "types")}
+    with binary.open("rb") as stream:
+        sections = ELFFile(stream).iter_sections()
+        return sum(each.data_size for each in sections if each.name in names)
+
+
+def check_outputs(ours: Path, llvm: Path) -> None:
+    """Refuse to print times of a conversion that did not do the work."""
+    counts = []
+    for path in (ours, llvm):
+        magic, _, count = struct.unpack_from("<I12sI", path.read_bytes())
+        if magic != MAGIC:
+            raise ValueError(f"{path} is not a GSYM file")
+        counts.append(count)
+    checks = (
+        (counts[0] / counts[1], PLAUSIBLE_COUNT, "functions"),
+        (ours.stat().st_size / llvm.stat().st_size, PLAUSIBLE_SIZE, "bytes"),
+    )
+    for part, (least, most), what in checks:
+        if not least <= part <= most:
+            raise ValueError(f"{ours}: {part:.2f} of the peer's {what}")
+
+
+def measure_input(
+    binary: Path, threads: int, rounds: int, folder: Path
+) -> tuple[list[Measurement], list[Measurement]]:
+    """Convert *binary* with both, in turn, into *folder*."""
+    ours, llvm = folder / "ours.gsym", folder / "llvm.gsym"
+
+    def convert_ours() -> Measurement:
+        ours.unlink(missing_ok=True)
+        options = ["--threads", str(threads), "--quiet", str(binary), "-o", str(ours)]
+        return measure([str(GSYM), "convert", *options])
+
+    def convert_llvm() -> Measurement:
+        llvm.unlink(missing_ok=True)
+        options = [f"--num-threads={threads}", "--quiet"]
+        files = [f"--convert={binary}", f"--out-file={llvm}"]
+        return measure([LLVM_GSYMUTIL, *options, *files])
+
+    convert_ours()  # brings the input into the page cache
+    runs = measure_pairs(convert_ours, convert_llvm, rounds)
+    check_outputs(ours, llvm)
+    return runs
+
+
+def time_row(
+    name: str, threads: int, ours: list[Measurement], llvm: list[Measurement]
+) -> list[str]:
+    """One line of the table of times."""
+    row = [name, str(threads)]
+    for field in SPEEDS:
+        row += [
+            f"{statistics.median(column(runs, field)):.3f}" for runs in (ours, llvm)
+        ]
+        row.append(f"**{median_ratio(llvm, ours, field):.1f}x**")
+    row += [f"{statistics.median(column(runs, 'peak')):.0f}" for runs in (ours, llvm)]
+    row.append(f"{1 / median_ratio(llvm, ours, 'peak'):.2f}")
+    return row
+
+
+def size_row(name: str, sizes: Sizes) -> list[str]:
+    """One line of the table of sizes."""
+    megabytes = [f"{size / MEGABYTE:.2f}" if size else "-" for size in sizes]
+    ratios = [sizes.ours / sizes.dwarf, sizes.ours / sizes.llvm]
+    return [name, *megabytes, *(f"{ratio:.3f}" for ratio in ratios)]
+
+
+def breakpad_size(binary: Path, dump_syms: str, folder: Path) -> int:
+    """Bytes of the Breakpad symbol file; 0 where it cannot be made."""
+    if not dump_syms:
+        return 0
+    output = folder / "breakpad.sym"
+    try:
+        measure([*shlex.split(dump_syms), str(binary)], stdout=str(output))
+    except (ChildProcessError, FileNotFoundError):
+        return 0
+    return output.stat().st_size
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--rounds", type=int, default=5, help="pairs per line")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--dump-syms", default="", help="Breakpad's dump_syms command")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the tables."""
+    arguments = parse_arguments()
+    times, sizes, inputs = [], [], []
+    for name in arguments.input or INPUTS:
+        binary = arguments.corpus / "big" / name
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            for threads in arguments.threads:
+                runs = measure_input(binary, threads, arguments.rounds, folder)
+                times.append(time_row(name, threads, *runs))
+                print(" | ".join(times[-1]), file=sys.stderr)
+            found = Sizes(
+                dwarf_size(binary),
+                (folder / "ours.gsym").stat().st_size,
+                (folder / "llvm.gsym").stat().st_size,
+                breakpad_size(binary, arguments.dump_syms, folder),
+            )
+        sizes.append(size_row(name, found))
+        inputs.append([name, str(binary.stat().st_size), digest(binary)])
+    command = f"python -m benchmarks.conversion CORPUS --rounds {arguments.rounds}"
+    parts = [
+        environment(command),
+        LEGEND.format(rounds=arguments.rounds),
+        table(TIME_HEAD, times),
+        SIZE_LEGEND,
+        table(SIZE_HEAD, sizes),
+        table(("input", "bytes", "SHA-256"), inputs),
+    ]
+    text = "\n\n".join(parts)
+    print(text)
+    if arguments.write:
+        write_region("conversion", text)
+
+
+if __name__ == "__main__":
+    main()

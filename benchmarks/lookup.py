@@ -1,0 +1,126 @@
+"""Lookups: gsym in one process and as gsymutil, against llvm-gsymutil.
+
+    python -m benchmarks.lookup CORPUS [--count N] [--rounds N] [--write]
+
+All read the same file, which gsym makes first, and answer the same random addresses
+inside functions. In-process: `Reader.lookup_many` over all of them and one
+`Reader.lookup` each. Whole processes: `--addresses-from-stdin`, in turn, text and
+start of the process included. The figures are medians of thousands of addresses a
+second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gsym
+from benchmarks.conversion import INPUTS
+from benchmarks.process import Measurement, column, measure, measure_pairs
+from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
+from tests.differential.sampling import function_ranges, random_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OUR_GSYMUTIL = str(Path(sys.executable).with_name("gsymutil"))
+HEAD = (
+    *("input", "functions", "lookup_many", "lookup"),
+    *("gsymutil", "llvm-gsymutil", "ratio", "lookup_many / llvm"),
+)
+LEGEND = """\
+Thousands of addresses a second, {count} random addresses inside functions, medians of
+{rounds} rounds. `lookup_many` answers in columns, `lookup` one `Lookup` object a call;
+the two commands read and write text, start of the process included."""
+
+
+def rate_of(work: Callable[[], object], count: int, rounds: int) -> float:
+    """Items a second of *work*, which does *count* of them: the median."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return count / statistics.median(seconds)
+
+
+def in_process(path: Path, addresses: list[int], rounds: int) -> tuple[float, float]:
+    """Lookups a second by `lookup_many` and by `lookup`."""
+    with gsym.open(str(path)) as reader:
+        many = rate_of(lambda: reader.lookup_many(addresses), len(addresses), rounds)
+
+        def one_by_one() -> None:
+            for address in addresses:
+                reader.lookup(address)
+
+        return many, rate_of(one_by_one, len(addresses), rounds)
+
+
+def whole_process(
+    path: Path, addresses: list[int], rounds: int, folder: Path
+) -> tuple[float, float]:
+    """Lookups a second of our gsymutil and of llvm-gsymutil; same text from both."""
+    query = folder / "query"
+    query.write_text("".join(f"0x{address:x} {path}\n" for address in addresses))
+
+    def run(command: str) -> Measurement:
+        output = folder / Path(command).name
+        return measure([command, "--addresses-from-stdin"], str(query), str(output))
+
+    runs = measure_pairs(lambda: run(OUR_GSYMUTIL), lambda: run(LLVM_GSYMUTIL), rounds)
+    answers = [(folder / name).read_bytes() for name in ("gsymutil", LLVM_GSYMUTIL)]
+    if answers[0] != answers[1]:
+        raise ValueError(f"{path}: the two programs answer differently")
+    ours, llvm = (len(addresses) / statistics.median(column(r, "wall")) for r in runs)
+    return ours, llvm
+
+
+def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
+    """One line of the table."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        path = folder / "input.gsym"
+        gsym.convert(str(binary), str(path))
+        ranges = function_ranges(path)
+        addresses = random_addresses(ranges, count, seed=1)
+        many, single = in_process(path, addresses, rounds)
+        ours, llvm = whole_process(path, addresses, rounds, folder)
+    rates = [f"{rate / 1000:.0f}" for rate in (many, single, ours, llvm)]
+    ratios = [f"**{ours / llvm:.1f}x**", f"**{many / llvm:.1f}x**"]
+    return [binary.name, str(len(ranges)), *rates, *ratios]
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--count", type=int, default=100_000, help="addresses")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    rows = []
+    for name in arguments.input or INPUTS:
+        binary = arguments.corpus / "big" / name
+        rows.append(measure_input(binary, arguments.count, arguments.rounds))
+        print(" | ".join(rows[-1]), file=sys.stderr)
+    options = f"--count {arguments.count} --rounds {arguments.rounds}"
+    text = "\n\n".join(
+        (
+            environment(f"python -m benchmarks.lookup CORPUS {options}"),
+            LEGEND.format(count=arguments.count, rounds=arguments.rounds),
+            table(HEAD, rows),
+        )
+    )
+    print(text)
+    if arguments.write:
+        write_region("lookup", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What a table needs round it: the machine, the versions, its place in the docs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gsym
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+LLVM_GSYMUTIL = "llvm-gsymutil-22"
+
+
+def output_of(*command: str) -> str:
+    """What *command*, run in the checkout, prints."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; the first column is text, the others are figures."""
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def digest(path: Path) -> str:
+    """The first 16 hexadecimal digits of the file's SHA-256."""
+    state = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()[:16]
+
+
+def commit() -> str:
+    """The commit checked out, marked where tracked files differ from it."""
+    command = ("git", "describe", "--always", "--dirty", "--abbrev=10")
+    try:
+        return output_of(*command).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def environment(command: str) -> str:
+    """When, where and with which versions the figures were taken."""
+    version = output_of(LLVM_GSYMUTIL, "--version")
+    llvm = next(line.strip() for line in version.splitlines() if "version" in line)
+    cpu = next(
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        if line.startswith("model name")
+    )
+    python = platform.python_version()
+    today = dt.datetime.now(tz=dt.timezone.utc).date()
+    return "\n".join(
+        [
+            f"- command: `{command}`",
+            f"- date and commit: {today}, {commit()}",
+            f"- machine: {cpu}, {os.cpu_count()} cores, {platform.release()}",
+            f"- versions: gsym {gsym.__version__}, Python {python}, {llvm}",
+        ]
+    )
+
+
+def write_region(name: str, text: str) -> None:
+    """Put *text* between the two markers of *name* in docs/benchmarks.md."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, after = "# Benchmarks\n\n", "\n"
+    if DOCUMENT.exists():
+        whole = DOCUMENT.read_text(encoding="utf-8")
+        before, found, rest = whole.partition(begin)
+        after = rest.partition(end)[2] if found else "\n"
+        before = before if found else before.rstrip("\n") + "\n\n"
+    document = f"{before}{begin}\n{text}\n{end}{after}"
+    DOCUMENT.write_text(document, encoding="utf-8")

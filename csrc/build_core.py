@@ -1,0 +1,32 @@
+"""Compile csrc/ into gsym._core; the marked part of gsym.h is the cdef."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cffi import FFI
+
+CSRC = Path(__file__).resolve().parent
+CONTRACT = (CSRC / "gsym.h").read_text(encoding="utf-8")
+BEGIN, END = "/* cffi: begin */", "/* cffi: end */"
+
+ffi = FFI()
+ffi.cdef(CONTRACT.partition(BEGIN)[2].partition(END)[0])
+ffi.set_source(
+    "gsym._core",
+    '#include "gsym.h"',
+    sources=sorted(f"csrc/{path.name}" for path in CSRC.glob("*.c")),
+    depends=sorted(f"csrc/{path.name}" for path in CSRC.glob("*.h")),
+    include_dirs=["csrc"],
+    extra_compile_args=[
+        "-std=c11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-fvisibility=hidden",
+        *os.environ.get("GSYM_CFLAGS", "").split(),
+    ],
+    extra_link_args=os.environ.get("GSYM_LDFLAGS", "").split(),
+    py_limited_api=True,
+)

@@ -1,0 +1,391 @@
+/* dwarf.h - private interface of the DWARF kernel.
+ *
+ * Flow: dwarf_unit.c finds units and opens them, dwarf_abbrev.c compiles their
+ * abbreviations, dwarf_walk.c visits the DIEs once, dwarf_line.c runs the line
+ * program, dwarf_names.c resolves names on demand, unit_functions.c joins the
+ * three into functions ready to be encoded. Nothing here knows of GSYM files.
+ *
+ * An `offset` of a DIE counts from the start of .debug_info. */
+#ifndef GSYM_DWARF_H
+#define GSYM_DWARF_H
+
+#include "buffer.h"
+#include "cursor.h"
+#include "lists.h"
+#include "dwarf_constants.h"
+
+#define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
+#define DWARF_MAX_REFERENCE_CHAIN 64  /* of abstract_origin and specification */
+
+/* ---- input ------------------------------------------------------------------- */
+
+typedef struct dwarf_bytes {
+    const uint8_t *data;
+    size_t size;
+    bool is_file_mapping;
+} dwarf_bytes;
+
+typedef struct dwarf_input {
+    dwarf_bytes sections[GSYM_DEBUG_SECTION_COUNT];
+    bool big_endian;
+    bool full_walk;
+    bool call_sites;
+    const gsym_range *text; /* sorted, disjoint; none: every address may hold code */
+    size_t text_count;
+    const struct dwarf_unit_header *units;
+    size_t unit_count;
+    const struct path_rule *path_rules;
+    size_t path_rule_count;
+} dwarf_input;
+
+/* Paths that start with `old_prefix` start with `new_prefix` instead. */
+typedef struct path_rule {
+    char *old_prefix, *new_prefix;
+    size_t old_size, new_size;
+} path_rule;
+
+static inline cursor dwarf_section(const dwarf_input *input, gsym_debug_section which,
+                                   uint64_t offset) {
+    const dwarf_bytes *section = &input->sections[which];
+    return cursor_at(section->data, section->size, offset, input->big_endian);
+}
+
+bool dwarf_in_text(const dwarf_input *input, uint64_t address);
+
+/* ---- warnings ------------------------------------------------------------------ */
+
+typedef struct warning_list {
+    gsym_warning *items;
+    size_t count, capacity;
+    bool keep; /* else only count */
+    uint64_t counts[GSYM_WARN_COUNT];
+} warning_list;
+
+void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
+                uint64_t value);
+
+/* ---- abbreviations ------------------------------------------------------------- */
+
+/* Attributes that are decoded; all others are skipped. */
+enum dwarf_field {
+    FIELD_SIBLING,
+    FIELD_NAME,
+    FIELD_LINKAGE_NAME,
+    FIELD_LOW_PC,
+    FIELD_HIGH_PC,
+    FIELD_RANGES,
+    FIELD_ABSTRACT_ORIGIN,
+    FIELD_SPECIFICATION,
+    FIELD_DECL_FILE,
+    FIELD_DECL_LINE,
+    FIELD_DECLARATION,
+    FIELD_CALL_FILE,
+    FIELD_CALL_LINE,
+    FIELD_CALL_RETURN_PC,
+    FIELD_CALL_ORIGIN,
+    FIELD_STMT_SEQUENCE,
+    FIELD_STMT_LIST,
+    FIELD_LANGUAGE,
+    FIELD_COMP_DIR,
+    FIELD_STR_OFFSETS_BASE,
+    FIELD_ADDR_BASE,
+    FIELD_RNGLISTS_BASE,
+    FIELD_COUNT,
+    FIELD_NONE = 255
+};
+
+/* What one DIE says of them, undecoded: the form tells what `raw` means. */
+typedef struct dwarf_fields {
+    uint32_t present; /* bit per field */
+    uint16_t form[FIELD_COUNT];
+    uint64_t raw[FIELD_COUNT];
+} dwarf_fields;
+
+static inline bool dwarf_has(const dwarf_fields *fields, enum dwarf_field field) {
+    return (fields->present >> field) & 1;
+}
+
+/* What the walk does with a DIE, by its tag. */
+enum dwarf_action {
+    ACTION_PLAIN,    /* no interest of its own; children may matter */
+    ACTION_DATA,     /* type or data: below it no code, outside of functions */
+    ACTION_CLASS,    /* like ACTION_DATA, and a scope of names */
+    ACTION_SCOPE,    /* namespace */
+    ACTION_FUNCTION,
+    ACTION_INLINED,
+    ACTION_CALL_SITE
+};
+
+typedef struct abbrev_op abbrev_op;
+
+typedef struct abbrev {
+    uint64_t code;
+    uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
+    uint32_t op_first;
+    uint32_t op_count;
+    uint16_t tag;
+    uint16_t sibling_at; /* where DW_AT_sibling stands in fixed attributes */
+    uint8_t sibling_size; /* 0: none at a fixed place */
+    uint8_t action;
+    bool has_children;
+    bool has_sibling;
+} abbrev;
+
+/* The abbreviations of one offset in .debug_abbrev, compiled for units of one
+ * address size, offset size and version. */
+typedef struct abbrev_table {
+    abbrev *items;
+    size_t count, capacity;
+    abbrev_op *ops;
+    size_t op_count, op_capacity;
+    bool is_sequential; /* codes are 1, 2, 3 ... */
+    bool is_used;
+    bool is_damaged;
+    uint64_t offset;
+    uint8_t address_size, offset_size;
+    bool is_version_2;
+} abbrev_table;
+
+#define ABBREV_CACHE_SIZE 8
+typedef struct abbrev_cache {
+    abbrev_table slots[ABBREV_CACHE_SIZE];
+} abbrev_cache;
+
+struct dwarf_unit_header;
+/* The table of a unit, compiled or found in the cache; NULL: out of memory. */
+const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
+                                     const struct dwarf_unit_header *header);
+void abbrev_cache_deinit(abbrev_cache *cache);
+const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code);
+
+static inline const abbrev *abbrev_find(const abbrev_table *table, uint64_t code) {
+    if (GSYM_LIKELY(code - 1 < table->count && table->is_sequential))
+        return &table->items[code - 1];
+    return abbrev_find_unordered(table, code);
+}
+
+bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c);
+
+/* Step over the attributes of a DIE; false where they are cut off or of an
+ * unknown form. */
+static inline bool abbrev_skip(const abbrev_table *table, const abbrev *a, cursor *c) {
+    if (GSYM_UNLIKELY(a->fixed_size == UINT32_MAX)) return abbrev_skip_varying(table, a, c);
+    cursor_skip(c, a->fixed_size);
+    return !c->failed;
+}
+
+/* The same, keeping the fields. Sets fields->present. */
+bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
+                 dwarf_fields *fields);
+
+/* ---- units ----------------------------------------------------------------------- */
+
+typedef struct dwarf_unit_header {
+    uint64_t offset;
+    uint64_t end;
+    uint64_t abbrev_offset;
+    uint32_t header_size;
+    uint16_t version;
+    uint8_t type; /* DW_UT_* */
+    uint8_t address_size;
+    uint8_t offset_size;
+} dwarf_unit_header;
+
+typedef struct unit_list {
+    dwarf_unit_header *items;
+    size_t count, capacity;
+} unit_list;
+
+/* Find the units of .debug_info. What follows a damaged header is given up. */
+gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
+                             warning_list *warnings, gsym_error *error);
+
+/* A string of the input; a NUL follows. */
+typedef struct dwarf_string {
+    const char *bytes;
+    size_t size;
+} dwarf_string;
+
+/* A unit whose root DIE has been read. */
+typedef struct dwarf_unit {
+    const dwarf_input *input;
+    const dwarf_unit_header *header;
+    const abbrev_table *abbrevs;
+    uint64_t first_child; /* offset of the DIE behind the root */
+    bool has_children;
+    bool has_stmt_list;
+    uint64_t stmt_list;
+    uint64_t language;
+    uint64_t low_pc;
+    uint64_t str_offsets_base;
+    uint64_t addr_base;
+    uint64_t rnglists_base;
+    dwarf_string comp_dir;
+} dwarf_unit;
+
+/* False where the unit cannot be read; that is counted in `warnings`. */
+bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
+                     const dwarf_unit_header *header, abbrev_cache *abbrevs,
+                     warning_list *warnings);
+/* A cursor over the unit's DIEs, from `offset` to the unit's end. */
+cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
+/* Where the DIE behind this one and all below it starts, or 0 if the DIE does not
+ * say so. The cursor stands at its attributes. */
+uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a, const cursor *attributes);
+/* The header of the unit whose DIEs hold `offset`, or NULL. */
+const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);
+
+/* ---- attribute values ------------------------------------------------------------- */
+
+dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw);
+bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                         uint64_t *address_ret);
+bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret);
+/* Offset in .debug_info of the DIE referred to. */
+bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                           uint64_t *offset_ret);
+static inline bool dwarf_is_address_form(uint16_t form) {
+    return form == DW_FORM_addr || form == DW_FORM_addrx ||
+           (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4) ||
+           form == DW_FORM_GNU_addr_index;
+}
+
+/* ---- ranges ------------------------------------------------------------------------- */
+
+/* Append the ranges of a DIE as they stand, empty and dead ones included. False
+ * where memory ran out; a damaged list is a warning. */
+bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
+                       uint64_t die_offset, range_list *ranges, warning_list *warnings);
+
+/* ---- line programs ------------------------------------------------------------------ */
+
+typedef struct line_file {
+    dwarf_string name;
+    uint64_t directory;
+} line_file;
+
+typedef struct line_sequence {
+    uint64_t low;  /* address of the first row */
+    uint64_t high; /* first address behind the sequence */
+    uint32_t row_first;
+    uint32_t row_count;
+    uint64_t program_offset; /* in .debug_line, where its opcodes start */
+} line_sequence;
+
+typedef struct line_table {
+    uint16_t version; /* 0: the unit has none */
+    uint64_t end;     /* in .debug_line */
+    struct { line_file *items; size_t count, capacity; } files;
+    struct { dwarf_string *items; size_t count, capacity; } directories;
+    struct { line_sequence *items; size_t count, capacity; } sequences; /* in program order */
+    struct { uint32_t *items; size_t count, capacity; } by_high; /* sorted by `high` */
+} line_table;
+
+void line_table_deinit(line_table *table);
+/* Run the unit's line program. Rows that repeat file and line of the row before
+ * are left out. False where memory ran out; damage is a warning. */
+bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
+                            warning_list *warnings);
+/* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
+ * version 5, which stands for no file. */
+const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none);
+/* Append the path of a file: comp_dir / directory / name, up to the first
+ * absolute part from the right. */
+void line_table_path(const line_table *table, const line_file *file,
+                     const dwarf_string *comp_dir, buffer *out);
+
+/* ---- the walk: functions and inlined calls as the DIEs tell them ------------------ */
+
+#define NO_INDEX UINT32_MAX
+
+typedef struct walk_function {
+    uint64_t offset; /* of the DIE */
+    uint64_t origin; /* specification or abstract_origin, 0: none */
+    dwarf_string linkage_name;
+    dwarf_string name;
+    uint32_t range_first;
+    uint32_t range_count;
+    uint32_t node_first; /* nodes of functions nested in this one lie among them */
+    uint32_t node_end;
+    uint32_t site_first;
+    uint32_t site_end;
+    uint64_t decl_file;
+    uint64_t decl_line;
+    uint64_t stmt_sequence; /* UINT64_MAX: none */
+    bool has_decl_file;
+    bool has_decl_line;
+} walk_function;
+
+typedef struct walk_node {
+    uint64_t offset;
+    uint64_t origin;
+    uint32_t function; /* index of the function it was inlined into */
+    uint32_t depth;    /* 1: called by the function itself */
+    uint32_t range_first;
+    uint32_t range_count;
+    uint64_t call_file;
+    uint32_t call_line;
+    bool has_call_file;
+} walk_node;
+
+typedef struct walk_call_site {
+    uint64_t return_address;
+    uint64_t origin; /* DIE of the callee, 0: none */
+    uint32_t function;
+} walk_call_site;
+
+/* DIEs that name what is declared inside of them, in order of their offset. */
+typedef struct walk_scope {
+    uint64_t offset;
+    uint64_t children; /* offset of the first DIE inside */
+    uint64_t end;
+    uint32_t parent; /* index, or NO_INDEX */
+    uint16_t tag;
+    bool is_skipped; /* the walk jumped over its children */
+} walk_scope;
+
+typedef struct unit_walk {
+    struct { walk_function *items; size_t count, capacity; } functions;
+    struct { walk_node *items; size_t count, capacity; } nodes;
+    struct { walk_call_site *items; size_t count, capacity; } call_sites;
+    struct { walk_scope *items; size_t count, capacity; } scopes;
+    range_list ranges;
+    struct { struct walk_level *items; size_t count, capacity; } levels;
+} unit_walk;
+
+/* Visit the DIEs of a unit. False where memory ran out. */
+bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
+void unit_walk_deinit(unit_walk *walk);
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+/* Resolves names for one unit; opens others for references across units. */
+typedef struct name_resolver {
+    const dwarf_unit *unit;
+    const unit_walk *walk;
+    warning_list *warnings;
+    abbrev_cache foreign_abbrevs;
+    dwarf_unit foreign; /* the one opened last */
+    buffer *arena;      /* takes names that are put together */
+} name_resolver;
+
+/* A name as it stands in the input or, with `bytes` NULL, at `arena_offset`. */
+typedef struct resolved_name {
+    const char *bytes;
+    size_t size; /* 0: no name */
+    size_t arena_offset;
+} resolved_name;
+
+/* The linkage name of the function at `offset`, else its name behind the names of
+ * the scopes around it. False where memory ran out. */
+bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
+/* The same for a function of the walk, starting from what its DIE says. */
+bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
+                         resolved_name *ret);
+/* Where a function was declared, as its DIE or one it refers to says. */
+bool dwarf_declaration(name_resolver *resolver, const walk_function *function,
+                       uint64_t *file_ret, uint64_t *line_ret, bool *has_line_ret);
+/* Whether names without a linkage name get the scopes around them in front. */
+bool dwarf_language_has_scopes(uint64_t language);
+
+#endif

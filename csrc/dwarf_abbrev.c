@@ -1,0 +1,424 @@
+/* dwarf_abbrev.c - abbreviations, compiled to programs that skip or read attributes.
+ *
+ * An abbreviation becomes a list of operations in which neighbouring attributes
+ * nobody asks for are one jump; where every attribute has a fixed size, one
+ * check covers the whole DIE. */
+#include "dwarf.h"
+
+enum op_kind {
+    OP_SKIP,        /* `size` bytes */
+    OP_SKIP_LEB,
+    OP_SKIP_STRING,
+    OP_SKIP_BLOCK,  /* `size` bytes of length (0: LEB128), then the block */
+    OP_READ1,
+    OP_READ2,
+    OP_READ4,
+    OP_READ8,
+    OP_READ_UINT,   /* `size` bytes */
+    OP_READ_ULEB,
+    OP_READ_SLEB,
+    OP_READ_STRING, /* raw: offset of the string in .debug_info */
+    OP_READ_CONSTANT,
+    OP_INDIRECT,    /* the form stands in front of the value */
+    OP_UNKNOWN
+};
+
+struct abbrev_op {
+    uint8_t kind;
+    uint8_t field;
+    uint16_t form;
+    uint32_t size;
+    int64_t constant;
+};
+
+/* ---- forms ----------------------------------------------------------------------- */
+
+enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
+       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_UNKNOWN = -9 };
+
+/* Size in bytes of a value of `form`, or one of the kinds above. */
+static int form_size(uint64_t form, const abbrev_table *table) {
+    switch (form) {
+        case DW_FORM_flag_present:
+        case DW_FORM_implicit_const: return 0;
+        case DW_FORM_data1:
+        case DW_FORM_flag:
+        case DW_FORM_ref1:
+        case DW_FORM_strx1:
+        case DW_FORM_addrx1: return 1;
+        case DW_FORM_data2:
+        case DW_FORM_ref2:
+        case DW_FORM_strx2:
+        case DW_FORM_addrx2: return 2;
+        case DW_FORM_strx3:
+        case DW_FORM_addrx3: return 3;
+        case DW_FORM_data4:
+        case DW_FORM_ref4:
+        case DW_FORM_strx4:
+        case DW_FORM_addrx4:
+        case DW_FORM_ref_sup4: return 4;
+        case DW_FORM_data8:
+        case DW_FORM_ref8:
+        case DW_FORM_ref_sig8:
+        case DW_FORM_ref_sup8: return 8;
+        case DW_FORM_data16: return 16;
+        case DW_FORM_addr: return table->address_size;
+        case DW_FORM_ref_addr:
+            return table->is_version_2 ? table->address_size : table->offset_size;
+        case DW_FORM_sec_offset:
+        case DW_FORM_strp:
+        case DW_FORM_line_strp:
+        case DW_FORM_strp_sup:
+        case DW_FORM_GNU_ref_alt:
+        case DW_FORM_GNU_strp_alt: return table->offset_size;
+        case DW_FORM_sdata: return FORM_SLEB;
+        case DW_FORM_udata:
+        case DW_FORM_ref_udata:
+        case DW_FORM_strx:
+        case DW_FORM_addrx:
+        case DW_FORM_loclistx:
+        case DW_FORM_rnglistx:
+        case DW_FORM_GNU_addr_index:
+        case DW_FORM_GNU_str_index: return FORM_ULEB;
+        case DW_FORM_string: return FORM_STRING;
+        case DW_FORM_block:
+        case DW_FORM_exprloc: return FORM_BLOCK;
+        case DW_FORM_block1: return FORM_BLOCK1;
+        case DW_FORM_block2: return FORM_BLOCK2;
+        case DW_FORM_block4: return FORM_BLOCK4;
+        case DW_FORM_indirect: return FORM_INDIRECT;
+        default: return FORM_UNKNOWN;
+    }
+}
+
+static enum dwarf_field field_of_root(uint64_t attribute) {
+    switch (attribute) {
+        case DW_AT_name: return FIELD_NAME;
+        case DW_AT_low_pc: return FIELD_LOW_PC;
+        case DW_AT_stmt_list: return FIELD_STMT_LIST;
+        case DW_AT_language: return FIELD_LANGUAGE;
+        case DW_AT_comp_dir: return FIELD_COMP_DIR;
+        case DW_AT_str_offsets_base: return FIELD_STR_OFFSETS_BASE;
+        case DW_AT_addr_base: return FIELD_ADDR_BASE;
+        case DW_AT_rnglists_base: return FIELD_RNGLISTS_BASE;
+        default: return FIELD_NONE;
+    }
+}
+
+static enum dwarf_field field_of_code(uint64_t attribute) {
+    switch (attribute) {
+        case DW_AT_name: return FIELD_NAME;
+        case DW_AT_linkage_name:
+        case DW_AT_MIPS_linkage_name: return FIELD_LINKAGE_NAME;
+        case DW_AT_low_pc: return FIELD_LOW_PC;
+        case DW_AT_high_pc: return FIELD_HIGH_PC;
+        case DW_AT_ranges: return FIELD_RANGES;
+        case DW_AT_abstract_origin: return FIELD_ABSTRACT_ORIGIN;
+        case DW_AT_specification: return FIELD_SPECIFICATION;
+        case DW_AT_decl_file: return FIELD_DECL_FILE;
+        case DW_AT_decl_line: return FIELD_DECL_LINE;
+        case DW_AT_declaration: return FIELD_DECLARATION;
+        case DW_AT_call_file: return FIELD_CALL_FILE;
+        case DW_AT_call_line: return FIELD_CALL_LINE;
+        case DW_AT_call_return_pc: return FIELD_CALL_RETURN_PC;
+        case DW_AT_call_origin: return FIELD_CALL_ORIGIN;
+        case DW_AT_LLVM_stmt_sequence: return FIELD_STMT_SEQUENCE;
+        default: return FIELD_NONE;
+    }
+}
+
+static enum dwarf_field field_of_scope(uint64_t attribute) {
+    switch (attribute) {
+        case DW_AT_name: return FIELD_NAME;
+        case DW_AT_specification: return FIELD_SPECIFICATION;
+        default: return FIELD_NONE;
+    }
+}
+
+/* Which field an attribute of a DIE with this action fills. */
+static enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
+    if (attribute == DW_AT_sibling) return FIELD_SIBLING;
+    switch (action) {
+        case ACTION_FUNCTION:
+        case ACTION_INLINED:
+        case ACTION_CALL_SITE: return field_of_code(attribute);
+        case ACTION_CLASS:
+        case ACTION_SCOPE: return field_of_scope(attribute);
+        case ACTION_PLAIN: return field_of_root(attribute);
+        default: return FIELD_NONE;
+    }
+}
+
+static uint8_t action_of(uint64_t tag) {
+    switch (tag) {
+        case DW_TAG_subprogram: return ACTION_FUNCTION;
+        case DW_TAG_inlined_subroutine: return ACTION_INLINED;
+        case DW_TAG_call_site:
+        case DW_TAG_GNU_call_site: return ACTION_CALL_SITE;
+        case DW_TAG_namespace: return ACTION_SCOPE;
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type:
+        case DW_TAG_interface_type: return ACTION_CLASS;
+        case DW_TAG_array_type:
+        case DW_TAG_enumeration_type:
+        case DW_TAG_subroutine_type: return ACTION_DATA;
+        default: return ACTION_PLAIN;
+    }
+}
+
+/* ---- compiling -------------------------------------------------------------------- */
+
+static abbrev_op *add_op(abbrev_table *table) {
+    if (table->op_count == table->op_capacity &&
+        !array_reserve(&table->ops, &table->op_capacity, table->op_count + 1,
+                       sizeof *table->ops))
+        return NULL;
+    return &table->ops[table->op_count++];
+}
+
+static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
+                            int64_t constant) {
+    abbrev_op op = {OP_UNKNOWN, (uint8_t)field, (uint16_t)form, 0, constant};
+    op.size = size > 0 ? (uint32_t)size : 0;
+    switch (size) {
+        case 0:
+            op.kind = OP_READ_CONSTANT;
+            if (form == DW_FORM_flag_present) op.constant = 1;
+            break;
+        case 1: op.kind = OP_READ1; break;
+        case 2: op.kind = OP_READ2; break;
+        case 4: op.kind = OP_READ4; break;
+        case 8: op.kind = OP_READ8; break;
+        case FORM_ULEB: op.kind = OP_READ_ULEB; break;
+        case FORM_SLEB: op.kind = OP_READ_SLEB; break;
+        case FORM_STRING: op.kind = OP_READ_STRING; break;
+        default: op.kind = size > 0 && size < 8 ? OP_READ_UINT : OP_UNKNOWN; break;
+    }
+    return op;
+}
+
+static abbrev_op skipping_op(uint64_t form, int size) {
+    abbrev_op op = {OP_UNKNOWN, FIELD_NONE, (uint16_t)form, 0, 0};
+    switch (size) {
+        case FORM_ULEB:
+        case FORM_SLEB: op.kind = OP_SKIP_LEB; break;
+        case FORM_STRING: op.kind = OP_SKIP_STRING; break;
+        case FORM_BLOCK: op.kind = OP_SKIP_BLOCK; break;
+        case FORM_BLOCK1: op.kind = OP_SKIP_BLOCK, op.size = 1; break;
+        case FORM_BLOCK2: op.kind = OP_SKIP_BLOCK, op.size = 2; break;
+        case FORM_BLOCK4: op.kind = OP_SKIP_BLOCK, op.size = 4; break;
+        case FORM_UNKNOWN: break;
+        default: op.kind = OP_SKIP, op.size = (uint32_t)size; break;
+    }
+    return op;
+}
+
+/* A value that can be kept: blocks and 16-byte data say nothing about code. */
+static bool is_readable(int size) { return size >= FORM_STRING && size <= 8; }
+
+static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
+                              uint64_t form, int64_t constant) {
+    int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
+    enum dwarf_field field = field_of(a->action, attribute);
+    abbrev_op *last =
+        table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
+    abbrev_op op;
+    if (size == FORM_INDIRECT)
+        op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0};
+    else if (field != FIELD_NONE && is_readable(size))
+        op = reading_op(field, form, size, constant);
+    else
+        op = skipping_op(form, size);
+    if (field == FIELD_SIBLING) {
+        a->has_sibling = true;
+        if (a->fixed_size < UINT16_MAX && size > 0) {
+            a->sibling_at = (uint16_t)a->fixed_size;
+            a->sibling_size = (uint8_t)size;
+        }
+    }
+    if (size < 0 || a->fixed_size > UINT32_MAX - 32)
+        a->fixed_size = UINT32_MAX;
+    else
+        a->fixed_size += (uint32_t)size;
+    if (op.kind == OP_SKIP && op.size == 0) return true;
+    if (op.kind == OP_SKIP && last != NULL && last->kind == OP_SKIP &&
+        last->size < UINT32_MAX - 16) {
+        last->size += op.size;
+        return true;
+    }
+    last = add_op(table);
+    if (last == NULL) return false;
+    *last = op;
+    return true;
+}
+
+static int compare_codes(const void *left, const void *right) {
+    uint64_t a = ((const abbrev *)left)->code, b = ((const abbrev *)right)->code;
+    return a < b ? -1 : a > b;
+}
+
+/* False where memory ran out. */
+static bool compile_table(abbrev_table *table, cursor c) {
+    table->count = table->op_count = 0;
+    table->is_sequential = true;
+    table->is_damaged = false;
+    for (;;) {
+        uint64_t code = cursor_uleb(&c);
+        abbrev *a;
+        if (code == 0 || c.failed) break;
+        if (table->count == table->capacity &&
+            !array_reserve(&table->items, &table->capacity, table->count + 1,
+                           sizeof *table->items))
+            return false;
+        a = &table->items[table->count];
+        memset(a, 0, sizeof *a);
+        a->code = code;
+        a->op_first = (uint32_t)table->op_count;
+        a->tag = (uint16_t)cursor_uleb(&c);
+        a->action = action_of(a->tag);
+        a->has_children = cursor_u8(&c) != 0;
+        for (;;) {
+            uint64_t attribute = cursor_uleb(&c);
+            uint64_t form = cursor_uleb(&c);
+            int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&c) : 0;
+            if ((attribute == 0 && form == 0) || c.failed) break;
+            if (!compile_attribute(table, a, attribute, form, constant)) return false;
+        }
+        if (c.failed || table->op_count > UINT32_MAX - 16) break;
+        a->op_count = (uint32_t)table->op_count - a->op_first;
+        if (a->code != ++table->count) table->is_sequential = false;
+    }
+    table->is_damaged = c.failed;
+    if (!table->is_sequential)
+        qsort(table->items, table->count, sizeof *table->items, compare_codes);
+    return true;
+}
+
+const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code) {
+    size_t low = 0, high = table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->items[middle].code < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < table->count && table->items[low].code == code ? &table->items[low]
+                                                                : NULL;
+}
+
+const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
+                                     const dwarf_unit_header *header) {
+    uint64_t hash = header->abbrev_offset * UINT64_C(0x9e3779b97f4a7c15);
+    abbrev_table *table = &cache->slots[(hash >> 32) % ABBREV_CACHE_SIZE];
+    if (table->is_used && table->offset == header->abbrev_offset &&
+        table->address_size == header->address_size &&
+        table->offset_size == header->offset_size &&
+        table->is_version_2 == (header->version == 2))
+        return table;
+    table->offset = header->abbrev_offset;
+    table->address_size = header->address_size;
+    table->offset_size = header->offset_size;
+    table->is_version_2 = header->version == 2;
+    table->is_used =
+        compile_table(table, dwarf_section(input, GSYM_DEBUG_ABBREV, header->abbrev_offset));
+    return table->is_used ? table : NULL;
+}
+
+void abbrev_cache_deinit(abbrev_cache *cache) {
+    for (size_t i = 0; i < ABBREV_CACHE_SIZE; ++i) {
+        free(cache->slots[i].items);
+        free(cache->slots[i].ops);
+    }
+}
+
+/* ---- running ------------------------------------------------------------------------ */
+
+static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
+    if (fields == NULL || op->field == FIELD_NONE) return;
+    fields->present |= UINT32_C(1) << op->field;
+    fields->form[op->field] = op->form;
+    fields->raw[op->field] = raw;
+}
+
+static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
+                   dwarf_fields *fields);
+
+/* The form is part of the DIE; another indirection is refused. */
+static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
+                         dwarf_fields *fields) {
+    uint64_t form = cursor_uleb(c);
+    int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
+    int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
+    abbrev_op op;
+    if (size == FORM_INDIRECT || size == FORM_UNKNOWN) return false;
+    op = is_readable(size) ? reading_op((enum dwarf_field)field, form, size, constant)
+                           : skipping_op(form, size);
+    return run_op(table, &op, c, fields);
+}
+
+static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
+                   dwarf_fields *fields) {
+    uint64_t size;
+    size_t ignored;
+    switch (op->kind) {
+        case OP_SKIP: cursor_skip(c, op->size); break;
+        case OP_SKIP_LEB: cursor_skip_leb(c); break;
+        case OP_SKIP_STRING: (void)cursor_cstring(c, &ignored); break;
+        case OP_SKIP_BLOCK:
+            size = op->size == 0 ? cursor_uleb(c) : cursor_uint(c, op->size);
+            cursor_skip(c, size);
+            break;
+        case OP_READ1: keep(fields, op, cursor_u8(c)); break;
+        case OP_READ2: keep(fields, op, cursor_u16(c)); break;
+        case OP_READ4: keep(fields, op, cursor_u32(c)); break;
+        case OP_READ8: keep(fields, op, cursor_u64(c)); break;
+        case OP_READ_UINT: keep(fields, op, cursor_uint(c, op->size)); break;
+        case OP_READ_ULEB: keep(fields, op, cursor_uleb(c)); break;
+        case OP_READ_SLEB: keep(fields, op, (uint64_t)cursor_sleb(c)); break;
+        case OP_READ_STRING:
+            keep(fields, op, cursor_offset(c));
+            (void)cursor_cstring(c, &ignored);
+            break;
+        case OP_READ_CONSTANT: keep(fields, op, (uint64_t)op->constant); break;
+        case OP_INDIRECT: return run_indirect(table, op->field, c, fields);
+        default: return false;
+    }
+    return !c->failed;
+}
+
+bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c) {
+    for (uint32_t i = 0; i < a->op_count; ++i)
+        if (!run_op(table, &table->ops[a->op_first + i], c, NULL)) return false;
+    return true;
+}
+
+/* Attributes of fixed size: one check covers all reads. */
+static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
+                       dwarf_fields *fields) {
+    const abbrev_op *op = &table->ops[a->op_first];
+    const abbrev_op *end = op + a->op_count;
+    if (!cursor_need(c, a->fixed_size)) return false;
+    for (; op < end; ++op) {
+        switch (op->kind) {
+            case OP_SKIP: c->at += op->size; break;
+            case OP_READ1: keep(fields, op, cursor_u8_covered(c)); break;
+            case OP_READ2: keep(fields, op, cursor_u16_covered(c)); break;
+            case OP_READ4: keep(fields, op, cursor_u32_covered(c)); break;
+            case OP_READ8: keep(fields, op, cursor_u64_covered(c)); break;
+            case OP_READ_CONSTANT: keep(fields, op, (uint64_t)op->constant); break;
+            default: keep(fields, op, cursor_uint_covered(c, op->size)); break;
+        }
+    }
+    return true;
+}
+
+bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
+                 dwarf_fields *fields) {
+    fields->present = 0;
+    if (GSYM_LIKELY(a->fixed_size != UINT32_MAX)) return read_fixed(table, a, c, fields);
+    for (uint32_t i = 0; i < a->op_count; ++i)
+        if (!run_op(table, &table->ops[a->op_first + i], c, fields)) return false;
+    return true;
+}

@@ -1,0 +1,280 @@
+/* dwarf_names.c - what a function is called.
+ *
+ * The linkage name wins. Without one, the name gets the names of the scopes
+ * around its declaration in front (A::B::name), which are found on demand: from
+ * the scopes the walk remembered or, below a class it jumped over and in other
+ * units, by a short walk of its own. */
+#include "dwarf.h"
+
+#define MAX_SCOPES 64
+
+/* The DIEs that describe one function or scope: the first refers to the second
+ * by specification or abstract_origin, and so on. */
+typedef struct die_chain {
+    uint64_t offsets[DWARF_MAX_REFERENCE_CHAIN];
+    unsigned count;
+    dwarf_string linkage_name;
+    dwarf_string name;
+} die_chain;
+
+bool dwarf_language_has_scopes(uint64_t language) {
+    switch (language) {
+        case DW_LANG_C89:
+        case DW_LANG_C99:
+        case DW_LANG_C11:
+        case DW_LANG_C17:
+        case DW_LANG_C23:
+        case DW_LANG_Assembly:
+        case DW_LANG_Mips_Assembler: return false;
+        default: return true;
+    }
+}
+
+/* ---- DIEs by their offset ------------------------------------------------------------ */
+
+static void chain_init(die_chain *chain) {
+    chain->count = 0;
+    chain->linkage_name = chain->name = (dwarf_string){"", 0};
+}
+
+static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
+    const dwarf_unit_header *header = unit->header;
+    return header != NULL && offset >= header->offset + header->header_size &&
+           offset < header->end;
+}
+
+/* The opened unit that holds a DIE, or NULL. */
+static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
+    const dwarf_unit_header *header;
+    if (unit_holds(resolver->unit, offset)) return resolver->unit;
+    if (unit_holds(&resolver->foreign, offset)) return &resolver->foreign;
+    header = dwarf_unit_holding(resolver->unit->input, offset);
+    if (header == NULL ||
+        !dwarf_unit_open(&resolver->foreign, resolver->unit->input, header,
+                         &resolver->foreign_abbrevs, resolver->warnings)) {
+        resolver->foreign.header = NULL;
+        return NULL;
+    }
+    return &resolver->foreign;
+}
+
+static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
+                              dwarf_fields *fields) {
+    cursor c = dwarf_unit_cursor(unit, offset);
+    const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+    return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
+}
+
+/* The next DIE of a chain, or 0. */
+static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
+    uint64_t offset;
+    enum dwarf_field field = dwarf_has(fields, FIELD_SPECIFICATION)
+                                 ? FIELD_SPECIFICATION
+                                 : FIELD_ABSTRACT_ORIGIN;
+    if (!dwarf_has(fields, field) ||
+        !dwarf_reference_value(unit, fields->form[field], fields->raw[field], &offset))
+        return 0;
+    return offset;
+}
+
+/* Follow the DIE at `offset` and those it refers to, until one has a linkage
+ * name; the first name met is kept. */
+static void follow(name_resolver *resolver, uint64_t offset, die_chain *chain) {
+    while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
+        const dwarf_unit *unit = unit_of(resolver, offset);
+        dwarf_fields fields;
+        if (unit == NULL || read_die(unit, offset, &fields) == NULL) {
+            dwarf_warn(resolver->warnings, GSYM_WARN_REFERENCE, offset,
+                       resolver->unit->header->offset);
+            return;
+        }
+        chain->offsets[chain->count++] = offset;
+        if (dwarf_has(&fields, FIELD_LINKAGE_NAME) && chain->linkage_name.size == 0)
+            chain->linkage_name =
+                dwarf_string_value(unit, fields.form[FIELD_LINKAGE_NAME],
+                                   fields.raw[FIELD_LINKAGE_NAME]);
+        if (dwarf_has(&fields, FIELD_NAME) && chain->name.size == 0)
+            chain->name = dwarf_string_value(unit, fields.form[FIELD_NAME],
+                                             fields.raw[FIELD_NAME]);
+        if (chain->linkage_name.size > 0) return;
+        offset = next_of(unit, &fields);
+    }
+}
+
+/* ---- scopes ---------------------------------------------------------------------------- */
+
+static bool is_scope(const abbrev *a) {
+    return a->action == ACTION_CLASS || a->action == ACTION_SCOPE ||
+           a->action == ACTION_FUNCTION;
+}
+
+/* The innermost scope around `target` among the DIEs from `from` on, or `outer`. */
+static uint64_t scan_for_scope(const dwarf_unit *unit, uint64_t from, uint64_t target,
+                               uint64_t outer) {
+    uint64_t stack[MAX_SCOPES];
+    unsigned depth = 0;
+    cursor c = dwarf_unit_cursor(unit, from);
+    while (cursor_left(&c) > 0 && cursor_offset(&c) < target) {
+        uint64_t offset = cursor_offset(&c), sibling;
+        uint64_t code = cursor_uleb(&c);
+        const abbrev *a;
+        if (code == 0) {
+            if (c.failed || depth == 0) return 0;
+            outer = stack[--depth];
+            continue;
+        }
+        a = abbrev_find(unit->abbrevs, code);
+        if (a == NULL) return 0;
+        sibling = a->has_children ? dwarf_sibling(unit, a, &c) : 0;
+        if (sibling != 0 && sibling <= target) {
+            c.at = c.start + sibling;
+            continue;
+        }
+        if (!abbrev_skip(unit->abbrevs, a, &c)) return 0;
+        if (!a->has_children) continue;
+        if (depth == MAX_SCOPES) return 0;
+        stack[depth++] = outer;
+        if (is_scope(a)) outer = offset;
+    }
+    return outer;
+}
+
+/* The innermost scope that the walk remembered around `target`, or NULL. */
+static const walk_scope *remembered_scope(const unit_walk *walk, uint64_t target) {
+    size_t low = 0, high = walk->scopes.count;
+    const walk_scope *scope;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (walk->scopes.items[middle].offset < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0) return NULL;
+    scope = &walk->scopes.items[low - 1];
+    while (scope->end <= target) {
+        if (scope->parent == NO_INDEX) return NULL;
+        scope = &walk->scopes.items[scope->parent];
+    }
+    return scope;
+}
+
+/* Offset of the scope around the DIE at `offset`, or 0. */
+static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
+    const dwarf_unit *unit = unit_of(resolver, offset);
+    const walk_scope *scope;
+    if (unit == NULL) return 0;
+    if (unit != resolver->unit) return scan_for_scope(unit, unit->first_child, offset, 0);
+    scope = remembered_scope(resolver->walk, offset);
+    if (scope == NULL) return 0;
+    if (!scope->is_skipped) return scope->offset;
+    return scan_for_scope(unit, scope->children, offset, scope->offset);
+}
+
+/* The scope around what a chain describes: around its last DIE that has one. */
+static uint64_t scope_of_chain(name_resolver *resolver, const die_chain *chain) {
+    for (unsigned i = chain->count; i > 0; --i) {
+        uint64_t scope = scope_around(resolver, chain->offsets[i - 1]);
+        if (scope != 0) return scope;
+    }
+    return 0;
+}
+
+/* ---- composing -------------------------------------------------------------------------- */
+
+static bool is_anonymous_class(const dwarf_string *name) {
+    return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
+}
+
+/* GCC names what it made of a method `_ZN1A1fEv.part.0`, which is no plain name. */
+static bool is_made_of_linkage_name(const dwarf_string *name) {
+    if (name->size < 2 || memcmp(name->bytes, "_Z", 2) != 0) return false;
+    return strstr(name->bytes, ".isra.") != NULL || strstr(name->bytes, ".part.") != NULL;
+}
+
+static void put_scope(buffer *arena, const dwarf_string *name) {
+    if (is_anonymous_class(name)) {
+        buffer_put_u8(arena, '{');
+        buffer_put(arena, name->bytes + 1, name->size - 2);
+        buffer_put_u8(arena, '}');
+    } else {
+        buffer_put(arena, name->bytes, name->size);
+    }
+    buffer_put(arena, "::", 2);
+}
+
+/* Put the scopes of `chain` and its name together in the arena, if it has any. */
+static bool compose(name_resolver *resolver, const die_chain *chain, resolved_name *ret) {
+    dwarf_string scopes[MAX_SCOPES];
+    unsigned count = 0;
+    uint64_t offset = scope_of_chain(resolver, chain);
+    buffer *arena = resolver->arena;
+    while (offset != 0 && count < MAX_SCOPES) {
+        die_chain scope;
+        chain_init(&scope);
+        follow(resolver, offset, &scope);
+        if (scope.name.size > 0) scopes[count++] = scope.name;
+        offset = scope_of_chain(resolver, &scope);
+    }
+    if (count == 0) return true;
+    ret->arena_offset = arena->size;
+    while (count > 0) put_scope(arena, &scopes[--count]);
+    buffer_put(arena, chain->name.bytes, chain->name.size);
+    ret->bytes = NULL;
+    ret->size = arena->size - ret->arena_offset;
+    return !arena->failed;
+}
+
+static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
+                          resolved_name *ret) {
+    bool has_linkage_name = chain->linkage_name.size > 0;
+    const dwarf_string *name = has_linkage_name ? &chain->linkage_name : &chain->name;
+    *ret = (resolved_name){name->bytes, name->size, 0};
+    if (has_linkage_name || name->size == 0 || is_made_of_linkage_name(name) ||
+        !dwarf_language_has_scopes(resolver->unit->language))
+        return true;
+    return compose(resolver, chain, ret);
+}
+
+bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret) {
+    die_chain chain;
+    chain_init(&chain);
+    follow(resolver, offset, &chain);
+    return name_of_chain(resolver, &chain, ret);
+}
+
+bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
+                         resolved_name *ret) {
+    die_chain chain;
+    chain.count = 1;
+    chain.offsets[0] = function->offset;
+    chain.linkage_name = function->linkage_name;
+    chain.name = function->name;
+    if (chain.linkage_name.size == 0) follow(resolver, function->origin, &chain);
+    return name_of_chain(resolver, &chain, ret);
+}
+
+bool dwarf_declaration(name_resolver *resolver, const walk_function *function,
+                       uint64_t *file_ret, uint64_t *line_ret, bool *has_line_ret) {
+    uint64_t offset = function->origin;
+    bool has_file = function->has_decl_file;
+    *file_ret = function->decl_file;
+    *line_ret = function->decl_line;
+    *has_line_ret = function->has_decl_line;
+    for (unsigned i = 0; i < DWARF_MAX_REFERENCE_CHAIN && offset != 0; ++i) {
+        const dwarf_unit *unit = unit_of(resolver, offset);
+        dwarf_fields fields;
+        if (has_file && *has_line_ret) break;
+        if (unit == NULL || read_die(unit, offset, &fields) == NULL) break;
+        if (!has_file && unit == resolver->unit && dwarf_has(&fields, FIELD_DECL_FILE)) {
+            has_file = true;
+            *file_ret = fields.raw[FIELD_DECL_FILE];
+        }
+        if (!*has_line_ret && dwarf_has(&fields, FIELD_DECL_LINE)) {
+            *has_line_ret = true;
+            *line_ret = fields.raw[FIELD_DECL_LINE];
+        }
+        offset = next_of(unit, &fields);
+    }
+    return has_file;
+}

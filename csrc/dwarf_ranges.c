@@ -1,0 +1,142 @@
+/* dwarf_ranges.c - the addresses of a DIE: low_pc and high_pc, range lists.
+ *
+ * Source: DWARF 5, sections 2.17 and 7.25; DWARF 4, section 2.17.3. */
+#include "dwarf.h"
+
+static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
+    if (!ARRAY_RESERVE(*ranges, 1)) return false;
+    ranges->items[ranges->count++] = (gsym_range){start, end};
+    return true;
+}
+
+static uint64_t address_mask(const dwarf_unit *unit) {
+    unsigned bits = 8u * unit->header->address_size;
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+/* .debug_ranges, versions 2 to 4. */
+static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+                              range_list *ranges, warning_list *warnings) {
+    unsigned size = unit->header->address_size;
+    uint64_t mask = address_mask(unit), base = unit->low_pc;
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RANGES, offset);
+    for (;;) {
+        uint64_t start = cursor_uint(&c, size);
+        uint64_t end = cursor_uint(&c, size);
+        if (c.failed) {
+            dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+            return true;
+        }
+        if (start == 0 && end == 0) return true;
+        if (start == mask)
+            base = end; /* base address selection entry */
+        else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 stand for dead code */
+                 !add_range(ranges, (start + base) & mask, (end + base) & mask))
+            return false;
+    }
+}
+
+/* One entry of a version-5 list; false at its end or where it is damaged. */
+static bool read_entry(const dwarf_unit *unit, cursor *c, uint64_t *base,
+                       gsym_range *range_ret, bool *is_range, bool *is_damaged) {
+    unsigned size = unit->header->address_size;
+    uint64_t mask = address_mask(unit), index;
+    bool known = true;
+    *is_range = true;
+    switch (cursor_u8(c)) {
+        case DW_RLE_end_of_list: *is_damaged = c->failed; return false;
+        case DW_RLE_base_addressx:
+            index = cursor_uleb(c);
+            known = dwarf_address_index(unit, index, base);
+            *is_range = false;
+            break;
+        case DW_RLE_base_address:
+            *base = cursor_uint(c, size);
+            *is_range = false;
+            break;
+        case DW_RLE_startx_endx:
+            index = cursor_uleb(c);
+            known = dwarf_address_index(unit, index, &range_ret->start);
+            index = cursor_uleb(c);
+            known = dwarf_address_index(unit, index, &range_ret->end) && known;
+            break;
+        case DW_RLE_startx_length:
+            index = cursor_uleb(c);
+            known = dwarf_address_index(unit, index, &range_ret->start);
+            range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
+            break;
+        case DW_RLE_offset_pair:
+            range_ret->start = (*base + cursor_uleb(c)) & mask;
+            range_ret->end = (*base + cursor_uleb(c)) & mask;
+            *is_range = *base < mask - 1;
+            break;
+        case DW_RLE_start_end:
+            range_ret->start = cursor_uint(c, size);
+            range_ret->end = cursor_uint(c, size);
+            break;
+        case DW_RLE_start_length:
+            range_ret->start = cursor_uint(c, size);
+            range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
+            break;
+        default: known = false; break;
+    }
+    *is_damaged = c->failed || !known;
+    return !*is_damaged;
+}
+
+static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+                         range_list *ranges, warning_list *warnings) {
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    uint64_t base = unit->low_pc, mask = address_mask(unit);
+    gsym_range range = {0, 0};
+    bool is_range, is_damaged;
+    while (read_entry(unit, &c, &base, &range, &is_range, &is_damaged))
+        if (is_range && range.start < mask - 1 &&
+            !add_range(ranges, range.start, range.end))
+            return false;
+    if (is_damaged) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+    return true;
+}
+
+/* The offset of list `index` in .debug_rnglists. */
+static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offset_ret) {
+    unsigned size = unit->header->offset_size;
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->rnglists_base, &offset))
+        return false;
+    c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    *offset_ret = unit->rnglists_base + cursor_uint(&c, size);
+    return !c.failed;
+}
+
+bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
+                       uint64_t die_offset, range_list *ranges, warning_list *warnings) {
+    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
+        uint16_t form = fields->form[FIELD_HIGH_PC];
+        uint64_t low, high = fields->raw[FIELD_HIGH_PC];
+        bool known = dwarf_address_value(unit, fields->form[FIELD_LOW_PC],
+                                         fields->raw[FIELD_LOW_PC], &low);
+        if (dwarf_is_address_form(form))
+            known = dwarf_address_value(unit, form, high, &high) && known;
+        else
+            high += low; /* a constant counts from low_pc */
+        if (known) return add_range(ranges, low, high & address_mask(unit));
+        dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset,
+                   fields->raw[FIELD_LOW_PC]);
+        return true;
+    }
+    if (dwarf_has(fields, FIELD_RANGES)) {
+        uint64_t offset = fields->raw[FIELD_RANGES];
+        if (unit->header->version < 5)
+            return read_debug_ranges(unit, offset, die_offset, ranges, warnings);
+        if (fields->form[FIELD_RANGES] == DW_FORM_rnglistx &&
+            !indexed_list(unit, offset, &offset)) {
+            dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+            return true;
+        }
+        return read_rnglist(unit, offset, die_offset, ranges, warnings);
+    }
+    return true;
+}

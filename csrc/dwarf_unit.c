@@ -1,0 +1,254 @@
+/* dwarf_unit.c - units of .debug_info: their headers, their root DIE. */
+#include "dwarf.h"
+
+void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
+                uint64_t value) {
+    ++warnings->counts[category];
+    if (!warnings->keep || !ARRAY_RESERVE(*warnings, 1)) return;
+    warnings->items[warnings->count++] =
+        (gsym_warning){(uint32_t)category, 0, offset, value};
+}
+
+bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
+    size_t low = 0, high = input->text_count;
+    if (high == 0) return true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->text[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < input->text_count && input->text[low].start <= address;
+}
+
+/* ---- headers --------------------------------------------------------------------- */
+
+/* False where the header is cut off or the unit reaches past the section; then
+ * `end` is the section's end if that much is not known. */
+static bool read_header(cursor *c, dwarf_unit_header *header) {
+    uint64_t length;
+    header->offset = cursor_offset(c);
+    header->offset_size = 4;
+    length = cursor_u32(c);
+    if (length == 0xffffffff) {
+        header->offset_size = 8;
+        length = cursor_u64(c);
+    }
+    if (c->failed || length > cursor_left(c)) return false;
+    header->end = cursor_offset(c) + length;
+    header->version = cursor_u16(c);
+    header->type = DW_UT_compile;
+    if (header->version >= 5) {
+        header->type = cursor_u8(c);
+        header->address_size = cursor_u8(c);
+        header->abbrev_offset = cursor_uint(c, header->offset_size);
+        if (header->type == DW_UT_skeleton || header->type == DW_UT_split_compile)
+            cursor_skip(c, 8); /* dwo_id */
+        if (header->type == DW_UT_type || header->type == DW_UT_split_type)
+            cursor_skip(c, 8u + header->offset_size); /* signature, type offset */
+    } else {
+        header->abbrev_offset = cursor_uint(c, header->offset_size);
+        header->address_size = cursor_u8(c);
+    }
+    header->header_size = (uint32_t)(cursor_offset(c) - header->offset);
+    return !c->failed && header->offset + header->header_size <= header->end;
+}
+
+gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
+                             warning_list *warnings, gsym_error *error) {
+    cursor c = dwarf_section(input, GSYM_DEBUG_INFO, 0);
+    while (cursor_left(&c) > 0) {
+        dwarf_unit_header header = {0};
+        uint64_t offset = cursor_offset(&c);
+        if (!read_header(&c, &header)) {
+            if (header.end <= offset) {
+                dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, cursor_left(&c));
+                return GSYM_OK;
+            }
+            header.version = 0;
+        }
+        c = dwarf_section(input, GSYM_DEBUG_INFO, header.end);
+        if (header.version < 2 || header.version > 5 ||
+            (header.address_size != 8 && header.address_size != 4 &&
+             header.address_size != 2)) {
+            dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
+            continue;
+        }
+        if (!ARRAY_RESERVE(*units, 1)) return gsym_fail_memory(error);
+        units->items[units->count++] = header;
+    }
+    return GSYM_OK;
+}
+
+const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
+    size_t low = 0, high = input->unit_count;
+    const dwarf_unit_header *header;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->units[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == input->unit_count) return NULL;
+    header = &input->units[low];
+    return header->offset + header->header_size <= offset ? header : NULL;
+}
+
+/* ---- the root DIE ------------------------------------------------------------------ */
+
+cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
+    const dwarf_bytes *info = &unit->input->sections[GSYM_DEBUG_INFO];
+    return cursor_at(info->data, (size_t)unit->header->end, offset,
+                     unit->input->big_endian);
+}
+
+/* Where a contribution's entries start when no attribute says so: right behind
+ * the header of a section that holds this unit's only. */
+static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
+    if (header->version < 5) return 0;
+    return header->offset_size == 8 ? size_32 + 8 : size_32;
+}
+
+static void read_bases(dwarf_unit *unit, const dwarf_fields *fields) {
+    const dwarf_unit_header *header = unit->header;
+    unit->str_offsets_base = dwarf_has(fields, FIELD_STR_OFFSETS_BASE)
+                                 ? fields->raw[FIELD_STR_OFFSETS_BASE]
+                                 : default_base(header, 8);
+    unit->addr_base = dwarf_has(fields, FIELD_ADDR_BASE) ? fields->raw[FIELD_ADDR_BASE]
+                                                         : default_base(header, 8);
+    unit->rnglists_base = dwarf_has(fields, FIELD_RNGLISTS_BASE)
+                              ? fields->raw[FIELD_RNGLISTS_BASE]
+                              : default_base(header, 12);
+}
+
+bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
+                     const dwarf_unit_header *header, abbrev_cache *abbrevs,
+                     warning_list *warnings) {
+    uint64_t root = header->offset + header->header_size;
+    const abbrev *a = NULL;
+    dwarf_fields fields;
+    cursor c;
+    memset(unit, 0, sizeof *unit);
+    unit->input = input;
+    unit->header = header;
+    unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
+    if (unit->abbrevs == NULL || unit->abbrevs->is_damaged)
+        dwarf_warn(warnings, GSYM_WARN_ABBREVIATIONS, header->offset,
+                   header->abbrev_offset);
+    if (unit->abbrevs == NULL) return false;
+    c = dwarf_unit_cursor(unit, root);
+    a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+    if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {
+        /* A unit of padding has no DIE, which is no fault. */
+        if (root < header->end && input->sections[GSYM_DEBUG_INFO].data[root] != 0)
+            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, root, 0);
+        return false;
+    }
+    unit->first_child = cursor_offset(&c);
+    unit->has_children = a->has_children;
+    read_bases(unit, &fields);
+    if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];
+    if (dwarf_has(&fields, FIELD_STMT_LIST)) {
+        unit->has_stmt_list = true;
+        unit->stmt_list = fields.raw[FIELD_STMT_LIST];
+    }
+    if (dwarf_has(&fields, FIELD_LOW_PC))
+        (void)dwarf_address_value(unit, fields.form[FIELD_LOW_PC], fields.raw[FIELD_LOW_PC],
+                                  &unit->low_pc);
+    if (dwarf_has(&fields, FIELD_COMP_DIR))
+        unit->comp_dir = dwarf_string_value(unit, fields.form[FIELD_COMP_DIR],
+                                            fields.raw[FIELD_COMP_DIR]);
+    return true;
+}
+
+/* ---- attribute values --------------------------------------------------------------- */
+
+static dwarf_string section_string(const dwarf_input *input, gsym_debug_section which,
+                                   uint64_t offset) {
+    cursor c = dwarf_section(input, which, offset);
+    dwarf_string string = {NULL, 0};
+    string.bytes = cursor_cstring(&c, &string.size);
+    return string;
+}
+
+static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
+    unsigned size = unit->header->offset_size;
+    dwarf_string none = {"", 0};
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
+        return none;
+    c = dwarf_section(unit->input, GSYM_DEBUG_STR_OFFSETS, offset);
+    offset = cursor_uint(&c, size);
+    return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset);
+}
+
+dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
+    dwarf_string none = {"", 0};
+    switch (form) {
+        case DW_FORM_string: return section_string(unit->input, GSYM_DEBUG_INFO, raw);
+        case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
+        case DW_FORM_line_strp: return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
+        case DW_FORM_strx:
+        case DW_FORM_strx1:
+        case DW_FORM_strx2:
+        case DW_FORM_strx3:
+        case DW_FORM_strx4:
+        case DW_FORM_GNU_str_index: return indexed_string(unit, raw);
+        default: return none;
+    }
+}
+
+bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret) {
+    unsigned size = unit->header->address_size;
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->addr_base, &offset))
+        return false;
+    c = dwarf_section(unit->input, GSYM_DEBUG_ADDR, offset);
+    *address_ret = cursor_uint(&c, size);
+    return !c.failed;
+}
+
+bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                         uint64_t *address_ret) {
+    *address_ret = raw;
+    if (form == DW_FORM_addr) return true;
+    return dwarf_is_address_form(form) && dwarf_address_index(unit, raw, address_ret);
+}
+
+bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                           uint64_t *offset_ret) {
+    switch (form) {
+        case DW_FORM_ref1:
+        case DW_FORM_ref2:
+        case DW_FORM_ref4:
+        case DW_FORM_ref8:
+        case DW_FORM_ref_udata:
+            return !__builtin_add_overflow(unit->header->offset, raw, offset_ret);
+        case DW_FORM_ref_addr: *offset_ret = raw; return true;
+        default: return false; /* type units and supplementary files name no code */
+    }
+}
+
+uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a, const cursor *attributes) {
+    cursor c = *attributes;
+    dwarf_fields fields;
+    uint64_t offset;
+    if (!a->has_sibling) return 0;
+    if (a->sibling_size != 0) {
+        cursor_skip(&c, a->sibling_at);
+        offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
+        if (c.failed) return 0;
+    } else if (!abbrev_read(unit->abbrevs, a, &c, &fields) ||
+               !dwarf_has(&fields, FIELD_SIBLING) ||
+               !dwarf_reference_value(unit, fields.form[FIELD_SIBLING],
+                                      fields.raw[FIELD_SIBLING], &offset)) {
+        return 0;
+    }
+    return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
+}

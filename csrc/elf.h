@@ -1,0 +1,56 @@
+/* elf.h - what the engine's own sources use of an ELF file, besides gsym.h. */
+#ifndef GSYM_ELF_H
+#define GSYM_ELF_H
+
+#include "cursor.h"
+
+#define ELF_MACHINE_ARM 40
+
+#define ELF_SECTION_PROGBITS 1
+#define ELF_SECTION_SYMTAB 2
+#define ELF_SECTION_NOTE 7
+#define ELF_SECTION_NOBITS 8
+#define ELF_SECTION_DYNSYM 11
+#define ELF_SECTION_SYMTAB_SHNDX 18
+
+#define ELF_FLAG_ALLOC 0x2
+#define ELF_FLAG_EXECINSTR 0x4
+#define ELF_FLAG_COMPRESSED 0x800
+
+struct gsym_elf {
+    const uint8_t *data;
+    size_t size;
+    gsym_elf_header header;
+    uint64_t section_table;
+    uint64_t program_table;
+    uint32_t section_entry_size;
+    uint32_t program_entry_size;
+    uint32_t program_count;
+    uint64_t names_offset; /* of the section name string table */
+    uint64_t names_size;
+    uint32_t debug_sections[GSYM_DEBUG_SECTION_COUNT]; /* section index, 0: none */
+};
+
+/* A section header with its fields widened. */
+typedef struct elf_section {
+    uint32_t name;
+    uint32_t type;
+    uint64_t flags;
+    uint64_t address;
+    uint64_t offset;
+    uint64_t size;
+    uint32_t link;
+    uint32_t info;
+    uint64_t entry_size;
+} elf_section;
+
+elf_section elf_section_at(const gsym_elf *elf, uint32_t index);
+/* "" where the name lies outside the name table. */
+const char *elf_section_name(const gsym_elf *elf, const elf_section *section);
+/* The bytes of a section, cut at the end of the file. */
+cursor elf_section_bytes(const gsym_elf *elf, const elf_section *section);
+static inline bool elf_section_holds_code(const elf_section *section) {
+    return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
+}
+
+#endif

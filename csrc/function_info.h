@@ -1,0 +1,130 @@
+/* function_info.h - the records of a GSYM file: encode and decode.
+ *
+ * line_table.c, inline_info.c and function_info.c each hold both directions of
+ * one record kind. Offsets of strings take strp_size bytes (version 1: 4,
+ * version 2: 8); the byte order is the buffer's or the cursor's. */
+#ifndef GSYM_FUNCTION_INFO_H
+#define GSYM_FUNCTION_INFO_H
+
+#include "buffer.h"
+#include "cursor.h"
+#include "lists.h"
+
+/* Rows must ascend and none may lie below `start`. */
+gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
+                              size_t count, gsym_error *error);
+
+/* Nodes in pre-order; each child range must lie inside one range of its parent. */
+gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
+                               const gsym_inline_node *nodes, size_t count,
+                               const gsym_range *ranges, gsym_error *error);
+
+/* The whole record: size, name, each InfoType in ascending order, EndOfList.
+ * Not aligned; the layout aligns records. */
+gsym_status function_info_encode(buffer *out, unsigned strp_size,
+                                 const gsym_function *function, gsym_error *error);
+
+/* ---- decode ------------------------------------------------------------------- *
+ * A payload is a cursor over the bytes of one InfoType; offsets in errors count
+ * from the start of the file. */
+
+typedef struct node_list {
+    gsym_inline_node *items;
+    size_t count, capacity;
+} node_list;
+
+typedef struct call_site_list {
+    gsym_call_site *items;
+    size_t count, capacity;
+} call_site_list;
+
+typedef struct regex_list {
+    uint64_t *items;
+    size_t count, capacity;
+} regex_list;
+
+typedef struct extra_list {
+    gsym_extra *items;
+    size_t count, capacity;
+} extra_list;
+
+/* What decoded functions are made of; each function owns a run of each list. */
+typedef struct function_parts {
+    row_list rows;
+    node_list nodes;
+    range_list ranges;
+    call_site_list call_sites;
+    regex_list regexes;
+    extra_list extras;
+} function_parts;
+
+/* Append all rows. */
+gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
+                              gsym_error *error);
+/* The last row at or below `address`; *found_ret false when the first lies above. */
+gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
+                            gsym_line_row *row_ret, bool *found_ret, gsym_error *error);
+
+/* Compare two tables that start together row by row, by address alone: -1, 0, 1. */
+int line_table_compare_addresses(const cursor *left, const cursor *right);
+
+/* Append all nodes; their range_first counts from the present end of `ranges`. */
+gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
+                               node_list *nodes, range_list *ranges, gsym_error *error);
+
+/* The nodes that cover one address, from the root inwards. */
+typedef struct inline_walk {
+    cursor payload; /* failed: the bytes ended early */
+    uint64_t address;
+    uint64_t base;
+    unsigned strp_size;
+    bool is_root;
+    bool is_done;
+} inline_walk;
+
+typedef struct inline_match {
+    uint64_t name;
+    uint64_t start; /* of the node's first range */
+    uint32_t call_file;
+    uint32_t call_line;
+    bool is_root;
+} inline_match;
+
+bool inline_walk_next(inline_walk *walk, inline_match *match_ret);
+
+/* One InfoType of a record. */
+typedef struct record_info {
+    uint32_t type;
+    cursor payload;
+    uint64_t offset; /* of the payload, from the start of the file */
+} record_info;
+
+/* The fixed start of a record; leaves `record` behind it. */
+gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
+                                      uint64_t *size_ret, uint64_t *name_ret,
+                                      gsym_error *error);
+/* The next InfoType, GSYM_INFO_END_OF_LIST at the end. */
+gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error *error);
+
+/* A whole record but for its merged functions, whose payload is handed back
+ * (type GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST where it has none).
+ * The counts in *function_ret tell how much was appended to each list; its
+ * pointers are not set. */
+gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
+                                 function_parts *parts, gsym_function *function_ret,
+                                 record_info *merged_ret, gsym_error *error);
+
+/* How many records a MergedFunctionsInfo says it holds. */
+gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
+                                   gsym_error *error);
+/* The next of them, number `index`. */
+gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
+                                  gsym_error *error);
+
+/* Patterns of the first call site that returns to function start + return_offset:
+ * all are counted, those that fit are written. */
+gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
+                            uint64_t *regexes, size_t capacity, uint32_t *count_ret,
+                            gsym_error *error);
+
+#endif

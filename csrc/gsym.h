@@ -1,0 +1,564 @@
+/* gsym.h - THE contract between the engine and everything above it.
+ *
+ * The region between the two cffi markers is read by csrc/build_core.py as the
+ * cdef of gsym._core, so header and binding cannot drift apart. It may hold no
+ * preprocessor conditionals, attributes or inline functions.
+ *
+ * Rules that hold for every function here:
+ *   - Memory comes in as (pointer, size); the engine opens, reads and writes no
+ *     file, starts no thread, keeps no global state and calls nothing back.
+ *   - A function that can fail returns a gsym_status and, when that is not
+ *     GSYM_OK, has filled *error. Results come last.
+ *   - Addresses are link-time virtual addresses in bytes. An `offset` in an
+ *     error counts from the start of the buffer that was being read.
+ *   - Strings are named by their byte offset in a string table (`strp`, 0 = the
+ *     empty string), files by their index in a file table (0 = no file).
+ */
+#ifndef GSYM_H
+#define GSYM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* cffi: begin */
+
+/* ---- status and errors ------------------------------------------------- */
+
+typedef enum gsym_status {
+    GSYM_OK = 0,
+    GSYM_E_NO_MEMORY,   /* an allocation failed */
+    GSYM_E_FORMAT,      /* the bytes are damaged or of another format */
+    GSYM_E_UNSUPPORTED, /* valid, but a version or encoding that is unknown */
+    GSYM_E_LIMIT,       /* the result does not fit the chosen output version */
+    GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
+    GSYM_E_EMPTY,       /* there is no function to write */
+    GSYM_E_CANCELLED    /* gsym_conversion_cancel was called */
+} gsym_status;
+
+#define GSYM_ERROR_TEXT_SIZE 240
+
+typedef struct gsym_error {
+    gsym_status status;
+    uint64_t offset;
+    char what[GSYM_ERROR_TEXT_SIZE]; /* reason, NUL-terminated, no newline */
+} gsym_error;
+
+/* ---- the GSYM file format (docs/format.md) ------------------------------ */
+
+#define GSYM_MAGIC 0x4753594d
+#define GSYM_VERSION_1 1
+#define GSYM_VERSION_2 2
+#define GSYM_V1_HEADER_SIZE 48
+#define GSYM_V2_HEADER_SIZE 20
+#define GSYM_V2_SECTION_ENTRY_SIZE 20 /* u32 type, u64 offset, u64 size */
+#define GSYM_V1_MAX_UUID_SIZE 20
+
+typedef enum gsym_info_type {
+    GSYM_INFO_END_OF_LIST = 0,
+    GSYM_INFO_LINE_TABLE = 1,
+    GSYM_INFO_INLINE_INFO = 2,
+    GSYM_INFO_MERGED_FUNCTIONS = 3,
+    GSYM_INFO_CALL_SITES = 4
+} gsym_info_type;
+
+typedef enum gsym_section_type {
+    GSYM_SECTION_END_OF_LIST = 0,
+    GSYM_SECTION_ADDR_OFFSETS = 1,
+    GSYM_SECTION_ADDR_INFO_OFFSETS = 2,
+    GSYM_SECTION_STRING_TABLE = 3,
+    GSYM_SECTION_FILE_TABLE = 4,
+    GSYM_SECTION_FUNCTION_INFO = 5,
+    GSYM_SECTION_UUID = 6
+} gsym_section_type;
+
+typedef enum gsym_call_site_flags {
+    GSYM_CALL_SITE_INTERNAL = 1,
+    GSYM_CALL_SITE_EXTERNAL = 2
+} gsym_call_site_flags;
+
+/* ---- one function, decoded ---------------------------------------------- *
+ * The same records leave the decoder and enter the creator; what differs is
+ * whose string and file table the numbers belong to. */
+
+typedef struct gsym_range {
+    uint64_t start;
+    uint64_t end; /* first address behind the range */
+} gsym_range;
+
+typedef struct gsym_line_row {
+    uint64_t address;
+    uint32_t file;
+    uint32_t line;
+} gsym_line_row;
+
+/* InlineInfo tree in pre-order. The root has depth 0. */
+typedef struct gsym_inline_node {
+    uint64_t name;
+    uint32_t call_file;
+    uint32_t call_line;
+    uint32_t depth;
+    uint32_t range_first; /* index into gsym_function.ranges */
+    uint32_t range_count;
+    uint32_t reserved;
+} gsym_inline_node;
+
+typedef struct gsym_call_site {
+    uint64_t return_offset; /* return address - function start */
+    uint32_t flags;         /* gsym_call_site_flags */
+    uint32_t regex_first;   /* index into gsym_function.regexes */
+    uint32_t regex_count;
+    uint32_t reserved;
+} gsym_call_site;
+
+/* An InfoType this version gives no meaning to, kept as it is. */
+typedef struct gsym_extra {
+    uint32_t type;
+    uint32_t size;
+    const uint8_t *data;
+} gsym_extra;
+
+typedef struct gsym_function {
+    uint64_t address;
+    uint64_t size; /* 0: a symbol without a size */
+    uint64_t name;
+    const gsym_line_row *rows; /* ascending; none: no LineTable */
+    size_t row_count;
+    const gsym_inline_node *nodes; /* none: no InlineInfo */
+    size_t node_count;
+    const gsym_range *ranges;
+    size_t range_count;
+    const gsym_call_site *call_sites;
+    size_t call_site_count;
+    const uint64_t *regexes;
+    size_t regex_count;
+    const gsym_extra *extras;
+    size_t extra_count;
+    const struct gsym_function *merged; /* one level deep */
+    size_t merged_count;
+} gsym_function;
+
+/* ---- image: a finished GSYM file in memory ------------------------------- */
+
+typedef struct gsym_image gsym_image;
+
+typedef struct gsym_header {
+    uint32_t version;
+    uint32_t big_endian;
+    uint32_t addr_off_size;
+    uint32_t uuid_size;
+    uint64_t base_address;
+    uint32_t num_addresses;
+    uint32_t num_files; /* with entry 0 */
+    uint64_t strtab_offset;
+    uint64_t strtab_size;
+    uint64_t uuid_offset;
+    uint64_t addr_offsets_offset;
+    uint64_t addr_info_offsets_offset;
+    uint64_t file_table_offset;
+    uint64_t function_info_offset; /* version 1: end of the string table */
+    uint64_t function_info_size;
+    uint32_t section_count; /* version 2: directory entries, terminator left out */
+    uint32_t reserved;
+} gsym_header;
+
+typedef struct gsym_section {
+    uint32_t type;
+    uint32_t reserved;
+    uint64_t offset;
+    uint64_t size;
+} gsym_section;
+
+/* Check the header and the extent of the tables, in constant time; records are
+ * checked when they are used. `data` must outlive the image. */
+gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
+                            gsym_error *error);
+void gsym_image_close(gsym_image *image);
+void gsym_image_header(const gsym_image *image, gsym_header *header_ret);
+/* Version 2 directory entry `index` < header.section_count. */
+gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
+                               gsym_section *section_ret, gsym_error *error);
+/* Bytes of the string at `strp`, NUL left out. Past the table: the empty string. */
+const char *gsym_image_string(const gsym_image *image, uint64_t strp, size_t *size_ret);
+gsym_status gsym_image_file(const gsym_image *image, uint32_t index,
+                            uint64_t *directory_ret, uint64_t *basename_ret,
+                            gsym_error *error);
+/* Start address of entry `index` and the file offset of its record. */
+gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
+                             uint64_t *address_ret, uint64_t *record_offset_ret,
+                             gsym_error *error);
+
+/* Storage for one decoded record; reused from record to record. */
+typedef struct gsym_record gsym_record;
+gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error);
+void gsym_record_destroy(gsym_record *record);
+/* Decode entry `index` whole. *function_ret lives until the next decode. */
+gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
+                               uint32_t index, const gsym_function **function_ret,
+                               gsym_error *error);
+
+/* ---- lookup --------------------------------------------------------------- */
+
+typedef enum gsym_lookup_flags {
+    /* LLVM's GsymReader rules, its faults included: a missing row or file
+     * fails the whole lookup, inlines without a line table are dropped. */
+    GSYM_LOOKUP_LLVM = 1
+} gsym_lookup_flags;
+
+typedef struct gsym_frame {
+    uint64_t name;
+    uint64_t offset; /* address - start of the function or of its first inline range */
+    uint32_t file;
+    uint32_t line;
+    uint32_t inlined; /* 1 on all frames but the last */
+    uint32_t reserved;
+} gsym_frame;
+
+typedef struct gsym_answer {
+    uint64_t function_address;
+    uint64_t function_size;
+    uint64_t function_name;
+    uint32_t found;        /* 0: no function covers the address */
+    uint32_t entry;        /* index in the address table */
+    uint32_t frame_count;  /* frames that exist; may exceed the capacity given */
+    uint32_t regex_count;  /* call-site patterns at exactly this address */
+    uint32_t merged_count; /* identical functions folded into this one */
+    uint32_t reserved;
+} gsym_answer;
+
+/* Find the function that covers `address` and write its frames, innermost
+ * first, to frames[0 .. capacity), and the patterns of the call site that
+ * returns to exactly this address to regexes[0 .. regex_capacity). `child` 0
+ * asks for the function itself, 1 .. merged_count for the functions merged into
+ * it. Safe from many threads on one image; allocates nothing. */
+gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
+                              uint32_t flags, gsym_frame *frames, size_t capacity,
+                              uint64_t *regexes, size_t regex_capacity,
+                              gsym_answer *answer_ret, gsym_error *error);
+
+/* Answers to many addresses as columns. An address without an answer has no
+ * frame. Damaged records count as no answer and are counted in `damaged`. */
+typedef struct gsym_batch gsym_batch;
+typedef struct gsym_columns {
+    size_t count;                  /* frames in all */
+    const uint32_t *address_index; /* which of the addresses asked */
+    const uint32_t *function;      /* entry in the address table */
+    const uint64_t *name;
+    const uint32_t *file;
+    const uint32_t *line;
+    const uint64_t *offset;
+    const uint8_t *inlined;
+    uint64_t found;
+    uint64_t damaged;
+} gsym_columns;
+gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
+                                   size_t count, gsym_batch **batch_ret,
+                                   gsym_error *error);
+void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
+void gsym_batch_destroy(gsym_batch *batch);
+
+/* ---- text, as llvm-gsymutil prints it -------------------------------------- */
+
+/* Growing text; take it with gsym_text_bytes, empty it with gsym_text_clear. */
+typedef struct gsym_text gsym_text;
+gsym_status gsym_text_create(gsym_text **text_ret, gsym_error *error);
+void gsym_text_destroy(gsym_text *text);
+void gsym_text_clear(gsym_text *text);
+const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
+
+typedef enum gsym_text_flags {
+    GSYM_TEXT_MERGED = 1,    /* also the functions merged at the address */
+    GSYM_TEXT_BLANK_LINE = 2 /* an empty line behind each answer */
+} gsym_text_flags;
+
+/* Append the answers to many addresses, by LLVM's lookup rules. An address that
+ * has none gets a line that says why; only a lack of memory is a failure. */
+gsym_status gsym_text_lookup_many(gsym_text *text, const gsym_image *image,
+                                  const uint64_t *addresses, size_t count, uint32_t flags,
+                                  gsym_error *error);
+/* Like gsym_text_lookup_many with GSYM_TEXT_MERGED, but shows of the functions at
+ * `address` only those whose keep[] is not 0: keep[0] is the function itself,
+ * keep[i] its child `i`. NULL shows all. */
+gsym_status gsym_text_lookup_merged(gsym_text *text, const gsym_image *image,
+                                    uint64_t address, const uint8_t *keep,
+                                    size_t keep_count, gsym_error *error);
+/* Answer lines "ADDRESS PATH\n", each PATH being `path`. Stops in front of any
+ * other line and of a line without an end, and once the text holds `limit` bytes;
+ * *used_ret counts the bytes of the lines that were answered. */
+gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
+                                   const char *lines, size_t size, const char *path,
+                                   size_t path_size, uint32_t flags, size_t limit,
+                                   size_t *used_ret, gsym_error *error);
+/* Append what entry `index` says of its function, or nothing where its record is
+ * damaged or holds an InfoType that LLVM does not know. */
+gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
+                                 gsym_record *record, uint32_t index, gsym_error *error);
+
+/* Where a dump goes on; all zero at its begin. */
+typedef struct gsym_dump_place {
+    uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */
+    uint32_t reserved;
+    uint64_t next; /* entry, file or string offset within the part */
+} gsym_dump_place;
+
+#define GSYM_DUMP_DONE 6
+
+/* Append the next part of the dump of a whole file, a little more than `size`
+ * bytes of it. A damaged record gets an error line and the dump goes on. */
+gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
+                           gsym_dump_place *place, size_t size, gsym_error *error);
+
+/* ---- statistics: what the bytes of the records are spent on ------------------ */
+
+/* Bytes of one kind of record. An InfoType counts with its 8 bytes of head. */
+typedef struct gsym_info_bytes {
+    uint64_t size_and_name;
+    uint64_t line_table;
+    uint64_t inline_info;
+    uint64_t merged_functions;
+    uint64_t call_sites;
+    uint64_t unknown; /* InfoTypes that have no meaning here */
+    uint64_t end_of_list;
+} gsym_info_bytes;
+
+typedef struct gsym_statistics {
+    gsym_info_bytes own;      /* of the records in the address table */
+    gsym_info_bytes merged;   /* of the records inside own.merged_functions */
+    uint64_t merged_envelope; /* what holds those records together */
+    uint64_t merged_count;    /* of those records */
+    uint64_t damaged_count;   /* records that could be measured in part only */
+} gsym_statistics;
+
+typedef struct gsym_footprint {
+    uint64_t address;
+    uint64_t size; /* of the function */
+    uint64_t name;
+    uint64_t record_size; /* 0: damaged */
+    uint32_t file;        /* of the first row */
+    uint32_t reserved;
+} gsym_footprint;
+
+/* Add up the records of the entries first .. first + count - 1 in *statistics,
+ * and describe each in footprints[0 .. count) unless that is NULL. */
+gsym_status gsym_image_measure(const gsym_image *image, uint32_t first, uint32_t count,
+                               gsym_statistics *statistics, gsym_footprint *footprints,
+                               gsym_error *error);
+
+/* ---- creator: functions -> a GSYM file -------------------------------------- */
+
+typedef struct gsym_creator gsym_creator;
+
+typedef struct gsym_creator_options {
+    uint32_t version;    /* GSYM_VERSION_1 or GSYM_VERSION_2 */
+    uint32_t big_endian; /* 1: the file is big-endian */
+    uint32_t has_base_address;
+    uint32_t reserved;
+    uint64_t base_address; /* else: the first function's start */
+} gsym_creator_options;
+
+typedef enum gsym_origin {
+    GSYM_ORIGIN_DEBUG_INFO = 0, /* what the source describes itself */
+    GSYM_ORIGIN_SYMBOL_TABLE = 1
+} gsym_origin;
+
+gsym_status gsym_creator_create(const gsym_creator_options *options,
+                                gsym_creator **creator_ret, gsym_error *error);
+void gsym_creator_destroy(gsym_creator *creator);
+gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
+                                  gsym_error *error);
+/* Intern a string (no NUL inside). */
+gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
+                                    uint64_t *strp_ret, gsym_error *error);
+/* Intern a path, split so that joining directory and base name restores it. */
+gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size_t size,
+                                  uint32_t *file_ret, gsym_error *error);
+/* Intern a file whose directory and base name are known apart. */
+gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
+                                  uint64_t basename, uint32_t *file_ret,
+                                  gsym_error *error);
+/* Encode and keep a function; strings and files must be interned before. */
+gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
+                                      gsym_origin origin, gsym_error *error);
+/* Copy entry `index` of another file, interning its strings and files. */
+gsym_status gsym_creator_add_entry(gsym_creator *creator, const gsym_image *image,
+                                   gsym_record *record, uint32_t index,
+                                   gsym_error *error);
+/* Copy entries from `first` on while what they take in the file is below `size`
+ * bytes; the last one may exceed it. *end_ret is the entry that comes next. */
+gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
+                                     gsym_record *record, uint32_t first, uint64_t size,
+                                     uint32_t *end_ret, gsym_error *error);
+/* Copy a version-2 section of an unknown type into a version-2 output. */
+gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
+                                     const uint8_t *data, size_t size, gsym_error *error);
+/* Fold functions of equal range into the first of them. Call before symbols of
+ * the symbol table are added. */
+gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error);
+
+typedef struct gsym_creator_report {
+    uint64_t functions_debug_info;   /* added, before pruning */
+    uint64_t functions_symbol_table; /* added, before pruning */
+    uint64_t functions_merged;       /* folded as children */
+    uint64_t functions_pruned;
+    uint64_t functions;              /* in the file */
+    uint64_t functions_with_lines;
+    uint64_t functions_with_inlines;
+    uint64_t duplicates_different; /* equal ranges, different debug info */
+    uint64_t overlapping;
+    uint64_t strings;
+    uint64_t files;
+    uint64_t file_size;
+} gsym_creator_report;
+
+/* Sort, choose between duplicates, lay out. Nothing can be added afterwards. */
+gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
+                                gsym_error *error);
+/* Next bytes of the finished file; *size_ret 0 at its end. */
+gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
+                              size_t *size_ret, gsym_error *error);
+
+/* ---- containers: ELF --------------------------------------------------------- */
+
+typedef struct gsym_elf gsym_elf;
+
+typedef enum gsym_compression {
+    GSYM_COMPRESSION_NONE = 0,
+    GSYM_COMPRESSION_ZLIB = 1,
+    GSYM_COMPRESSION_ZSTD = 2,
+    GSYM_COMPRESSION_UNKNOWN = 3
+} gsym_compression;
+
+typedef enum gsym_debug_section {
+    GSYM_DEBUG_INFO = 0,
+    GSYM_DEBUG_ABBREV,
+    GSYM_DEBUG_LINE,
+    GSYM_DEBUG_STR,
+    GSYM_DEBUG_LINE_STR,
+    GSYM_DEBUG_RANGES,
+    GSYM_DEBUG_RNGLISTS,
+    GSYM_DEBUG_ADDR,
+    GSYM_DEBUG_STR_OFFSETS,
+    GSYM_DEBUG_SECTION_COUNT
+} gsym_debug_section;
+
+typedef struct gsym_elf_header {
+    uint32_t is_64;
+    uint32_t big_endian;
+    uint32_t machine;
+    uint32_t type;
+    uint32_t section_count;
+    uint32_t has_base_address;
+    uint64_t base_address; /* p_vaddr of the first PT_LOAD */
+} gsym_elf_header;
+
+typedef struct gsym_elf_section {
+    uint32_t present;
+    uint32_t compression;       /* gsym_compression */
+    uint64_t address;
+    uint64_t offset;            /* of the payload in the file */
+    uint64_t size;              /* of the payload in the file */
+    uint64_t uncompressed_size; /* equals size where nothing is compressed */
+    uint64_t flags;
+    uint32_t type;
+    uint32_t reserved;
+} gsym_elf_section;
+
+gsym_status gsym_elf_open(const uint8_t *data, size_t size, gsym_elf **elf_ret,
+                          gsym_error *error);
+void gsym_elf_close(gsym_elf *elf);
+void gsym_elf_header_get(const gsym_elf *elf, gsym_elf_header *header_ret);
+/* .debug_NAME or .zdebug_NAME; present 0 where the file has none. */
+gsym_status gsym_elf_debug_section(const gsym_elf *elf, gsym_debug_section which,
+                                   gsym_elf_section *section_ret, gsym_error *error);
+/* Any section by its exact name. */
+gsym_status gsym_elf_named_section(const gsym_elf *elf, const char *name,
+                                   gsym_elf_section *section_ret, gsym_error *error);
+/* Descriptor of the GNU build-id note; size 0 where there is none. */
+gsym_status gsym_elf_build_id(const gsym_elf *elf, const uint8_t **bytes_ret,
+                              size_t *size_ret, gsym_error *error);
+
+/* ---- conversion: DWARF and symbols -> creator ---------------------------------- */
+
+typedef struct gsym_conversion gsym_conversion;
+
+typedef enum gsym_conversion_flags {
+    GSYM_CONVERT_CALL_SITES = 1,
+    GSYM_CONVERT_KEEP_WARNINGS = 2, /* keep each warning, not only its count */
+    GSYM_CONVERT_FULL_WALK = 4      /* visit every DIE: the oracle of the skips */
+} gsym_conversion_flags;
+
+typedef struct gsym_conversion_options {
+    uint32_t flags;
+    uint32_t thread_count; /* workers that will call gsym_conversion_work */
+    uint32_t big_endian;
+    uint32_t reserved;
+} gsym_conversion_options;
+
+typedef enum gsym_warning_category {
+    GSYM_WARN_UNIT_SKIPPED = 0,
+    GSYM_WARN_ABBREVIATIONS,
+    GSYM_WARN_DIE_DAMAGED,
+    GSYM_WARN_REFERENCE,
+    GSYM_WARN_NO_NAME,
+    GSYM_WARN_RANGE_INVALID,
+    GSYM_WARN_RANGE_OUTSIDE_TEXT,
+    GSYM_WARN_RANGE_LIST,
+    GSYM_WARN_LINE_PROGRAM,
+    GSYM_WARN_LINE_FILE_INDEX,
+    GSYM_WARN_LINE_ORDER,
+    GSYM_WARN_DECL_FILE_INDEX,
+    GSYM_WARN_CALL_FILE_INDEX,
+    GSYM_WARN_INLINE_UNCONTAINED,
+    GSYM_WARN_INLINE_EMPTY,
+    GSYM_WARN_DEPTH,
+    GSYM_WARN_SYMBOL,
+    GSYM_WARN_COUNT
+} gsym_warning_category;
+
+typedef struct gsym_warning {
+    uint32_t category; /* gsym_warning_category */
+    uint32_t reserved;
+    uint64_t offset; /* of the DIE in .debug_info, or of the place named by the category */
+    uint64_t value;  /* the address, index or offset at fault */
+} gsym_warning;
+
+gsym_status gsym_conversion_create(gsym_creator *creator,
+                                   const gsym_conversion_options *options,
+                                   gsym_conversion **conversion_ret, gsym_error *error);
+void gsym_conversion_destroy(gsym_conversion *conversion);
+/* Addresses that may hold code; without any, every address may. */
+gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
+                                           uint64_t end, gsym_error *error);
+/* The executable sections of an ELF file as text ranges. */
+gsym_status gsym_conversion_add_elf_text(gsym_conversion *conversion, const gsym_elf *elf,
+                                         gsym_error *error);
+/* `is_file_mapping` 1 allows to give finished pages back (MADV_DONTNEED). */
+gsym_status gsym_conversion_set_section(gsym_conversion *conversion,
+                                        gsym_debug_section which, const uint8_t *data,
+                                        size_t size, uint32_t is_file_mapping,
+                                        gsym_error *error);
+/* Rewrite file paths that start with `old`; the first rule that fits is taken. */
+gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
+                                         size_t old_size, const char *new_bytes,
+                                         size_t new_size, gsym_error *error);
+/* Find the units; call once, before the workers. */
+gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
+/* Convert units until none is left; called by each worker thread once. */
+gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
+/* Bytes of .debug_info done and in all; readable while workers run. */
+void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
+                              uint64_t *total_ret);
+void gsym_conversion_cancel(gsym_conversion *conversion);
+/* After the workers: hand the functions to the creator. */
+gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
+/* Functions of .symtab, or of .dynsym where there is no .symtab. */
+gsym_status gsym_conversion_add_elf_symbols(gsym_conversion *conversion,
+                                            const gsym_elf *elf, gsym_error *error);
+uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
+                                       gsym_warning_category category);
+/* Kept warnings, ordered by offset. */
+const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
+                                             size_t *count_ret);
+
+/* cffi: end */
+
+#endif

@@ -1,0 +1,266 @@
+/* intern.c - strings and files to numbers, equal content to equal numbers.
+ *
+ * A conversion looks up ten times as many strings as it keeps, so a hit is what
+ * counts: one slot, then one comparison with the string itself. The hash is not
+ * seeded, and numbers follow the order of first use, never the hash. */
+#include "intern.h"
+
+#include "creator.h"
+
+enum { FIRST_SLOT_COUNT = 1024 };
+
+/* ---- hash ------------------------------------------------------------------- */
+
+/* First 64 fractional bits of the square roots of 2, 3 and 5: odd, no pattern. */
+#define KEY_A UINT64_C(0x6a09e667f3bcc909)
+#define KEY_B UINT64_C(0xbb67ae8584caa73b)
+#define KEY_C UINT64_C(0x3c6ef372fe94f82b)
+
+/* Both halves of the product, folded: every bit of the result depends on all. */
+static inline uint64_t fold_product(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
+    uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
+    return low ^ high ^ (cross << 32 | cross >> 32) ^ (other << 32 | other >> 32);
+#endif
+}
+
+static inline uint64_t word_at(const char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static inline uint64_t half_word_at(const char *bytes) {
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+uint64_t string_hash(const char *bytes, size_t size) {
+    uint64_t first = 0, last = 0, lane = KEY_C, other_lane = KEY_C;
+    const char *end = bytes + size;
+    if (size > 16) {
+        for (; end - bytes > 32; bytes += 32) {
+            lane = fold_product(word_at(bytes) ^ KEY_A, word_at(bytes + 8) ^ lane);
+            other_lane =
+                fold_product(word_at(bytes + 16) ^ KEY_B, word_at(bytes + 24) ^ other_lane);
+        }
+        lane += other_lane;
+        if (end - bytes > 16)
+            lane = fold_product(word_at(bytes) ^ KEY_A, word_at(bytes + 8) ^ lane);
+        first = word_at(end - 16);
+        last = word_at(end - 8);
+    } else if (size >= 8) {
+        first = word_at(bytes);
+        last = word_at(end - 8);
+    } else if (size >= 4) {
+        first = half_word_at(bytes);
+        last = half_word_at(end - 4);
+    } else if (size > 0) {
+        first = (uint64_t)(uint8_t)bytes[0] << 16 |
+                (uint64_t)(uint8_t)bytes[size / 2] << 8 | (uint8_t)end[-1];
+    }
+    return fold_product(fold_product(first ^ KEY_A, last ^ lane) ^ KEY_B, KEY_A ^ size);
+}
+
+/* ---- slots ------------------------------------------------------------------ */
+
+static bool slot_table_init(slot_table *table, size_t count) {
+    table->slots = calloc(count, sizeof *table->slots);
+    table->mask = count - 1;
+    table->count = 0;
+    return table->slots != NULL;
+}
+
+static inline slot *slot_table_free_slot(const slot_table *table, uint64_t hash) {
+    size_t at = (size_t)hash & table->mask;
+    while (table->slots[at].number != 0) at = (at + 1) & table->mask;
+    return &table->slots[at];
+}
+
+/* Keep at least three slots of eight free. */
+static bool slot_table_reserve(slot_table *table) {
+    slot_table grown;
+    if (GSYM_LIKELY(table->count < (table->mask + 1) / 8 * 5)) return true;
+    if (!slot_table_init(&grown, (table->mask + 1) * 2)) return false;
+    for (size_t at = 0; at <= table->mask; ++at)
+        if (table->slots[at].number != 0)
+            *slot_table_free_slot(&grown, table->slots[at].hash) = table->slots[at];
+    grown.count = table->count;
+    free(table->slots);
+    *table = grown;
+    return true;
+}
+
+static void slot_table_insert(slot_table *table, uint64_t hash, uint64_t number) {
+    *slot_table_free_slot(table, hash) = (slot){hash, number};
+    table->count++;
+}
+
+/* ---- strings ---------------------------------------------------------------- */
+
+gsym_status string_table_init(string_table *table, uint64_t size_limit,
+                              gsym_error *error) {
+    table->size_limit = size_limit;
+    table->size = 1; /* the empty string's NUL */
+    if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1) ||
+        !slot_table_init(&table->slots, FIRST_SLOT_COUNT))
+        return gsym_fail_memory(error);
+    table->bytes[0] = 0;
+    return GSYM_OK;
+}
+
+void string_table_deinit(string_table *table) {
+    free(table->bytes);
+    free(table->slots.slots);
+}
+
+static inline bool string_table_equals(const string_table *table, uint64_t strp,
+                                       const char *bytes, size_t size) {
+    const uint8_t *string = table->bytes + strp;
+    return size < table->size - strp && string[size] == 0 &&
+           memcmp(string, bytes, size) == 0;
+}
+
+static gsym_status string_table_append(string_table *table, const char *bytes, size_t size,
+                                       uint64_t hash, uint64_t *strp_ret,
+                                       gsym_error *error) {
+    if (memchr(bytes, 0, size) != NULL)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string holds a NUL byte");
+    if (size >= table->size_limit - table->size)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "string table size exceeded 32-bit max: version 1 cannot hold it, "
+                         "version 2 can (--output-version 2)");
+    if (!slot_table_reserve(&table->slots) ||
+        (size + 1 > table->capacity - table->size &&
+         !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))
+        return gsym_fail_memory(error);
+    *strp_ret = table->size;
+    memcpy(table->bytes + table->size, bytes, size);
+    table->bytes[table->size + size] = 0;
+    table->size += size + 1;
+    slot_table_insert(&table->slots, hash, *strp_ret);
+    return GSYM_OK;
+}
+
+gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
+                                uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
+    const slot *slots = table->slots.slots;
+    size_t mask = table->slots.mask, at = (size_t)hash & mask;
+    if (size == 0) {
+        *strp_ret = 0;
+        return GSYM_OK;
+    }
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        if (slots[at].hash != hash) continue;
+        if (GSYM_LIKELY(string_table_equals(table, slots[at].number, bytes, size))) {
+            *strp_ret = slots[at].number;
+            return GSYM_OK;
+        }
+    }
+    return string_table_append(table, bytes, size, hash, strp_ret, error);
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+gsym_status file_table_init(file_table *table, gsym_error *error) {
+    if (!ARRAY_RESERVE(*table, 1) || !slot_table_init(&table->pairs, FIRST_SLOT_COUNT) ||
+        !slot_table_init(&table->paths, FIRST_SLOT_COUNT))
+        return gsym_fail_memory(error);
+    table->items[table->count++] = (file_entry){0, 0};
+    return GSYM_OK;
+}
+
+void file_table_deinit(file_table *table) {
+    free(table->items);
+    free(table->pairs.slots);
+    free(table->paths.slots);
+}
+
+static gsym_status file_table_append(file_table *table, file_entry file, uint64_t hash,
+                                     uint32_t *file_ret, gsym_error *error) {
+    if (table->count > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "more files than a file table can hold");
+    if (!slot_table_reserve(&table->pairs) || !ARRAY_RESERVE(*table, 1))
+        return gsym_fail_memory(error);
+    *file_ret = (uint32_t)table->count;
+    table->items[table->count++] = file;
+    slot_table_insert(&table->pairs, hash, *file_ret);
+    return GSYM_OK;
+}
+
+gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
+                              uint32_t *file_ret, gsym_error *error) {
+    uint64_t hash = fold_product(directory ^ KEY_A, basename ^ KEY_B);
+    const slot *slots = table->pairs.slots;
+    size_t mask = table->pairs.mask, at = (size_t)hash & mask;
+    if (directory == 0 && basename == 0) {
+        *file_ret = 0;
+        return GSYM_OK;
+    }
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        const file_entry *file = &table->items[slots[at].number];
+        if (file->directory == directory && file->basename == basename) {
+            *file_ret = (uint32_t)slots[at].number;
+            return GSYM_OK;
+        }
+    }
+    return file_table_append(table, (file_entry){directory, basename}, hash, file_ret,
+                             error);
+}
+
+typedef struct path_parts {
+    size_t directory_size; /* 0: the whole path is the base name */
+    size_t basename_start;
+} path_parts;
+
+/* Split at the last slash, where joining restores the path. Readers join with a
+ * backslash if the directory has one and no slash; they drop an empty directory,
+ * and print no entry whose base name is empty. */
+static path_parts split_path(const char *path, size_t size) {
+    path_parts whole = {0, 0};
+    size_t slash = size;
+    while (slash > 0 && path[slash - 1] != '/') slash--;
+    if (slash <= 1 || slash == size) return whole;
+    if (memchr(path, '/', slash - 1) == NULL && memchr(path, '\\', slash - 1) != NULL)
+        return whole;
+    return (path_parts){slash - 1, slash};
+}
+
+gsym_status file_table_intern_path(file_table *table, string_table *strings,
+                                   const char *path, size_t size, uint64_t hash,
+                                   uint32_t *file_ret, gsym_error *error) {
+    path_parts parts = split_path(path, size);
+    const char *basename = path + parts.basename_start;
+    size_t basename_size = size - parts.basename_start;
+    const slot *slots = table->paths.slots;
+    size_t mask = table->paths.mask, at = (size_t)hash & mask;
+    file_entry file = {0, 0};
+    if (size == 0) {
+        *file_ret = 0;
+        return GSYM_OK;
+    }
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        const file_entry *known = &table->items[slots[at].number];
+        if (slots[at].hash == hash &&
+            string_table_equals(strings, known->basename, basename, basename_size) &&
+            string_table_equals(strings, known->directory, path, parts.directory_size)) {
+            *file_ret = (uint32_t)slots[at].number;
+            return GSYM_OK;
+        }
+    }
+    GSYM_TRY(string_table_intern(strings, path, parts.directory_size,
+                                 string_hash(path, parts.directory_size), &file.directory,
+                                 error));
+    GSYM_TRY(string_table_intern(strings, basename, basename_size,
+                                 string_hash(basename, basename_size), &file.basename,
+                                 error));
+    GSYM_TRY(file_table_intern(table, file.directory, file.basename, file_ret, error));
+    if (!slot_table_reserve(&table->paths)) return gsym_fail_memory(error);
+    slot_table_insert(&table->paths, hash, *file_ret);
+    return GSYM_OK;
+}

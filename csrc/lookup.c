@@ -1,0 +1,292 @@
+/* lookup.c - address -> function, source line and inlined calls.
+ *
+ * One pass over the bytes of one record, from the front, that keeps no state but on
+ * the stack. LLVM's rules (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the
+ * data costs: with LLVM's the answer, with ours only the file and line. */
+#include "function_info.h"
+#include "image.h"
+
+#include <inttypes.h>
+
+/* What one pass over a record finds out. */
+typedef struct found_function {
+    uint64_t size;
+    uint64_t name;
+    gsym_line_row row; /* file 0: no line is known */
+    bool has_line_table;
+    bool has_inlines;
+    bool has_merged;
+    cursor inlines;
+    cursor merged;
+    uint32_t regex_count;
+} found_function;
+
+typedef struct lookup_query {
+    const gsym_image *image;
+    uint64_t address; /* asked for */
+    uint64_t start;   /* of the function */
+    bool llvm;
+    uint64_t *regexes;
+    size_t regex_capacity;
+} lookup_query;
+
+/* Frames as they come, outermost first, the first `skip` of them dropped. */
+typedef struct frame_sink {
+    gsym_frame *frames;
+    size_t capacity;
+    size_t skip;
+    size_t count;
+} frame_sink;
+
+static inline void put_frame(frame_sink *sink, gsym_frame frame) {
+    frame.inlined = sink->count != 0;
+    frame.reserved = 0;
+    if (sink->count >= sink->skip && sink->count - sink->skip < sink->capacity)
+        sink->frames[sink->count - sink->skip] = frame;
+    sink->count++;
+}
+
+/* LLVM names the offset inside the data it was decoding, and does so in the text. */
+static gsym_status fail_in_data(const lookup_query *query, gsym_status status, uint64_t base,
+                                gsym_error *error) {
+    char what[GSYM_ERROR_TEXT_SIZE];
+    if (!query->llvm || status != GSYM_E_FORMAT) return status;
+    memcpy(what, error->what, sizeof what);
+    return gsym_fail(error, status, error->offset, "0x%08" PRIx64 ": %s",
+                     error->offset - base, what);
+}
+
+static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
+                                  gsym_error *error) {
+    if (!query->llvm || status != GSYM_E_FORMAT) return status;
+    return gsym_fail(error, status, error->offset, "FunctionInfo data is truncated");
+}
+
+/* ---- the record --------------------------------------------------------------- */
+
+static gsym_status find_row(const lookup_query *query, const record_info *info,
+                            found_function *function, gsym_error *error) {
+    bool found;
+    gsym_status status = line_table_find(&info->payload, query->start, query->address,
+                                         &function->row, &found, error);
+    if (GSYM_UNLIKELY(status != GSYM_OK))
+        return fail_in_data(query, status, info->offset, error);
+    function->has_line_table = true;
+    if (query->llvm && function->row.file == 0)
+        return gsym_fail(error, GSYM_E_FORMAT, info->offset,
+                         "address 0x%" PRIx64 " is not in the line table",
+                         query->address);
+    return GSYM_OK;
+}
+
+static gsym_status read_info(const lookup_query *query, record_info *info,
+                             found_function *function, gsym_error *error) {
+    gsym_status status;
+    switch (info->type) {
+        case GSYM_INFO_LINE_TABLE: return find_row(query, info, function, error);
+        case GSYM_INFO_INLINE_INFO:
+            function->has_inlines = true;
+            function->inlines = info->payload;
+            return GSYM_OK;
+        case GSYM_INFO_MERGED_FUNCTIONS:
+            function->has_merged = true;
+            function->merged = info->payload;
+            return GSYM_OK;
+        case GSYM_INFO_CALL_SITES:
+            status = call_sites_find(&info->payload, query->image->strp_size,
+                                     query->address - query->start, query->regexes,
+                                     query->regex_capacity, &function->regex_count,
+                                     error);
+            if (status == GSYM_OK) return GSYM_OK;
+            return fail_in_data(query, status, info->offset, error);
+        default: return GSYM_OK;
+    }
+}
+
+static bool covers(uint64_t start, uint64_t size, uint64_t address) {
+    return size == 0 || address - start < size;
+}
+
+static gsym_status read_record(const lookup_query *query, cursor *record,
+                               found_function *function, gsym_error *error) {
+    uint64_t base = cursor_offset(record);
+    record_info info;
+    gsym_status status =
+        function_info_decode_head(record, query->image->strp_size, &function->size,
+                                  &function->name, error);
+    if (GSYM_UNLIKELY(status != GSYM_OK))
+        return record->failed ? fail_truncated(query, status, error)
+                              : fail_in_data(query, status, base, error);
+    do {
+        status = function_info_next(record, &info, error);
+        if (GSYM_UNLIKELY(status != GSYM_OK)) return fail_truncated(query, status, error);
+        GSYM_TRY(read_info(query, &info, function, error));
+    } while (info.type != GSYM_INFO_END_OF_LIST);
+    return GSYM_OK;
+}
+
+/* ---- the frames ---------------------------------------------------------------- */
+
+static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
+    uint64_t directory, basename;
+    *in_table_ret = image_file(image, file, &directory, &basename);
+    return *in_table_ret && (directory != 0 || basename != 0);
+}
+
+static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, image->header.file_table_offset,
+                     "failed to extract file[%" PRIu32 "]", file);
+}
+
+/* An unknown file counts as none. */
+static uint32_t known_file(const gsym_image *image, uint32_t file) {
+    return file < image->header.num_files ? file : 0;
+}
+
+static gsym_status put_inline_frames(const lookup_query *query, const found_function *function,
+                                     gsym_frame *innermost, frame_sink *sink,
+                                     gsym_error *error) {
+    const gsym_image *image = query->image;
+    inline_walk walk = {.payload = function->inlines,
+                        .address = query->address,
+                        .base = query->start,
+                        .strp_size = image->strp_size,
+                        .is_root = true};
+    inline_match match;
+    while (inline_walk_next(&walk, &match)) {
+        bool in_table, is_frame = names_a_file(image, match.call_file, &in_table);
+        if (query->llvm && !in_table) return fail_file(image, match.call_file, error);
+        if (!query->llvm) is_frame = !match.is_root;
+        if (!is_frame) continue;
+        innermost->file = known_file(image, match.call_file);
+        innermost->line = match.call_line;
+        put_frame(sink, *innermost);
+        innermost->name = match.name;
+        innermost->offset = query->address - match.start;
+    }
+    /* LLVM takes what it has where the tree ends early. */
+    if (walk.payload.failed && !query->llvm)
+        return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
+                         "InlineInfo data is truncated");
+    return GSYM_OK;
+}
+
+static gsym_status put_frames(const lookup_query *query, const found_function *function,
+                              frame_sink *sink, gsym_error *error) {
+    gsym_frame innermost = {.name = function->name,
+                            .offset = query->address - query->start};
+    if (function->has_inlines && (function->has_line_table || !query->llvm))
+        GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
+    innermost.file = known_file(query->image, function->row.file);
+    innermost.line = function->row.line;
+    put_frame(sink, innermost);
+    return GSYM_OK;
+}
+
+static void reverse(gsym_frame *frames, size_t count) {
+    for (size_t i = 0; i + 1 < count - i; ++i) {
+        gsym_frame frame = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = frame;
+    }
+}
+
+/* Innermost first. Where there are more frames than room, a second walk drops the
+ * outermost ones. */
+static gsym_status write_frames(const lookup_query *query, const found_function *function,
+                                gsym_frame *frames, size_t capacity,
+                                uint32_t *count_ret, gsym_error *error) {
+    frame_sink sink = {frames, capacity, 0, 0};
+    GSYM_TRY(put_frames(query, function, &sink, error));
+    if (GSYM_UNLIKELY(sink.count > capacity)) {
+        sink.skip = sink.count - capacity;
+        sink.count = 0;
+        GSYM_TRY(put_frames(query, function, &sink, error));
+    }
+    reverse(frames, sink.count - sink.skip);
+    if (query->llvm) /* there, offsets have 32 bits */
+        for (size_t i = 0; i < sink.count - sink.skip; ++i)
+            frames[i].offset = (uint32_t)frames[i].offset;
+    *count_ret = (uint32_t)sink.count;
+    return GSYM_OK;
+}
+
+/* ---- from the address to the record ----------------------------------------------- */
+
+/* Of the entries with one start, the first that covers the address. Functions that
+ * start lower are not looked at, even where they reach over it. */
+static gsym_status find_entry(const gsym_image *image, uint64_t address,
+                              uint32_t *entry_ret, cursor *record_ret, bool *found_ret,
+                              gsym_error *error) {
+    uint64_t offset = address - image->header.base_address;
+    uint64_t start;
+    uint32_t entry;
+    *found_ret = false;
+    if (address < image->header.base_address || !image_search(image, offset, &entry))
+        return GSYM_OK;
+    start = image_addr_offset(image, entry);
+    for (; entry < image->header.num_addresses; ++entry) {
+        cursor peek;
+        if (image_addr_offset(image, entry) != start) return GSYM_OK;
+        GSYM_TRY(image_record(image, entry, record_ret, error));
+        peek = *record_ret;
+        if (covers(start, cursor_u32(&peek), offset)) {
+            *entry_ret = entry;
+            *found_ret = true;
+            return GSYM_OK;
+        }
+    }
+    return GSYM_OK;
+}
+
+/* Put record number `child` (from 1) of a MergedFunctionsInfo in place of its parent. */
+static gsym_status enter_child(const lookup_query *query, uint32_t child, cursor *payload,
+                               found_function *function, bool *found_ret,
+                               gsym_error *error) {
+    cursor record;
+    for (uint32_t i = 0; i < child; ++i)
+        GSYM_TRY(merged_functions_next(payload, i, &record, error));
+    *function = (found_function){0};
+    GSYM_TRY(read_record(query, &record, function, error));
+    *found_ret = covers(query->start, function->size, query->address);
+    return GSYM_OK;
+}
+
+gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
+                              uint32_t flags, gsym_frame *frames, size_t capacity,
+                              uint64_t *regexes, size_t regex_capacity,
+                              gsym_answer *answer_ret, gsym_error *error) {
+    lookup_query query = {.image = image,
+                   .address = address,
+                   .llvm = (flags & GSYM_LOOKUP_LLVM) != 0,
+                   .regexes = regexes,
+                   .regex_capacity = regex_capacity};
+    gsym_answer answer = {0};
+    found_function function = {0};
+    cursor record;
+    bool found;
+    GSYM_TRY(find_entry(image, address, &answer.entry, &record, &found, error));
+    *answer_ret = answer;
+    if (!found) return GSYM_OK;
+    query.start = image->header.base_address + image_addr_offset(image, answer.entry);
+    GSYM_TRY(read_record(&query, &record, &function, error));
+    if (function.has_merged) {
+        cursor merged = function.merged;
+        GSYM_TRY(merged_functions_count(&merged, &answer.merged_count, error));
+        if (child > 0 && child <= answer.merged_count)
+            GSYM_TRY(enter_child(&query, child, &merged, &function, &found, error));
+    }
+    if (child > answer.merged_count)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "invalid merged function %" PRIu32,
+                         child);
+    if (!found) return GSYM_OK;
+    answer.function_address = query.start;
+    answer.function_size = function.size;
+    answer.function_name = function.name;
+    answer.regex_count = function.regex_count;
+    answer.found = 1;
+    GSYM_TRY(write_frames(&query, &function, frames, capacity, &answer.frame_count,
+                          error));
+    *answer_ret = answer;
+    return GSYM_OK;
+}

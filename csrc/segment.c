@@ -1,0 +1,61 @@
+/* segment.c - a run of another file's functions that fits a given size.
+ *
+ * What counts as the size so far is LLVM's estimate, so that segments break where
+ * its own break: it leaves out the count in front of the version-1 file table and
+ * the padding between tables. Merged functions and call sites, which LLVM drops
+ * from segments, are kept and counted. */
+#include <inttypes.h>
+
+#include "creator_state.h"
+
+static uint64_t align_up(uint64_t size, uint64_t alignment) {
+    return (size + alignment - 1) & ~(alignment - 1);
+}
+
+static unsigned addr_off_size(const gsym_creator *creator) {
+    const record_list *records = &creator->records;
+    uint64_t base, greatest;
+    if (records->count == 0) return 1;
+    base = creator->options.has_base_address ? creator->options.base_address
+                                             : records->items[0].address;
+    greatest = records->items[records->count - 1].address - base;
+    if (greatest <= UINT8_MAX) return 1;
+    if (greatest <= UINT16_MAX) return 2;
+    return greatest <= UINT32_MAX ? 4 : 8;
+}
+
+/* All in front of the records. */
+static uint64_t tables_size(const gsym_creator *creator) {
+    uint64_t count = creator->records.count, offset_size = creator->strp_size;
+    uint64_t tables = count * addr_off_size(creator) + count * offset_size +
+                      (uint64_t)creator->files.count * 2 * offset_size +
+                      creator->strings.size;
+    uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* with EndOfList */
+    if (creator->options.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE + tables;
+    return GSYM_V2_HEADER_SIZE + sections * GSYM_V2_SECTION_ENTRY_SIZE +
+           creator->uuid_size + 4 + tables;
+}
+
+gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
+                                     gsym_record *record, uint32_t first, uint64_t size,
+                                     uint32_t *end_ret, gsym_error *error) {
+    uint64_t records_size = 0;
+    uint32_t index = first;
+    gsym_header header;
+    gsym_image_header(image, &header);
+    for (; index < header.num_addresses; ++index) {
+        if (tables_size(creator) + records_size >= size) break;
+        GSYM_TRY(gsym_creator_add_entry(creator, image, record, index, error));
+        records_size += align_up(
+            creator_record_size(creator,
+                                &creator->records.items[creator->records.count - 1]),
+            4);
+    }
+    if (index == first)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "a segment size of %" PRIu64
+                         " is to small to fit any function infos, specify a larger value",
+                         size);
+    *end_ret = index;
+    return GSYM_OK;
+}

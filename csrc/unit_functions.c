@@ -1,0 +1,595 @@
+/* unit_functions.c - join what the DIEs, the line program and the names of a unit say.
+ *
+ * One function for each live range of a subprogram: the rows of its addresses, and
+ * of its inlined calls what lies inside that range. */
+#include "unit_functions.h"
+
+#include "creator.h"
+
+void unit_functions_deinit(unit_functions *result) {
+    free(result->rows.items);
+    free(result->file_codes.items);
+    free(result->names.items);
+    free(result->paths.items);
+    free(result->functions.items);
+    free(result->nodes.items);
+    free(result->call_sites.items);
+    free(result->ranges.items);
+    free(result->strps.items);
+    free(result->files.items);
+    buffer_deinit(&result->arena);
+}
+
+void unit_joiner_deinit(unit_joiner *joiner) {
+    unit_walk_deinit(&joiner->walk);
+    line_table_deinit(&joiner->lines);
+    abbrev_cache_deinit(&joiner->abbrevs);
+    abbrev_cache_deinit(&joiner->resolver.foreign_abbrevs);
+    free(joiner->name_map.keys);
+    free(joiner->name_map.values);
+    free(joiner->parents.items);
+    free(joiner->sources.items);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static size_t name_slot(const unit_joiner *joiner, uint64_t key) {
+    size_t mask = joiner->name_map.size - 1;
+    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (joiner->name_map.keys[slot] != 0 && joiner->name_map.keys[slot] != key)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Empty the map and make it `size` slots, a power of two; an empty map costs what
+ * the unit is worth, not what the biggest unit was. */
+static bool name_map_reset(unit_joiner *joiner, size_t size) {
+    if (joiner->name_map.capacity < size) {
+        free(joiner->name_map.keys);
+        free(joiner->name_map.values);
+        joiner->name_map.capacity = joiner->name_map.size = 0;
+        joiner->name_map.keys = malloc(size * sizeof *joiner->name_map.keys);
+        joiner->name_map.values = malloc(size * sizeof *joiner->name_map.values);
+        if (joiner->name_map.keys == NULL || joiner->name_map.values == NULL) return false;
+        joiner->name_map.capacity = size;
+    }
+    memset(joiner->name_map.keys, 0, size * sizeof *joiner->name_map.keys);
+    joiner->name_map.size = size;
+    joiner->name_map.used = 0;
+    return true;
+}
+
+static bool name_map_grow(unit_joiner *joiner) {
+    uint64_t *keys = joiner->name_map.keys;
+    uint32_t *values = joiner->name_map.values;
+    size_t size = joiner->name_map.size;
+    bool is_grown;
+    joiner->name_map.keys = NULL;
+    joiner->name_map.values = NULL;
+    joiner->name_map.capacity = 0;
+    is_grown = name_map_reset(joiner, 2 * size);
+    for (size_t i = 0; is_grown && i < size; ++i) {
+        size_t slot;
+        if (keys[i] == 0) continue;
+        slot = name_slot(joiner, keys[i]);
+        joiner->name_map.keys[slot] = keys[i];
+        joiner->name_map.values[slot] = values[i];
+        ++joiner->name_map.used;
+    }
+    free(keys);
+    free(values);
+    return is_grown;
+}
+
+static size_t name_map_size_for(const unit_walk *walk) {
+    size_t size = 256;
+    while (size < 2 * walk->functions.count + walk->nodes.count / 2) size *= 2;
+    return size;
+}
+
+static const char *name_bytes(const unit_functions *result, const resolved_name *name) {
+    return name->bytes != NULL ? name->bytes
+                               : (const char *)result->arena.bytes + name->arena_offset;
+}
+
+/* Number a resolved name; an empty one has none. */
+static bool add_name(unit_functions *result, const resolved_name *name,
+                     uint32_t *index_ret) {
+    *index_ret = NO_INDEX;
+    if (name->size == 0) return true;
+    if (result->names.count >= NO_INDEX || !ARRAY_RESERVE(result->names, 1)) return false;
+    *index_ret = (uint32_t)result->names.count;
+    result->names.items[result->names.count++] =
+        (unit_name){*name, string_hash(name_bytes(result, name), name->size)};
+    return true;
+}
+
+/* The name of what the DIE at `origin` describes; resolved once a unit. */
+static bool name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t origin,
+                           uint32_t *index_ret) {
+    resolved_name name;
+    size_t slot;
+    *index_ret = NO_INDEX;
+    if (origin == 0) return true;
+    slot = name_slot(joiner, origin);
+    if (joiner->name_map.keys[slot] == origin) {
+        *index_ret = joiner->name_map.values[slot];
+        return true;
+    }
+    if (!dwarf_resolve_name(&joiner->resolver, origin, &name) ||
+        !add_name(result, &name, index_ret))
+        return false;
+    joiner->name_map.keys[slot] = origin;
+    joiner->name_map.values[slot] = *index_ret;
+    return ++joiner->name_map.used * 2 < joiner->name_map.size || name_map_grow(joiner);
+}
+
+static bool name_of_function(unit_functions *result, unit_joiner *joiner,
+                             const walk_function *function, uint32_t *index_ret) {
+    resolved_name name;
+    /* What stands in the DIE itself is named once; an origin may be shared. */
+    if (function->linkage_name.size == 0 && function->name.size == 0)
+        return name_of_origin(result, joiner, function->origin, index_ret);
+    return dwarf_function_name(&joiner->resolver, function, &name) &&
+           add_name(result, &name, index_ret);
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+/* Rewrite the path behind `first` in the arena by the first rule that fits. */
+static void map_path(const dwarf_input *input, buffer *arena, size_t first) {
+    for (size_t i = 0; i < input->path_rule_count; ++i) {
+        const path_rule *rule = &input->path_rules[i];
+        size_t size = arena->size - first;
+        if (size < rule->old_size ||
+            memcmp(arena->bytes + first, rule->old_prefix, rule->old_size) != 0)
+            continue;
+        if (!buffer_reserve(arena, rule->new_size)) return;
+        memmove(arena->bytes + first + rule->new_size,
+                arena->bytes + first + rule->old_size, size - rule->old_size);
+        memcpy(arena->bytes + first, rule->new_prefix, rule->new_size);
+        arena->size = arena->size - rule->old_size + rule->new_size;
+        return;
+    }
+}
+
+/* Number the path of a DWARF file index. */
+static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
+                     uint32_t *code_ret) {
+    bool is_none;
+    const line_file *file = line_table_file(&joiner->lines, file_index, &is_none);
+    buffer *arena = &result->arena;
+    unit_path path = {arena->size, 0, 0};
+    *code_ret = is_none ? FILE_NONE : FILE_INVALID;
+    if (file == NULL) return true;
+    line_table_path(&joiner->lines, file, &joiner->unit.comp_dir, arena);
+    map_path(joiner->unit.input, arena, path.arena_offset);
+    if (arena->failed) return false;
+    path.size = arena->size - path.arena_offset;
+    path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
+    if (result->paths.count >= NO_INDEX - PATH_FIRST || !ARRAY_RESERVE(result->paths, 1))
+        return false;
+    *code_ret = PATH_FIRST + (uint32_t)result->paths.count;
+    result->paths.items[result->paths.count++] = path;
+    return true;
+}
+
+static bool code_of_file(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
+                         uint32_t *code_ret) {
+    uint32_t *code;
+    *code_ret = FILE_INVALID;
+    if (file_index >= result->file_codes.count) return true;
+    code = &result->file_codes.items[file_index];
+    if (*code == FILE_UNSEEN && !add_path(result, joiner, file_index, code)) return false;
+    *code_ret = *code;
+    return true;
+}
+
+static bool reset_file_codes(unit_functions *result, const line_table *lines) {
+    size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
+    result->file_codes.count = 0;
+    if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
+    memset(result->file_codes.items, 0, count * sizeof *result->file_codes.items);
+    result->file_codes.count = count;
+    return true;
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+/* The last row of a sequence at or before `address`. */
+static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
+                       uint64_t address) {
+    uint32_t low = sequence->row_first + 1;
+    uint32_t high = sequence->row_first + sequence->row_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (rows->items[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+static const line_sequence *sequence_by_high(const line_table *lines, size_t position) {
+    return &lines->sequences.items[lines->by_high.items[position]];
+}
+
+/* Position in by_high of the sequence that holds `address`, or SIZE_MAX. */
+static size_t sequence_holding(const line_table *lines, uint64_t address) {
+    size_t low = 0, high = lines->sequences.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sequence_by_high(lines, middle)->high <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == lines->sequences.count || sequence_by_high(lines, low)->low > address)
+        return SIZE_MAX;
+    return low;
+}
+
+static const line_sequence *sequence_at_offset(const line_table *lines, uint64_t offset) {
+    size_t low = 0, high = lines->sequences.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lines->sequences.items[middle].program_offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lines->sequences.count &&
+                   lines->sequences.items[low].program_offset == offset
+               ? &lines->sequences.items[low]
+               : NULL;
+}
+
+/* Rows of [range) in one sequence. */
+static void rows_of_sequence(const row_list *rows, const line_sequence *sequence,
+                             const gsym_range *range, bool is_first, uint32_t *first_ret,
+                             uint32_t *count_ret) {
+    uint32_t last = range->end > sequence->high
+                        ? sequence->row_first + sequence->row_count - 1
+                        : row_at(rows, sequence, range->end - 1);
+    *first_ret = is_first ? row_at(rows, sequence, range->start) : sequence->row_first;
+    *count_ret = last - *first_ret + 1;
+}
+
+/* Rows of a range that runs on into further sequences, copied behind the others. */
+static bool gather_rows(unit_functions *result, const line_table *lines, size_t position,
+                        unit_function *function, const gsym_range *range) {
+    uint32_t first = function->row_first, count = function->row_count;
+    size_t gathered = result->rows.count;
+    for (;;) {
+        if (result->rows.count + count >= NO_INDEX) break;
+        if (!ARRAY_RESERVE(result->rows, count)) return false;
+        memcpy(result->rows.items + result->rows.count, result->rows.items + first,
+               count * sizeof *result->rows.items);
+        result->rows.count += count;
+        if (++position >= lines->sequences.count ||
+            sequence_by_high(lines, position)->low >= range->end)
+            break;
+        rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, false,
+                         &first, &count);
+    }
+    function->row_first = (uint32_t)gathered;
+    function->row_count = (uint32_t)(result->rows.count - gathered);
+    return true;
+}
+
+static bool find_rows(unit_functions *result, unit_joiner *joiner,
+                      const walk_function *source, const gsym_range *range,
+                      unit_function *function) {
+    const line_table *lines = &joiner->lines;
+    const line_sequence *own = NULL;
+    size_t position;
+    if (source->stmt_sequence != UINT64_MAX)
+        own = sequence_at_offset(lines, source->stmt_sequence);
+    if (own != NULL && own->low <= range->start && range->start < own->high) {
+        rows_of_sequence(&result->rows, own, range, true, &function->row_first,
+                         &function->row_count);
+        return true;
+    }
+    position = sequence_holding(lines, range->start);
+    if (position == SIZE_MAX) return true;
+    rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, true,
+                     &function->row_first, &function->row_count);
+    if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
+                    sequence_by_high(lines, position + 1)->low >= range->end))
+        return true;
+    return gather_rows(result, lines, position, function, range);
+}
+
+/* Number the files of the rows. Overlapping functions may share rows, but not
+ * without limit. */
+static bool number_row_files(unit_functions *result, unit_joiner *joiner,
+                             unit_function *function) {
+    const gsym_line_row *row = result->rows.items + function->row_first;
+    const gsym_line_row *end = row + function->row_count;
+    uint32_t code;
+    if (function->row_count > joiner->row_budget) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
+                   function->row_count);
+        function->row_count = 0;
+        return true;
+    }
+    joiner->row_budget -= function->row_count;
+    for (; row < end; ++row) {
+        if (GSYM_LIKELY(row->file < result->file_codes.count &&
+                        result->file_codes.items[row->file] != FILE_UNSEEN))
+            continue;
+        if (!code_of_file(result, joiner, row->file, &code)) return false;
+    }
+    return true;
+}
+
+/* A function without rows starts at least where it was declared. */
+static bool use_declaration(unit_functions *result, unit_joiner *joiner,
+                            const walk_function *source, unit_function *function) {
+    uint64_t file, line;
+    bool has_line;
+    if (joiner->lines.version == 0 ||
+        !dwarf_declaration(&joiner->resolver, source, &file, &line, &has_line))
+        return true;
+    if (!code_of_file(result, joiner, file, &function->decl_file)) return false;
+    if (function->decl_file == FILE_INVALID)
+        dwarf_warn(joiner->warnings, GSYM_WARN_DECL_FILE_INDEX, source->offset, file);
+    if (function->decl_file < PATH_FIRST || !has_line) function->decl_file = FILE_UNSEEN;
+    function->decl_line = (uint32_t)line;
+    return true;
+}
+
+/* ---- inlined calls ------------------------------------------------------------------------ */
+
+static int compare_ranges(const void *left, const void *right) {
+    const gsym_range *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Sort the ranges from `first` on and join those that touch. */
+static void merge_ranges(range_list *ranges, size_t first) {
+    size_t count = ranges->count - first, kept = first;
+    if (count < 2) return;
+    qsort(ranges->items + first, count, sizeof *ranges->items, compare_ranges);
+    for (size_t i = first + 1; i < ranges->count; ++i) {
+        if (ranges->items[i].start > ranges->items[kept].end)
+            ranges->items[++kept] = ranges->items[i];
+        else if (ranges->items[i].end > ranges->items[kept].end)
+            ranges->items[kept].end = ranges->items[i].end;
+    }
+    ranges->count = kept + 1;
+}
+
+/* Whether one of `count` sorted, disjoint ranges holds all of `range`. */
+static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].start <= range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && ranges[low - 1].end >= range->end;
+}
+
+#define MAX_RANGES_SEARCHED 256 /* only to choose whether to warn */
+
+/* Whether the ranges a DIE was given, sorted or not, hold `range`. */
+static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
+    if (count > MAX_RANGES_SEARCHED) return true;
+    for (size_t i = 0; i < count; ++i)
+        if (ranges[i].start <= range->start && range->end <= ranges[i].end) return true;
+    return false;
+}
+
+/* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
+ * all else is empty or in another range of the function. */
+static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
+                        const gsym_inline_node *parent, const gsym_range *given,
+                        size_t given_count, bool *is_elsewhere) {
+    const gsym_range *raw = joiner->walk.ranges.items + node->range_first;
+    size_t first = result->ranges.count;
+    uint32_t empty = 0;
+    for (uint32_t i = 0; i < node->range_count; ++i) {
+        if (raw[i].start >= raw[i].end) {
+            ++empty;
+        } else if (is_within(result->ranges.items + parent->range_first,
+                             parent->range_count, &raw[i])) {
+            if (result->ranges.count >= NO_INDEX || !ARRAY_RESERVE(result->ranges, 1))
+                return false;
+            result->ranges.items[result->ranges.count++] = raw[i];
+        } else if (was_given(given, given_count, &raw[i])) {
+            *is_elsewhere = true;
+        } else {
+            dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
+                       raw[i].start);
+        }
+    }
+    if (empty == node->range_count) *is_elsewhere = true;
+    merge_ranges(&result->ranges, first);
+    return true;
+}
+
+static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
+                     uint32_t line, uint32_t depth, size_t range_first) {
+    if (result->nodes.count >= NO_INDEX || !ARRAY_RESERVE(result->nodes, 1)) return false;
+    result->nodes.items[result->nodes.count++] = (gsym_inline_node){
+        name == NO_INDEX ? 0 : (uint64_t)name + 1, file_code, line, depth,
+        (uint32_t)range_first, (uint32_t)(result->ranges.count - range_first), 0};
+    return true;
+}
+
+/* Remember the newest node of a depth: its children follow it. */
+static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node, uint32_t source) {
+    if (!ARRAY_RESERVE(joiner->parents, depth + 1) ||
+        !ARRAY_RESERVE(joiner->sources, depth + 1))
+        return false;
+    joiner->parents.items[depth] = node;
+    joiner->sources.items[depth] = source;
+    return true;
+}
+
+static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
+                             const walk_node *node, size_t range_first) {
+    uint32_t name, code = FILE_INVALID;
+    if (!name_of_origin(result, joiner, node->origin, &name)) return false;
+    if (node->has_call_file && !code_of_file(result, joiner, node->call_file, &code))
+        return false;
+    if (code == FILE_INVALID)
+        dwarf_warn(joiner->warnings, GSYM_WARN_CALL_FILE_INDEX, node->offset,
+                   node->call_file);
+    return add_node(result, name, code, node->call_line, node->depth, range_first);
+}
+
+/* The inlined calls of a function inside one of its ranges, in pre-order behind
+ * a root that stands for the function itself. */
+static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
+                       const gsym_range *range, unit_function *function) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *source = &walk->functions.items[source_index];
+    size_t node_first = result->nodes.count, range_first = result->ranges.count;
+    uint32_t dropped = UINT32_MAX; /* nodes deeper than this lie below a dropped one */
+    bool is_elsewhere = false;
+    if (source->node_first == source->node_end ||
+        source->node_end - source->node_first > joiner->node_budget)
+        return true;
+    joiner->node_budget -= source->node_end - source->node_first;
+    if (!ARRAY_RESERVE(result->ranges, 1)) return false;
+    result->ranges.items[result->ranges.count++] = *range;
+    if (!add_node(result, function->name, FILE_NONE, 0, 0, range_first) ||
+        !set_parent(joiner, 0, (uint32_t)node_first, 0))
+        return false;
+    for (uint32_t i = source->node_first; i < source->node_end; ++i) {
+        const walk_node *node = &walk->nodes.items[i];
+        const walk_node *outer = NULL;
+        size_t first = result->ranges.count;
+        if (node->function != source_index || node->depth > dropped) continue;
+        if (node->depth > 1) outer = &walk->nodes.items[joiner->sources.items[node->depth - 1]];
+        dropped = UINT32_MAX;
+        if (!keep_ranges(result, joiner, node,
+                         &result->nodes.items[joiner->parents.items[node->depth - 1]],
+                         walk->ranges.items +
+                             (outer == NULL ? source->range_first : outer->range_first),
+                         outer == NULL ? source->range_count : outer->range_count,
+                         &is_elsewhere))
+            return false;
+        if (result->ranges.count == first) {
+            dropped = node->depth;
+            continue;
+        }
+        if (!set_parent(joiner, node->depth, (uint32_t)result->nodes.count, i) ||
+            !add_inlined_call(result, joiner, node, first))
+            return false;
+    }
+    if (result->nodes.count == node_first + 1) { /* only the root is left */
+        if (!is_elsewhere)
+            dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_EMPTY, source->offset,
+                       range->start);
+        result->nodes.count = node_first;
+        result->ranges.count = range_first;
+        return true;
+    }
+    function->node_first = (uint32_t)node_first;
+    function->node_count = (uint32_t)(result->nodes.count - node_first);
+    return true;
+}
+
+static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
+                            uint32_t source_index, const gsym_range *range,
+                            unit_function *function) {
+    const walk_function *source = &joiner->walk.functions.items[source_index];
+    function->site_first = (uint32_t)result->call_sites.count;
+    for (uint32_t i = source->site_first; i < source->site_end; ++i) {
+        const walk_call_site *site = &joiner->walk.call_sites.items[i];
+        uint32_t name;
+        /* A call that ends the range returns to its end. */
+        if (site->function != source_index || site->return_address < range->start ||
+            site->return_address > range->end)
+            continue;
+        if (!name_of_origin(result, joiner, site->origin, &name)) return false;
+        if (!ARRAY_RESERVE(result->call_sites, 1)) return false;
+        result->call_sites.items[result->call_sites.count++] =
+            (unit_call_site){site->return_address - range->start, name};
+    }
+    function->site_count = (uint32_t)result->call_sites.count - function->site_first;
+    return true;
+}
+
+/* ---- functions -------------------------------------------------------------------------- */
+
+static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
+                         uint32_t name, gsym_range range) {
+    const walk_function *source = &joiner->walk.functions.items[source_index];
+    unit_function function = {range.start, range.end - range.start, source->offset, name,
+                              0, 0, 0, 0, 0, 0, FILE_UNSEEN, 0};
+    if (joiner->lines.version != 0 &&
+        (!find_rows(result, joiner, source, &range, &function) ||
+         !number_row_files(result, joiner, &function)))
+        return false;
+    if (function.row_count == 0 && !use_declaration(result, joiner, source, &function))
+        return false;
+    if (!find_nodes(result, joiner, source_index, &range, &function) ||
+        !find_call_sites(result, joiner, source_index, &range, &function) ||
+        !ARRAY_RESERVE(result->functions, 1))
+        return false;
+    result->functions.items[result->functions.count++] = function;
+    return true;
+}
+
+static bool add_functions(unit_functions *result, unit_joiner *joiner) {
+    const unit_walk *walk = &joiner->walk;
+    for (uint32_t i = 0; i < walk->functions.count; ++i) {
+        const walk_function *source = &walk->functions.items[i];
+        uint32_t name;
+        if (!name_of_function(result, joiner, source, &name)) return false;
+        if (name == NO_INDEX) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_NO_NAME, source->offset,
+                       walk->ranges.items[source->range_first].start);
+            continue;
+        }
+        for (uint32_t n = 0; n < source->range_count; ++n)
+            if (!add_function(result, joiner, i, name,
+                              walk->ranges.items[source->range_first + n]))
+                return false;
+    }
+    return true;
+}
+
+static void clear(unit_functions *result, size_t index) {
+    result->unit_index = index;
+    result->rows.count = result->file_codes.count = 0;
+    result->names.count = result->paths.count = 0;
+    result->functions.count = result->nodes.count = 0;
+    result->call_sites.count = result->ranges.count = 0;
+    result->strps.count = result->files.count = 0;
+    result->arena.size = 0;
+}
+
+bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
+                         const dwarf_input *input, size_t index) {
+    const dwarf_unit_header *header = &input->units[index];
+    clear(result, index);
+    result->lines_end = 0;
+    if (header->type == DW_UT_type || header->type == DW_UT_split_type) return true;
+    if (!dwarf_unit_open(&joiner->unit, input, header, &joiner->abbrevs, joiner->warnings))
+        return true;
+    if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
+    if (joiner->walk.functions.count == 0) return true;
+    if (!dwarf_run_line_program(&joiner->lines, &result->rows, &joiner->unit,
+                                joiner->warnings) ||
+        !reset_file_codes(result, &joiner->lines) ||
+        !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
+        return false;
+    result->lines_end = joiner->lines.end;
+    joiner->resolver.unit = &joiner->unit;
+    joiner->resolver.walk = &joiner->walk;
+    joiner->resolver.warnings = joiner->warnings;
+    joiner->resolver.foreign.header = NULL;
+    joiner->resolver.arena = &result->arena;
+    joiner->row_budget = 64 * (uint64_t)result->rows.count + 65536;
+    joiner->node_budget = 64 * (uint64_t)joiner->walk.nodes.count + 65536;
+    return add_functions(result, joiner);
+}

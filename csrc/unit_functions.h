@@ -1,0 +1,84 @@
+/* unit_functions.h - one unit's functions, ready to be interned and encoded.
+ *
+ * Names and paths have numbers of their own here, in order of their first use;
+ * the ordered step of a conversion maps them to those of the output. */
+#ifndef GSYM_UNIT_FUNCTIONS_H
+#define GSYM_UNIT_FUNCTIONS_H
+
+#include "dwarf.h"
+
+typedef struct unit_name {
+    resolved_name text;
+    uint64_t hash;
+} unit_name;
+
+typedef struct unit_path {
+    size_t arena_offset;
+    size_t size;
+    uint64_t hash;
+} unit_path;
+
+/* What a DWARF file index stands for; PATH_FIRST + i is path i. */
+enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
+
+typedef struct unit_function {
+    uint64_t address;
+    uint64_t size;
+    uint64_t die_offset;
+    uint32_t name; /* index */
+    uint32_t row_first;
+    uint32_t row_count;
+    uint32_t node_first;
+    uint32_t node_count; /* with the root; 0: no inlined call */
+    uint32_t site_first;
+    uint32_t site_count;
+    uint32_t decl_file; /* used when there is no row; FILE_UNSEEN: none */
+    uint32_t decl_line;
+} unit_function;
+
+typedef struct unit_call_site {
+    uint64_t return_offset;
+    uint32_t name; /* index, or NO_INDEX */
+} unit_call_site;
+
+/* Everything of one unit that outlives its walk. */
+typedef struct unit_functions {
+    size_t unit_index;
+    uint64_t lines_end; /* of the unit's part of .debug_line */
+    row_list rows; /* file: DWARF file index */
+    struct { uint32_t *items; size_t count, capacity; } file_codes; /* by DWARF index */
+    struct { unit_name *items; size_t count, capacity; } names;
+    struct { unit_path *items; size_t count, capacity; } paths;
+    struct { unit_function *items; size_t count, capacity; } functions;
+    /* name: index + 1; call_file: file code */
+    struct { gsym_inline_node *items; size_t count, capacity; } nodes;
+    struct { unit_call_site *items; size_t count, capacity; } call_sites;
+    range_list ranges;
+    buffer arena;
+    /* of the output, filled in the ordered step */
+    struct { uint64_t *items; size_t count, capacity; } strps;
+    struct { uint32_t *items; size_t count, capacity; } files;
+} unit_functions;
+
+void unit_functions_deinit(unit_functions *result);
+
+/* Scratch of one worker; reused from unit to unit. */
+typedef struct unit_joiner {
+    dwarf_unit unit;
+    unit_walk walk;
+    line_table lines;
+    abbrev_cache abbrevs;
+    name_resolver resolver;
+    warning_list *warnings;
+    struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
+    struct { uint32_t *items; size_t count, capacity; } parents; /* per inline depth */
+    struct { uint32_t *items; size_t count, capacity; } sources; /* walk node of each */
+    uint64_t row_budget, node_budget;
+} unit_joiner;
+
+void unit_joiner_deinit(unit_joiner *joiner);
+/* Read unit `index`. False where memory ran out; damage is a warning. */
+bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
+                         const dwarf_input *input, size_t index);
+
+#endif

@@ -1,0 +1,102 @@
+"""Turn debug information into GSYM files and look addresses up in them.
+
+The names below are loaded when they are first used, so that `import gsym` costs
+next to nothing.
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.conversion import ConversionReport, convert
+    from gsym.creator import Creator
+    from gsym.errors import (
+        CancelledError,
+        ClosedError,
+        EmptyError,
+        FormatError,
+        GsymError,
+        LimitError,
+        UnsupportedError,
+        UuidMismatchError,
+    )
+    from gsym.model import (
+        CallSite,
+        Frame,
+        FunctionInfo,
+        FunctionRange,
+        Header,
+        InlineInfo,
+        LineEntry,
+        Lookup,
+        Range,
+    )
+    from gsym.reader import Frames, Reader, open
+
+_MODULE_OF = {
+    "CallSite": "model",
+    "CancelledError": "errors",
+    "ClosedError": "errors",
+    "ConversionReport": "conversion",
+    "Creator": "creator",
+    "EmptyError": "errors",
+    "FormatError": "errors",
+    "Frame": "model",
+    "Frames": "reader",
+    "FunctionInfo": "model",
+    "FunctionRange": "model",
+    "GsymError": "errors",
+    "Header": "model",
+    "InlineInfo": "model",
+    "LimitError": "errors",
+    "LineEntry": "model",
+    "Lookup": "model",
+    "Range": "model",
+    "Reader": "reader",
+    "UnsupportedError": "errors",
+    "UuidMismatchError": "errors",
+    "convert": "conversion",
+    "open": "reader",
+}
+
+__all__ = [
+    "CallSite",
+    "CancelledError",
+    "ClosedError",
+    "ConversionReport",
+    "Creator",
+    "EmptyError",
+    "FormatError",
+    "Frame",
+    "Frames",
+    "FunctionInfo",
+    "FunctionRange",
+    "GsymError",
+    "Header",
+    "InlineInfo",
+    "LimitError",
+    "LineEntry",
+    "Lookup",
+    "Range",
+    "Reader",
+    "UnsupportedError",
+    "UuidMismatchError",
+    "convert",
+    "open",
+]
+
+
+def __getattr__(name: str) -> object:
+    module_name = _MODULE_OF.get(name)
+    if module_name is None:
+        raise AttributeError(f"module 'gsym' has no attribute {name!r}")
+    module = __import__(f"gsym.{module_name}", fromlist=(name,))
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

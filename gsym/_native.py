@@ -1,0 +1,58 @@
+"""The seam between Python and the engine: the only importer of `gsym._core`.
+
+Turns a `gsym_status` into an exception and strings into `str`. Everything else
+that Python needs of the engine is `ffi` and `lib`, used by the few modules that
+own a handle.
+"""
+
+from __future__ import annotations
+
+from gsym._core import ffi, lib
+from gsym.errors import (
+    CancelledError,
+    EmptyError,
+    FormatError,
+    GsymError,
+    LimitError,
+    UnsupportedError,
+)
+
+__all__ = ["check", "ffi", "lib", "new_error", "to_bytes", "to_str"]
+
+_CLASS_OF_STATUS = {
+    lib.GSYM_E_FORMAT: FormatError,
+    lib.GSYM_E_UNSUPPORTED: UnsupportedError,
+    lib.GSYM_E_LIMIT: LimitError,
+    lib.GSYM_E_EMPTY: EmptyError,
+    lib.GSYM_E_CANCELLED: CancelledError,
+}
+
+
+def new_error() -> object:
+    """Storage that an engine call fills when it fails."""
+    return ffi.new("gsym_error *")
+
+
+def check(status: int, error: object, path: str | None = None) -> None:
+    """Raise the exception for *status* unless it is GSYM_OK."""
+    if status == lib.GSYM_OK:
+        return
+    reason = ffi.string(error.what).decode("utf-8", "replace")  # type: ignore[attr-defined]
+    if status == lib.GSYM_E_NO_MEMORY:
+        raise MemoryError(reason if path is None else f"{path}: {reason}")
+    if status == lib.GSYM_E_ARGUMENT:
+        raise ValueError(reason)
+    kind = _CLASS_OF_STATUS.get(status, GsymError)
+    # An offset says something only where bytes were read.
+    offset = error.offset if kind in {FormatError, UnsupportedError} else None  # type: ignore[attr-defined]
+    raise kind(reason, path=path, offset=offset)
+
+
+def to_str(raw: bytes) -> str:
+    """Text of a name or path; bytes that are not UTF-8 survive a round trip."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(text: str) -> bytes:
+    """Inverse of `to_str`."""
+    return text.encode("utf-8", "surrogateescape")

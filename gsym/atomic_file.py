@@ -1,0 +1,123 @@
+"""Files that appear whole under their name, or not at all.
+
+The bytes go to a temporary file in the same directory, which is synced and then
+renamed over the name. A reader that has the old file mapped keeps the old bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+__all__ = ["AtomicFile"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Buffer, Self
+
+
+_COMPARED_AT_ONCE = 1 << 20
+
+
+class AtomicFile:
+    """A new file for *path*, published when its `with` block ends without error.
+
+    A symbolic link is followed. What is there and is no regular file, such as a
+    pipe or /dev/null, is written to as it is: nothing can take its place.
+
+    Args:
+        path: Where the file shall appear.
+        keep_same: Leave a file that holds the same bytes already as it is, with
+            its time stamp: what was made from it is not out of date.
+
+    Raises:
+        OSError: The file cannot be created, written, synced or renamed. The
+            temporary file is gone then, and *path* is as it was.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, keep_same: bool = False
+    ) -> None:
+        self._path = os.path.realpath(os.fspath(path))
+        self._keep_same = keep_same
+        self._temporary: str | None = None
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        if _is_special(self._path):
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+            return self
+        directory, name = os.path.split(self._path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        while True:
+            # Part of the name only, for it may be as long as names can be.
+            candidate = f".{name[:64]}.{os.urandom(6).hex()}.tmp"
+            temporary = os.path.join(directory, candidate)
+            try:
+                self._descriptor = os.open(temporary, flags, 0o666)
+            except FileExistsError:
+                continue
+            self._temporary = temporary
+            return self
+
+    def write(self, data: Buffer) -> None:
+        """Append *data*.
+
+        Raises:
+            OSError: The device is full or failed.
+        """
+        left = memoryview(data).cast("B")
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._temporary is not None:
+                self._publish(self._temporary)
+        finally:
+            os.close(self._descriptor)
+            if self._temporary is not None:
+                os.unlink(self._temporary)
+
+    def _publish(self, temporary: str) -> None:
+        if self._keep_same and _is_same(temporary, self._path):
+            return
+        os.fsync(self._descriptor)
+        os.replace(temporary, self._path)
+        self._temporary = None
+        directory = os.open(os.path.dirname(self._path), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a file system without directory sync
+                raise
+        finally:
+            os.close(directory)
+
+
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether both files hold the same bytes; False where *other* does not exist."""
+    try:
+        with open(one, "rb") as first, open(other, "rb") as second:
+            while chunk := first.read(_COMPARED_AT_ONCE):
+                if chunk != second.read(_COMPARED_AT_ONCE):
+                    return False
+            return not second.read(1)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,188 @@
+"""`gsym convert`: debug information of binaries -> GSYM files."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli import conversion_report
+from gsym.cli.options import Command, Operand, Option, UsageError, Values
+from gsym.cli.terminal import describe, progress_for
+from gsym.conversion import convert
+from gsym.errors import GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.conversion import ConversionReport
+
+    Converter = Callable[[str, str], ConversionReport]
+
+COMMAND = Command(
+    "gsym convert",
+    "Convert the debug information of binaries to GSYM files",
+    (Operand("INPUT", "binary with debug information", many=True),),
+    (
+        Option(
+            "--output",
+            "file to write (default: INPUT.gsym)",
+            short="-o",
+            metavar="OUT",
+        ),
+        Option(
+            "--output-dir",
+            "folder for the outputs, each named as its input with .gsym",
+            metavar="DIR",
+        ),
+        Option("--if-changed", "leave an output alone that would stay the same"),
+        Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
+        Option("--threads", "worker threads (default: one per core)", metavar="N"),
+        Option(
+            "--output-version",
+            "version of the format, 1 or 2 (default: 1)",
+            metavar="V",
+        ),
+        Option(
+            "--merged-functions",
+            "keep identical functions folded to one address, all with their lines",
+        ),
+        Option("--dwarf-callsites", "keep call sites"),
+        Option(
+            "--segment-size",
+            "split into files of about N bytes, named OUT-0xADDRESS",
+            metavar="N",
+        ),
+        Option("--uuid", "id of a binary that has no build id", metavar="HEX"),
+        Option(
+            "--path-map",
+            "let source paths that start with OLD start with NEW",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
+        Option("--quiet", "print errors only", short="-q"),
+        Option(
+            "--verbose",
+            "print each warning with the offset of its DIE",
+            short="-v",
+        ),
+        Option("--json-summary", "write the report as JSON", metavar="FILE"),
+        Option("--verify", "check each output against its input afterwards"),
+    ),
+)
+
+_VERSIONS = (1, 2)
+
+
+def run(arguments: list[str]) -> int:
+    """Convert each input; the exit code is 1 if one of them failed."""
+    values = COMMAND.parse(arguments)
+    jobs = _jobs(values)
+    converter = _converter(values)
+    reports: list[ConversionReport] = []
+    for source, target in jobs:
+        report = _try(converter, source, target)
+        if report is not None:
+            reports.append(report)
+            _tell(report, values)
+            if values.flag("--verify") and not _verify(report):
+                return 1
+    depfile, summary = values.text("--depfile"), values.text("--json-summary")
+    if depfile is not None:
+        conversion_report.write_depfile(depfile, reports)
+    if summary is not None:
+        conversion_report.write_json(summary, reports)
+    return int(len(reports) < len(jobs))
+
+
+def _jobs(values: Values) -> list[tuple[str, str]]:
+    """(input, output) of each conversion."""
+    sources = values.operands("INPUT")
+    output, folder = values.text("--output"), values.text("--output-dir")
+    if output is not None:
+        if folder is not None:
+            raise UsageError("option '--output' excludes '--output-dir'")
+        if len(sources) > 1:
+            raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
+        return [(sources[0], output)]
+    jobs: list[tuple[str, str]] = []
+    taken: dict[str, str] = {}
+    for source in sources:
+        name = source if folder is None else os.path.basename(source)
+        target = os.path.join(folder or "", name + ".gsym")
+        if target in taken:
+            raise UsageError(f"'{taken[target]}' and '{source}' have the same output")
+        taken[target] = source
+        jobs.append((source, target))
+    return jobs
+
+
+def _converter(values: Values) -> Converter:
+    """`gsym.convert` with all options but the paths, which are checked here."""
+    threads = values.number("--threads", minimum=1)
+    version = values.number("--output-version") or 1
+    if version not in _VERSIONS:
+        raise UsageError("option '--output-version': choose 1 or 2")
+    uuid = _uuid(values.text("--uuid"))
+    segment_size = values.number("--segment-size", minimum=1)
+    path_map = tuple(_path_rule(rule) for rule in values.texts("--path-map"))
+
+    def run_conversion(source: str, target: str) -> ConversionReport:
+        progress = progress_for(source)
+        try:
+            return convert(
+                source,
+                target,
+                threads=threads,
+                version=version,
+                uuid=uuid,
+                merged_functions=values.flag("--merged-functions"),
+                call_sites=values.flag("--dwarf-callsites"),
+                segment_size=segment_size,
+                path_map=path_map,
+                keep_warnings=values.flag("--verbose"),
+                keep_same=values.flag("--if-changed"),
+                progress=progress,
+            )
+        finally:
+            if progress is not None:
+                progress.clear()
+
+    return run_conversion
+
+
+def _try(converter: Converter, source: str, target: str) -> ConversionReport | None:
+    """A report, or None and an error line: one bad input does not stop the others."""
+    try:
+        return converter(source, target)
+    except (GsymError, OSError) as error:
+        print(f"gsym: error: {describe(error)}", file=sys.stderr)
+        return None
+
+
+def _tell(report: ConversionReport, values: Values) -> None:
+    if values.flag("--quiet"):
+        return
+    for line in conversion_report.summary_lines(report):
+        print(line)
+    for line in conversion_report.warning_lines(report):
+        print(line, file=sys.stderr)
+
+
+def _uuid(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        uuid = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        uuid = b""
+    if not uuid:
+        raise UsageError(f"option '--uuid': '{text}' is not a string of hex bytes")
+    return uuid
+
+
+def _path_rule(rule: str) -> tuple[str, str]:
+    old, equals, new = rule.partition("=")
+    if not old or not equals:
+        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
+    return old, new

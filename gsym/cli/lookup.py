@@ -1,0 +1,204 @@
+"""`gsym lookup`: addresses -> functions, files, lines and inline chains."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import gsym.reader
+from gsym.cli.options import Command, Operand, Option, UsageError, Values, parse_number
+from gsym.cli.terminal import printable
+from gsym.errors import FormatError, GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gsym.model import Frame, Lookup
+    from gsym.reader import Reader
+
+COMMAND = Command(
+    "gsym lookup",
+    "Find function, file, line and inline chain of addresses",
+    (
+        Operand("FILE", "GSYM file"),
+        Operand(
+            "ADDRESS",
+            "link-time address, decimal or hexadecimal with 0x",
+            many=True,
+            required=False,
+        ),
+    ),
+    (
+        Option("--stdin", "read addresses from standard input, one a line"),
+        Option("--json", "print one JSON object a line for each address"),
+        Option(
+            "--load-address",
+            "the addresses are those of a process that has the module loaded at X",
+            metavar="X",
+        ),
+        Option(
+            "--return-addresses",
+            "the addresses are where calls return to: look up the call before them",
+        ),
+        Option("--merged-functions", "show functions folded into one as well"),
+        Option("--strict", "exit with 3 when an address has no answer"),
+    ),
+    """\
+Frames stand innermost first; [inlined] marks a call that the compiler folded into
+the function below it. `+ N` counts bytes from the start of the function.""",
+)
+
+EXIT_DAMAGED = 1
+EXIT_MISSES = 3
+
+_BLOCK_SIZE = 1 << 16
+_ADDRESS_END = 1 << 64
+
+
+def run(arguments: list[str]) -> int:
+    """Look up every address; the exit code is 3 for misses under `--strict`."""
+    values = COMMAND.parse(arguments)
+    words = values.operands("ADDRESS")
+    if values.flag("--stdin") == bool(words):
+        raise UsageError("give either ADDRESS or '--stdin'")
+    addresses = [parse_number(word, "ADDRESS") for word in words]
+    load_address = values.number("--load-address")
+    with gsym.reader.open(values.operand("FILE")) as reader:
+        session = _Session(reader, values, load_address)
+        if addresses:
+            session.answer(addresses)
+        else:
+            _answer_standard_input(session)
+    return session.exit_code
+
+
+class _Session:
+    """Answers addresses in the chosen form and remembers how that went."""
+
+    def __init__(
+        self, reader: Reader, values: Values, load_address: int | None
+    ) -> None:
+        base = reader.header.base_address
+        self._reader = reader
+        self._shift = 0 if load_address is None else base - load_address
+        if values.flag("--return-addresses"):
+            self._shift -= 1
+        self._merged = values.flag("--merged-functions")
+        self._strict = values.flag("--strict")
+        self._line = _json_line if values.flag("--json") else _text
+        self._missed = self._damaged = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a damaged record, 3 for a miss that counts, else 0."""
+        if self._damaged:
+            return EXIT_DAMAGED
+        return EXIT_MISSES if self._strict and self._missed else 0
+
+    def answer(self, addresses: Iterable[int]) -> None:
+        """Print the answers at once: a process at the other end may be waiting."""
+        answers: list[str] = []
+        try:
+            answers.extend(map(self._answer_one, addresses))
+        finally:
+            sys.stdout.write("".join(answers))
+            sys.stdout.flush()
+
+    def _answer_one(self, address: int) -> str:
+        wanted = address + self._shift
+        found, reason = None, ""
+        if not 0 <= wanted < _ADDRESS_END:
+            reason = "not an address of this module"
+        else:
+            try:
+                found = self._reader.lookup(wanted, merged=self._merged)
+            except FormatError as error:
+                self._damaged = True
+                reason = f"damaged record: {error.reason}"
+        if found is None:
+            self._missed = True
+        return self._line(address, found, reason or "no function covers this address")
+
+
+def _answer_standard_input(session: _Session) -> None:
+    """Answer each line as soon as it is there, many at a time when they are."""
+    rest = b""
+    line_number = 0
+    while block := os.read(0, _BLOCK_SIZE):
+        *lines, rest = (rest + block).split(b"\n")
+        session.answer(_addresses(lines, line_number))
+        line_number += len(lines)
+    session.answer(_addresses([rest], line_number))
+
+
+def _addresses(lines: list[bytes], before: int) -> Iterator[int]:
+    """The numbers on *lines*, blank ones left out; *before* lines came earlier."""
+    for number, line in enumerate(lines, before + 1):
+        word = line.strip()
+        if not word:
+            continue
+        try:
+            yield int(word, 0)
+        except ValueError:
+            shown = word.decode("utf-8", "backslashreplace")
+            raise GsymError(
+                f"'{shown}' is not an address", path=f"standard input, line {number}"
+            ) from None
+
+
+# ---- text for people
+
+
+def _text(address: int, found: Lookup | None, reason: str) -> str:
+    head = f"{address:#x}: "
+    if found is None:
+        return f"{head}?? ({printable(reason)})\n"
+    indent = " " * len(head)
+    lines = _frame_lines(found)
+    if found.call_site_patterns:
+        patterns = ", ".join(map(printable, found.call_site_patterns))
+        lines.append(f"calls {patterns}")
+    for other in found.merged:
+        first, *rest = _frame_lines(other)
+        lines.append(f"same code: {first}")
+        lines += [f"           {line}" for line in rest]
+    return head + f"\n{indent}".join(lines) + "\n"
+
+
+def _frame_lines(found: Lookup) -> list[str]:
+    return [_frame_line(frame) for frame in found.frames]
+
+
+def _frame_line(frame: Frame) -> str:
+    offset = f" + {frame.offset}" if frame.offset else ""
+    line = str(frame.line) if frame.line else "?"
+    place = f" at {printable(frame.path)}:{line}" if frame.path else ""
+    inlined = " [inlined]" if frame.inlined else ""
+    return printable(frame.name) + offset + place + inlined
+
+
+# ---- JSON for programs
+
+
+def _json_line(address: int, found: Lookup | None, reason: str) -> str:
+    import json
+
+    answer: dict[str, object] = {"address": address}
+    if found is None:
+        answer |= {"function": None, "frames": [], "reason": reason}
+    else:
+        answer |= _json_answer(found)
+        if found.merged:
+            answer["merged"] = [_json_answer(other) for other in found.merged]
+    return json.dumps(answer) + "\n"
+
+
+def _json_answer(found: Lookup) -> dict[str, object]:
+    answer: dict[str, object] = {
+        "function": found.function._asdict(),
+        "frames": [frame._asdict() for frame in found.frames],
+    }
+    if found.call_site_patterns:
+        answer["call_site_patterns"] = found.call_site_patterns
+    return answer

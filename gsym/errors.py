@@ -1,0 +1,59 @@
+"""Exceptions that gsym raises; each names the file, the offset and the reason.
+
+A lookup that finds nothing is a value (`None`), never an exception.
+"""
+
+from __future__ import annotations
+
+
+class GsymError(Exception):
+    """Base of all errors of this package.
+
+    Attributes:
+        path: File at fault, or None for bytes in memory.
+        offset: Byte offset from the start of that file (or of the section that
+            the message names), or None where no single place is at fault.
+        reason: What is wrong, without path and offset.
+    """
+
+    def __init__(
+        self, reason: str, *, path: str | None = None, offset: int | None = None
+    ) -> None:
+        super().__init__(reason, path, offset)
+        self.reason = reason
+        self.path = path
+        self.offset = offset
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else f"{self.path}: "
+        if self.offset is not None:
+            where += f"offset {self.offset:#x}: "
+        return where + self.reason
+
+
+class FormatError(GsymError):
+    """The bytes are damaged, or of another format than expected."""
+
+
+class UnsupportedError(GsymError):
+    """The bytes are sound but use a version or encoding that is not known."""
+
+
+class LimitError(GsymError):
+    """The result does not fit the chosen output version; the text names the way out."""
+
+
+class EmptyError(GsymError):
+    """The input holds no function."""
+
+
+class UuidMismatchError(GsymError):
+    """The file belongs to another binary than the caller asked for."""
+
+
+class CancelledError(GsymError):
+    """The work was stopped before it was done."""
+
+
+class ClosedError(GsymError, ValueError):
+    """The reader or creator was used after it was closed."""

@@ -1,0 +1,154 @@
+"""Plain records: what a function is and what a lookup answers.
+
+All are immutable tuples. Addresses are link-time virtual addresses in bytes;
+lines count from 1, 0 means that the compiler named no line. `typing` costs more
+than a lookup, so at run time the records come from `collections.namedtuple`;
+type checkers see the `NamedTuple` classes.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class LineEntry(NamedTuple):
+        """From *address* on, code comes from *line* of *path* ("" = no file)."""
+
+        address: int
+        path: str
+        line: int
+
+    class Range(NamedTuple):
+        """Addresses start <= address < end."""
+
+        start: int
+        end: int
+
+    class InlineInfo(NamedTuple):
+        """A function inlined at *ranges*, called from *call_path*:*call_line*.
+
+        The root of a tree is the concrete function itself, with no call site.
+        """
+
+        name: str
+        call_path: str
+        call_line: int
+        ranges: tuple[Range, ...]
+        children: tuple[InlineInfo, ...] = ()
+
+    class CallSite(NamedTuple):
+        """A call that returns to function start + *return_offset*.
+
+        *flags* is a bit set: 1 internal call, 2 external call. *match_regex*
+        are the patterns that the name of the callee matches.
+        """
+
+        return_offset: int
+        flags: int
+        match_regex: tuple[str, ...]
+
+    class FunctionRange(NamedTuple):
+        """A function's name and extent; *size* 0 for a symbol without a size."""
+
+        name: str
+        start: int
+        size: int
+
+    class FunctionInfo(NamedTuple):
+        """All that a GSYM file says of one function.
+
+        *line_table* and *inline* are None where the record has none. *merged*
+        are identical functions folded into this one. *extra* maps an InfoType
+        that this version gives no meaning to, to its payload.
+        """
+
+        address: int
+        size: int
+        name: str
+        line_table: tuple[LineEntry, ...] | None = None
+        inline: InlineInfo | None = None
+        merged: tuple[FunctionInfo, ...] = ()
+        call_sites: tuple[CallSite, ...] = ()
+        extra: dict[int, bytes] = {}  # noqa: RUF012 - a default of a NamedTuple
+
+    class Frame(NamedTuple):
+        """One frame of an answer.
+
+        *offset* counts from the start of the function, or of the first range of
+        an inlined call. *inlined* is False only for the outermost frame.
+        """
+
+        name: str
+        directory: str
+        filename: str
+        line: int
+        offset: int
+        inlined: bool
+
+        @property
+        def path(self) -> str:
+            """Directory and file name joined as they were in the debug information."""
+
+    class Lookup(NamedTuple):
+        """The answer to one address; *frames* innermost first, never empty."""
+
+        address: int
+        function: FunctionRange
+        frames: tuple[Frame, ...]
+        call_site_patterns: tuple[str, ...] = ()
+        merged: tuple[Lookup, ...] = ()
+
+    class Header(NamedTuple):
+        """The header of a GSYM file, as docs/format.md describes it."""
+
+        version: int
+        byteorder: str
+        addr_off_size: int
+        uuid: bytes
+        base_address: int
+        num_addresses: int
+        num_files: int
+        strtab_offset: int
+        strtab_size: int
+
+else:
+    from collections import namedtuple
+
+    LineEntry = namedtuple("LineEntry", "address path line")
+    Range = namedtuple("Range", "start end")
+    InlineInfo = namedtuple(
+        "InlineInfo", "name call_path call_line ranges children", defaults=((),)
+    )
+    CallSite = namedtuple("CallSite", "return_offset flags match_regex")
+    FunctionRange = namedtuple("FunctionRange", "name start size")
+    FunctionInfo = namedtuple(
+        "FunctionInfo",
+        "address size name line_table inline merged call_sites extra",
+        defaults=(None, None, (), (), {}),
+    )
+    Lookup = namedtuple(
+        "Lookup",
+        "address function frames call_site_patterns merged",
+        defaults=((), ()),
+    )
+    Header = namedtuple(
+        "Header",
+        "version byteorder addr_off_size uuid base_address num_addresses "
+        "num_files strtab_offset strtab_size",
+    )
+
+    class Frame(namedtuple("Frame", "name directory filename line offset inlined")):
+        __slots__ = ()
+
+        @property
+        def path(self):
+            return join_path(self.directory, self.filename)
+
+
+def join_path(directory: str, filename: str) -> str:
+    """The path of a file entry, joined as LLVM's GsymReader joins it."""
+    if not directory:
+        return filename
+    separator = "\\" if "\\" in directory and "/" not in directory else "/"
+    return directory + separator + filename

@@ -1,0 +1,240 @@
+"""The second opinion on an ELF file: sections, symbols and build id by pyelftools.
+
+Nothing of the engine is used here. Sections are inflated here and not by pyelftools,
+which knows neither zstd nor files that mix `.debug_*` with `.zdebug_*` sections.
+"""
+
+from __future__ import annotations
+
+import zlib
+from io import BytesIO
+from sys import version_info
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from elftools.common.exceptions import ELFError
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationHandler
+from elftools.elf.sections import NoteSection, SymbolTableSection
+
+from gsym.errors import FormatError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from elftools.elf.sections import Section
+
+_SHF_EXECINSTR = 0x4
+_SHF_COMPRESSED = 0x800
+_COMPRESSION_ZLIB = 1
+_COMPRESSION_ZSTD = 2
+_ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
+
+# DWARFInfo's arguments for the sections that tell of functions; without their dots.
+_DWARF_SECTIONS = (
+    "debug_info",
+    "debug_abbrev",
+    "debug_str",
+    "debug_line",
+    "debug_line_str",
+    "debug_ranges",
+    "debug_rnglists",
+    "debug_addr",
+    "debug_str_offsets",
+    "debug_types",
+    "debug_loclists",  # pyelftools looks into it as soon as a DIE refers to it
+)
+_DWARF_SECTIONS_UNUSED = (
+    "debug_aranges",
+    "debug_frame",
+    "eh_frame",
+    "debug_loc",
+    "debug_pubtypes",
+    "debug_pubnames",
+    "debug_sup",
+    "gnu_debugaltlink",
+)
+
+
+class Symbol(NamedTuple):
+    """A symbol in an executable section; *kind* as ELF names it, e.g. STT_FUNC."""
+
+    address: int
+    size: int
+    name: str
+    kind: str
+
+
+class ReferenceElf:
+    """An ELF file, open until `close`.
+
+    Raises:
+        FormatError: It is none, or pyelftools cannot make sense of it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._stream: BinaryIO = open(path, "rb")  # noqa: SIM115 - see close
+        try:
+            self.elf = ELFFile(self._stream)
+            # (start, end) of the sections that hold code, sorted.
+            self.text_ranges = sorted(self._text_ranges())
+        except Exception as error:
+            self._stream.close()
+            if isinstance(error, OSError):
+                raise
+            # pyelftools lets errors of many classes through on damaged input.
+            raise FormatError(f"pyelftools: {error}", path=path) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    @property
+    def byteorder(self) -> str:
+        """The words of `sys.byteorder`."""
+        return "little" if self.elf.little_endian else "big"
+
+    def is_text(self, address: int) -> bool:
+        """Whether *address* lies in an executable section."""
+        return any(start <= address < end for start, end in self.text_ranges)
+
+    def base_address(self) -> int | None:
+        """Virtual address of the first PT_LOAD segment, if there is one."""
+        segment = next(self.elf.iter_segments("PT_LOAD"), None)
+        return None if segment is None else int(segment["p_vaddr"])
+
+    def build_id(self) -> bytes:
+        """Descriptor of the GNU build-id note, empty if there is none."""
+        found = b""
+        for section in self.elf.iter_sections("SHT_NOTE"):
+            if section.name == ".note.gnu.build-id":
+                found = _build_id_note(section) or found
+        return found
+
+    def symbols(self) -> Iterator[Symbol]:
+        """Symbols in executable sections, of .dynsym where there is no .symtab."""
+        for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
+            table = next(self.elf.iter_sections(kind), None)
+            if isinstance(table, SymbolTableSection):
+                return self._code_symbols(table)
+        return iter(())
+
+    def _code_symbols(self, table: SymbolTableSection) -> Iterator[Symbol]:
+        is_code = [
+            bool(section["sh_flags"] & _SHF_EXECINSTR)
+            for section in self.elf.iter_sections()
+        ]
+        # pyelftools replaces what is not UTF-8 in a name, so names are read here.
+        names = self.elf.get_section(table["sh_link"]).data()
+        for symbol in table.iter_symbols():
+            index = symbol["st_shndx"]
+            if isinstance(index, int) and index < len(is_code) and is_code[index]:
+                start = symbol["st_name"]
+                name = names[start : names.find(b"\0", start)]
+                yield Symbol(
+                    symbol["st_value"],
+                    symbol["st_size"],
+                    name.decode("utf-8", "surrogateescape"),
+                    str(symbol["st_info"]["type"]),
+                )
+
+    def _text_ranges(self) -> Iterator[tuple[int, int]]:
+        for section in self.elf.iter_sections():
+            if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
+                start = section["sh_addr"]
+                yield start, start + section["sh_size"]
+
+    def dwarf_sections(self) -> dict[str, Any]:
+        """The DWARF sections, inflated and relocated, as arguments of `DWARFInfo`.
+
+        Raises:
+            UnsupportedError: A section is compressed in an unknown way.
+            FormatError: A compressed section is damaged.
+        """
+        arguments: dict[str, Any] = dict.fromkeys(
+            f"{name}_sec" for name in _DWARF_SECTIONS + _DWARF_SECTIONS_UNUSED
+        )
+        for name in _DWARF_SECTIONS:
+            for spelling in (f".{name}", f".z{name}"):
+                section = self.elf.get_section_by_name(spelling)
+                if section is not None and section["sh_type"] != "SHT_NOBITS":
+                    arguments[f"{name}_sec"] = self._descriptor(section)
+        arguments["config"] = DwarfConfig(
+            little_endian=self.elf.little_endian,
+            machine_arch=self.elf.get_machine_arch(),
+            default_address_size=self.elf.elfclass // 8,
+        )
+        return arguments
+
+    def _descriptor(self, section: Section) -> DebugSectionDescriptor:
+        stream = BytesIO(self._inflated(section))
+        if self.elf["e_type"] == "ET_REL":
+            handler = RelocationHandler(self.elf)
+            relocations = handler.find_relocations_for_section(section)
+            if relocations is not None:
+                try:
+                    handler.apply_section_relocations(stream, relocations)
+                except ELFError as error:
+                    raise UnsupportedError(str(error), path=self.path) from error
+        size = stream.seek(0, 2)
+        return DebugSectionDescriptor(
+            stream=stream,
+            name=section.name,
+            global_offset=section["sh_offset"],
+            size=size,
+            address=section["sh_addr"],
+        )
+
+    def _inflated(self, section: Section) -> bytes:
+        self._stream.seek(section["sh_offset"])
+        raw = self._stream.read(section["sh_size"])
+        if section["sh_flags"] & _SHF_COMPRESSED:
+            header = section.structs.Elf_Chdr.parse(raw)
+            kind = section.structs.Elf_word("").parse(raw)
+            size = int(header["ch_size"])
+            data = raw[section.structs.Elf_Chdr.sizeof() :]
+        elif section.name.startswith(".zdebug"):
+            kind = _COMPRESSION_ZLIB
+            size = int.from_bytes(raw[4:_ZDEBUG_HEADER_SIZE], "big")
+            data = raw[_ZDEBUG_HEADER_SIZE:]
+        else:
+            return raw
+        try:
+            inflated = _inflate(kind, data, size)
+        except Exception as error:
+            raise FormatError(
+                f"section {section.name}: {error}",
+                path=self.path,
+                offset=section["sh_offset"],
+            ) from error
+        if inflated is None:
+            reason = f"section {section.name} has the unknown compression type {kind}"
+            raise UnsupportedError(reason, path=self.path)
+        return inflated
+
+
+def _build_id_note(section: Section) -> bytes:
+    if isinstance(section, NoteSection):
+        for note in section.iter_notes():
+            if (note["n_name"], note["n_type"]) == ("GNU", "NT_GNU_BUILD_ID"):
+                return bytes(note["n_descdata"])
+    return b""
+
+
+def _inflate(kind: int, data: bytes, size: int) -> bytes | None:
+    """Inflate *data* to *size* bytes; None where *kind* is unknown."""
+    if kind == _COMPRESSION_ZLIB:
+        return zlib.decompressobj().decompress(data, size)
+    if kind == _COMPRESSION_ZSTD:
+        if version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        return bytes(zstd.ZstdDecompressor().decompress(data, size))
+    return None
+
+
+def open_dwarf(sections: dict[str, Any]) -> DWARFInfo:
+    """A fresh pyelftools context on *sections*; it caches every DIE it has seen."""
+    return DWARFInfo(**sections)

@@ -1,0 +1,344 @@
+"""The second opinion on line programs: DWARF 2 to 5, run independently of the engine.
+
+pyelftools reads the header. The program itself is run here: pyelftools ignores
+op_index in DW_LNS_advance_pc, and keeps an object for each opcode.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from elftools.common.utils import struct_parse
+from elftools.dwarf.structs import DWARFStructs
+
+from gsym.model import LineEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from elftools.dwarf.compileunit import CompileUnit
+
+_DW_LNS_COPY = 1
+_DW_LNS_ADVANCE_PC = 2
+_DW_LNS_ADVANCE_LINE = 3
+_DW_LNS_SET_FILE = 4
+_DW_LNS_CONST_ADD_PC = 8
+_DW_LNS_FIXED_ADVANCE_PC = 9
+_DW_LNE_END_SEQUENCE = 1
+_DW_LNE_SET_ADDRESS = 2
+_DW_LNE_DEFINE_FILE = 3
+_VERSION_5 = 5
+_LINE_MASK = 0xFFFF_FFFF
+_IS_64_BIT = 0xFFFF_FFFF  # in place of a 32-bit length
+
+
+class Sequence(NamedTuple):
+    """Rows with ascending addresses from *low* on; the last one ends at *high*."""
+
+    low: int
+    high: int
+    offset: int  # of its first opcode, in .debug_line
+    addresses: list[int]
+    files: list[int]  # DWARF file indexes
+    lines: list[int]
+
+    def index_of(self, address: int) -> int | None:
+        """The last row at or below *address*, None where the sequence lacks it."""
+        if not self.low <= address < self.high:
+            return None
+        return bisect_right(self.addresses, address) - 1
+
+
+class LineTable:
+    """Files and rows of one unit.
+
+    Args:
+        cu: The unit.
+        comp_dir: Its compilation directory, "" if it names none.
+        is_text: Whether an address lies in code; other sequences are dead.
+    """
+
+    def __init__(
+        self, cu: CompileUnit, comp_dir: str, is_text: Callable[[int], bool]
+    ) -> None:
+        header, start, opcodes = _read_program(cu)
+        self._version: int = header["version"]
+        self._comp_dir = comp_dir
+        directories = header.get("include_directory") or ()
+        self._directories = [_text(name) for name in directories]
+        files = [
+            (_text(file["name"]), int(file["dir_index"] or 0))
+            for file in header.get("file_entry") or ()
+        ]
+        byteorder = "little" if cu.structs.little_endian else "big"
+        machine = _Machine(header, opcodes, start, byteorder, files)
+        machine.run()
+        self._files = files
+        live = [s for s in machine.sequences if is_text(s.low)]
+        # Stable, as LLVM sorts: among equal ends the first in the program is first.
+        self._sequences = sorted(live, key=lambda sequence: sequence.high)
+        self._highs = [sequence.high for sequence in self._sequences]
+
+    def path(self, index: int) -> str | None:
+        """Path of the DWARF file *index*: "" for no file, None for a bad index."""
+        if self._version < _VERSION_5:
+            if index == 0:
+                return ""
+            index -= 1
+        if not 0 <= index < len(self._files):
+            return None
+        name, directory_index = self._files[index]
+        if _is_absolute(name):
+            return name
+        directory = ""
+        if self._version < _VERSION_5:
+            directory_index -= 1
+        if 0 <= directory_index < len(self._directories):
+            directory = self._directories[directory_index]
+        path = ""
+        # Since version 5 directory 0 is the compilation directory itself.
+        names_comp_dir = self._version >= _VERSION_5 and directory_index == 0
+        if not names_comp_dir and not _is_absolute(directory):
+            path = self._comp_dir
+        return _join(_join(path, directory), name)
+
+    def entries(
+        self, start: int, end: int, stmt_sequence: int | None
+    ) -> tuple[LineEntry, ...] | None:
+        """Rows of the function [start, end), None where no sequence covers *start*.
+
+        Args:
+            start: Address.
+            end: First address behind the function.
+            stmt_sequence: Only the sequence at this offset in .debug_line counts.
+        """
+        sequences = self._covering(start, end)
+        if stmt_sequence is not None:
+            chosen = [s for s in self._sequences if s.offset == stmt_sequence]
+            if chosen and chosen[0].low <= start < chosen[0].high:
+                sequences = chosen
+        if not sequences:
+            return None
+        entries: list[LineEntry] = []
+        last_address = 0
+        for address, file, line in _rows(sequences, start, end):
+            path = self.path(file)
+            if path is None or address >= end:
+                continue
+            if address < last_address:
+                break
+            if entries and entries[-1].path == path and entries[-1].line == line:
+                continue
+            entries.append(LineEntry(max(address, start), path, line))
+            last_address = address
+        return tuple(entries)
+
+    def _covering(self, start: int, end: int) -> list[Sequence]:
+        first = bisect_right(self._highs, start)
+        covering = self._sequences[first:]
+        if not covering or start < covering[0].low:
+            return []
+        count = next(
+            (i for i, sequence in enumerate(covering) if sequence.low >= end),
+            len(covering),
+        )
+        return covering[:count]
+
+
+def _rows(
+    sequences: list[Sequence], start: int, end: int
+) -> list[tuple[int, int, int]]:
+    """Rows from the last one at or below *start* to the last one below *end*."""
+    rows: list[tuple[int, int, int]] = []
+    for number, sequence in enumerate(sequences):
+        first = 0 if number else sequence.index_of(start) or 0
+        last = sequence.index_of(end - 1)
+        stop = len(sequence.addresses) if last is None else last + 1
+        rows += zip(
+            sequence.addresses[first:stop],
+            sequence.files[first:stop],
+            sequence.lines[first:stop],
+            strict=True,
+        )
+    return rows
+
+
+def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
+    """Header of the unit's line program, offset of its opcodes, and these."""
+    section = cu.dwarfinfo.debug_line_sec
+    if section is None:
+        raise ValueError("there is no .debug_line")
+    begin = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
+    # An assembler may write a 32-bit line program for a 64-bit unit, so the program
+    # is read as if its unit had its format.
+    is_64_bit = struct_parse(cu.structs.the_Dwarf_uint32, section.stream, begin) == (
+        _IS_64_BIT
+    )
+    same_format = copy(cu)
+    same_format.structs = DWARFStructs(
+        cu.structs.little_endian,
+        64 if is_64_bit else 32,
+        cu.structs.address_size,
+        cu.structs.dwarf_version,
+    )
+    program = cu.dwarfinfo.line_program_for_CU(same_format)
+    if program is None:
+        raise ValueError("the unit has no line program")
+    header = program.header
+    after_length = begin + (12 if is_64_bit else 4)
+    start = after_length + 2 + (2 if header["version"] >= _VERSION_5 else 0)
+    start += (8 if is_64_bit else 4) + header["header_length"]
+    section.stream.seek(start)
+    size = max(0, after_length + header["unit_length"] - start)
+    return header, start, section.stream.read(size)
+
+
+class _Machine:
+    """The state machine of DWARF 5 section 6.2; `run` fills *sequences*."""
+
+    def __init__(
+        self,
+        header: Any,  # noqa: ANN401 - a Container of pyelftools
+        opcodes: bytes,
+        start: int,
+        byteorder: str,
+        files: list[tuple[str, int]],
+    ) -> None:
+        self.sequences: list[Sequence] = []
+        self._opcodes = opcodes
+        self._at = 0
+        self._start = start  # offset of the opcodes in .debug_line
+        self._byteorder: Any = byteorder
+        self._files = files
+        self._opcode_base: int = header["opcode_base"]
+        self._operand_counts: list[int] = header["standard_opcode_lengths"]
+        self._line_base: int = header["line_base"]
+        self._line_range: int = header["line_range"] or 1
+        self._step: int = header["minimum_instruction_length"]
+        self._operations: int = header["maximum_operations_per_instruction"] or 1
+        self._begin_sequence()
+
+    def run(self) -> None:
+        """Run to the end; an incomplete last sequence is dropped."""
+        while self._at < len(self._opcodes):
+            opcode = self._opcodes[self._at]
+            self._at += 1
+            if opcode >= self._opcode_base:
+                operation, line = divmod(opcode - self._opcode_base, self._line_range)
+                self._advance(operation)
+                self._line += self._line_base + line
+                self._emit()
+            elif opcode == 0:
+                self._extended()
+            else:
+                self._standard(opcode)
+
+    def _begin_sequence(self) -> None:
+        self._address = 0
+        self._operation = 0  # op_index
+        self._file = 1
+        self._line = 1
+        self._addresses: list[int] = []
+        self._row_files: list[int] = []
+        self._lines: list[int] = []
+        self._sequence_start = self._start + self._at
+
+    def _emit(self) -> None:
+        self._addresses.append(self._address)
+        self._row_files.append(self._file)
+        self._lines.append(self._line & _LINE_MASK)
+
+    def _advance(self, operations: int) -> None:
+        whole, self._operation = divmod(self._operation + operations, self._operations)
+        self._address += self._step * whole
+
+    def _standard(self, opcode: int) -> None:
+        if opcode == _DW_LNS_COPY:
+            self._emit()
+        elif opcode == _DW_LNS_ADVANCE_PC:
+            self._advance(self._uleb())
+        elif opcode == _DW_LNS_ADVANCE_LINE:
+            self._line += self._sleb()
+        elif opcode == _DW_LNS_SET_FILE:
+            self._file = self._uleb()
+        elif opcode == _DW_LNS_CONST_ADD_PC:
+            self._advance((255 - self._opcode_base) // self._line_range)
+        elif opcode == _DW_LNS_FIXED_ADVANCE_PC:
+            self._address += self._fixed(2)
+            self._operation = 0
+        else:
+            for _ in range(self._operand_counts[opcode - 1]):
+                self._uleb()
+
+    def _extended(self) -> None:
+        size = self._uleb()
+        behind = self._at + size
+        kind = self._opcodes[self._at] if size and self._at < len(self._opcodes) else 0
+        self._at += 1
+        if kind == _DW_LNE_END_SEQUENCE:
+            self._at = behind
+            self._end_sequence()
+        elif kind == _DW_LNE_SET_ADDRESS:
+            self._address = self._fixed(size - 1)
+            self._operation = 0
+        elif kind == _DW_LNE_DEFINE_FILE:
+            end = self._opcodes.index(0, self._at)
+            name = self._opcodes[self._at : end]
+            self._at = end + 1
+            self._files.append((_text(name), self._uleb()))
+        self._at = behind
+
+    def _end_sequence(self) -> None:
+        if self._addresses and self._addresses[0] < self._address:
+            self.sequences.append(
+                Sequence(
+                    self._addresses[0],
+                    self._address,
+                    self._sequence_start,
+                    self._addresses,
+                    self._row_files,
+                    self._lines,
+                )
+            )
+        self._begin_sequence()
+
+    def _fixed(self, size: int) -> int:
+        raw = self._opcodes[self._at : self._at + size]
+        self._at += size
+        return int.from_bytes(raw, self._byteorder)
+
+    def _uleb(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._opcodes[self._at]
+            self._at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value
+
+    def _sleb(self) -> int:
+        before = self._at
+        value = self._uleb()
+        bits = 7 * (self._at - before)
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("utf-8", "surrogateescape")
+
+
+def _is_absolute(path: str) -> bool:
+    """Whether *path* is absolute on POSIX or, with a drive or server, on Windows."""
+    has_drive = path[1:2] == ":" and path[:1].isalpha()
+    return path.startswith(("/", "\\\\")) or (has_drive and path[2:3] in {"/", "\\"})
+
+
+def _join(directory: str, name: str) -> str:
+    if not directory or not name:
+        return directory or name
+    if directory.endswith("/"):
+        return directory + name.lstrip("/")
+    return directory + ("" if name.startswith("/") else "/") + name

@@ -1,0 +1,228 @@
+"""The second opinion on units: their DIEs, references, attributes and ranges.
+
+pyelftools decodes the DIEs. It keeps every DIE that it has seen, so the context is
+given up from time to time; references across units go through `Units.die_at`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
+
+from gsym.model import Range
+from gsym.reference_elf import open_dwarf
+from gsym.reference_lines import LineTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from elftools.dwarf.compileunit import CompileUnit
+    from elftools.dwarf.die import DIE
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+
+    from gsym.reference_elf import ReferenceElf
+
+_CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
+_VERSION_5 = 5
+_TYPE_UNITS = {"DW_UT_type", "DW_UT_split_type"}
+_LOCAL_REFERENCES = {
+    "DW_FORM_ref1",
+    "DW_FORM_ref2",
+    "DW_FORM_ref4",
+    "DW_FORM_ref8",
+    "DW_FORM_ref_udata",
+}
+# A DIE may leave a name or line to the DIE that these refer to; searched in
+# this order, as LLVM does.
+_INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_origin")
+
+
+class Units:
+    """All units of .debug_info.
+
+    Attributes:
+        offsets: Of the units, type units left out, ascending.
+        damage: Why the list of units ends early, None where it does not.
+    """
+
+    def __init__(self, elf: ReferenceElf) -> None:
+        self.elf = elf
+        self.damage: str | None = None
+        self._sections = elf.dwarf_sections()
+        self._context = open_dwarf(self._sections)
+        self._decoded = 0
+        self._all_offsets: list[int] = []
+        self._sizes: dict[int, int] = {}
+        self._type_units: dict[int, tuple[int, int]] = {}
+        self.offsets: list[int] = []
+        try:
+            for cu in self._context.iter_CUs():
+                self._all_offsets.append(cu.cu_offset)
+                self._sizes[cu.cu_offset] = cu.size
+                if cu.header.get("unit_type") in _TYPE_UNITS:
+                    place = (cu.cu_offset, cu.cu_offset + cu["type_offset"])
+                    self._type_units[cu["type_signature"]] = place
+                else:
+                    self.offsets.append(cu.cu_offset)
+        except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+            self.damage = f"{type(error).__name__}: {error}"
+
+    def open(self, offset: int) -> Unit:
+        """The unit at *offset*; DIEs of units opened before must not be used."""
+        if self._decoded > _CONTEXT_SIZE:
+            self._context = open_dwarf(self._sections)
+            self._decoded = 0
+        self._decoded += self._sizes[offset]
+        return Unit(self, self._cu_at(offset))
+
+    def open_around(self, die: DIE) -> Unit:
+        """The unit that holds *die*, without giving up any other."""
+        return Unit(self, self._cu_at(die.cu.cu_offset))
+
+    def _cu_at(self, offset: int) -> CompileUnit:
+        cu = self._context.get_CU_at(offset)
+        # pyelftools 0.33 reads eight bytes for this form.
+        cu.structs.Dwarf_dw_form["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
+        return cu
+
+    def die_at(self, offset: int) -> DIE:
+        """The DIE at *offset* in .debug_info."""
+        unit = self._all_offsets[bisect_right(self._all_offsets, offset) - 1]
+        return self._cu_at(unit).get_DIE_from_refaddr(offset)
+
+    def type_die(self, signature: int) -> DIE | None:
+        """The type that has *signature*, wherever its type unit stands."""
+        place = self._type_units.get(signature)
+        if place is not None:
+            return self._cu_at(place[0]).get_DIE_from_refaddr(place[1])
+        try:
+            return self._context.get_DIE_by_sig8(signature)
+        except KeyError:
+            return None
+
+    def follow(self, die: DIE, attribute: str) -> DIE | None:
+        """The DIE that *attribute* of *die* refers to, if it has it.
+
+        A reference that leads nowhere, or to another file, is none.
+        """
+        value = die.attributes.get(attribute)
+        if value is None:
+            return None
+        try:
+            return self._target(die, value)
+        except Exception:  # noqa: BLE001 - pyelftools raises many classes
+            return None
+
+    def _target(self, die: DIE, value: Any) -> DIE | None:  # noqa: ANN401
+        if value.form in _LOCAL_REFERENCES:
+            return die.cu.get_DIE_from_refaddr(die.cu.cu_offset + value.raw_value)
+        if value.form == "DW_FORM_ref_addr":
+            return self.die_at(value.raw_value)
+        if value.form == "DW_FORM_ref_sig8":
+            return self.type_die(value.raw_value)
+        return None
+
+    def find(self, die: DIE, *attributes: str) -> tuple[Any, DIE] | None:
+        """The first of *attributes* in *die* or in what it inherits from."""
+        work, seen = [die], {id(die)}
+        while work:
+            die = work.pop()
+            for attribute in attributes:
+                if attribute in die.attributes:
+                    return die.attributes[attribute], die
+            for link in reversed(_INHERITED_FROM):
+                target = self.follow(die, link)
+                if target is not None and id(target) not in seen:
+                    seen.add(id(target))
+                    work.append(target)
+        return None
+
+    def text(self, die: DIE, *attributes: str) -> str:
+        """What `find` finds, as a string; "" for nothing."""
+        found = self.find(die, *attributes)
+        if found is None or not isinstance(found[0].value, bytes):
+            return ""
+        return found[0].value.decode("utf-8", "surrogateescape")
+
+
+class Unit:
+    """One unit, with what its root DIE says of all others."""
+
+    def __init__(self, units: Units, cu: CompileUnit) -> None:
+        self.units = units
+        self.cu = cu
+        self.root = cu.get_top_DIE()
+        self.language = int(self._root_value("DW_AT_language"))
+        self._base_address = int(
+            self._root_value("DW_AT_low_pc") or self._root_value("DW_AT_entry_pc")
+        )
+
+    def _root_value(self, attribute: str) -> Any:  # noqa: ANN401 - as pyelftools
+        value = self.root.attributes.get(attribute)
+        return 0 if value is None else value.value
+
+    @cached_property
+    def lines(self) -> LineTable | None:
+        """The unit's line table, if it has one."""
+        if "DW_AT_stmt_list" not in self.root.attributes:
+            return None
+        comp_dir = self._root_value("DW_AT_comp_dir") or b""
+        return LineTable(
+            self.cu,
+            comp_dir.decode("utf-8", "surrogateescape"),
+            self.units.elf.is_text,
+        )
+
+    def dies(self) -> Iterator[DIE]:
+        """All DIEs in order, null ones at the end of each list of children."""
+        return self.cu.iter_DIEs()
+
+    def ranges(self, die: DIE) -> list[Range]:
+        """Ranges of *die* as they stand, empty and dead ones included."""
+        low = die.attributes.get("DW_AT_low_pc")
+        high = die.attributes.get("DW_AT_high_pc")
+        if low is not None and high is not None:
+            end = high.value
+            if not high.form.startswith("DW_FORM_addr"):
+                end += low.value
+            return [Range(low.value, end)]
+        if "DW_AT_ranges" in die.attributes:
+            return list(self._range_list(die.attributes["DW_AT_ranges"].value))
+        return []
+
+    def _range_list(self, offset: int) -> Iterator[Range]:
+        context: DWARFInfo = self.cu.dwarfinfo
+        version = self.cu["version"]
+        section = (
+            context.debug_rnglists_sec
+            if version >= _VERSION_5
+            else context.debug_ranges_sec
+        )
+        if section is None:
+            return
+        lists = RangeLists(section.stream, self.cu.structs, version, context)
+        base = self._base_address
+        for entry in self._entries(lists, offset):
+            if isinstance(entry, BaseAddressEntry):
+                base = entry.base_address
+            elif entry.is_absolute:
+                yield Range(entry.begin_offset, entry.end_offset)
+            else:
+                yield Range(base + entry.begin_offset, base + entry.end_offset)
+
+    def _entries(
+        self, lists: RangeLists, offset: int
+    ) -> Iterator[RangeEntry | BaseAddressEntry]:
+        """Entries up to the first one that cannot be made sense of."""
+        if lists.version < _VERSION_5:
+            yield from lists.get_range_list_at_offset(offset, self.cu)
+            return
+        for raw in lists.get_range_list_at_offset_ex(offset):
+            try:
+                entry = lists.translate_v5_entry(raw, self.cu)
+            except Exception:  # noqa: BLE001 - pyelftools raises many classes
+                return
+            yield entry

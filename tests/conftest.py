@@ -1,0 +1,104 @@
+"""What all tests share: the folder of real files, the peers, and how hard to try.
+
+Environment:
+    GSYM_FIXTURES: folder of real files, default `../shared/fixtures` beside the
+        repository. Tests that need a file from it are skipped where it is missing.
+    GSYM_TEST_PROFILE: hypothesis profile, `quick` (default) or `thorough`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures"))
+
+# A sanitizer build is ten times slower and CI machines pause, so no deadline.
+_PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile(
+    "quick",
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=_PATIENT,
+)
+settings.register_profile(
+    "thorough",
+    max_examples=5_000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_PATIENT,
+)
+settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    """The folder of real files."""
+    if not FIXTURES.is_dir():
+        pytest.skip(f"no real files: {FIXTURES} does not exist (set GSYM_FIXTURES)")
+    return FIXTURES.resolve()
+
+
+@pytest.fixture(scope="session")
+def gsym_fixtures(fixtures: Path) -> Path:
+    """GSYM files made by llvm-gsymutil 22 and 24, with what version 24 prints."""
+    return fixtures / "gsym"
+
+
+def find_peer(*names: str) -> str:
+    """Path of the first program that is installed; skips the test if none is."""
+    for name in names:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    pytest.skip(f"not installed: {' or '.join(names)}")
+
+
+@pytest.fixture(scope="session")
+def llvm_gsymutil() -> str:
+    return find_peer("llvm-gsymutil-22")
+
+
+@pytest.fixture(scope="session")
+def llvm_symbolizer() -> str:
+    return find_peer("llvm-symbolizer-22")
+
+
+@pytest.fixture(scope="session")
+def llvm_dwarfdump() -> str:
+    return find_peer("llvm-dwarfdump-22")
+
+
+@pytest.fixture(scope="session")
+def yaml2obj() -> str:
+    return find_peer("yaml2obj-22")
+
+
+@pytest.fixture(scope="session")
+def objcopy() -> str:
+    return find_peer("objcopy")
+
+
+@pytest.fixture(scope="session")
+def compiler() -> str:
+    """A C compiler that writes DWARF."""
+    return find_peer("gcc", "clang", "clang-19")
+
+
+@pytest.fixture(scope="session")
+def cxx_compiler() -> str:
+    """A C++ compiler that writes DWARF."""
+    return find_peer("g++", "clang++", "clang++-19")
+
+
+@pytest.fixture(scope="session")
+def clang() -> str:
+    """For flags that only clang has, such as -gsimple-template-names."""
+    return find_peer("clang-19", "clang")

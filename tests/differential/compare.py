@@ -1,0 +1,131 @@
+"""Compare our file of a binary with llvm-gsymutil's, address by address.
+
+Both files answer the same random addresses, theirs through llvm-gsymutil and ours
+through our gsymutil, which has LLVM's lookup rules; llvm-gsymutil reads ours too.
+Answers that differ must be of a known class of difference (`differences.py`) and
+llvm-symbolizer, on the DWARF itself, must agree with ours. What remains is
+unexplained.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, NamedTuple
+
+import gsym
+from tests.differential import elf, peers, sampling
+from tests.differential.differences import CLASSES, Case, agrees
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+Ranges = list[tuple[int, int]]
+
+
+class Comparison(NamedTuple):
+    """What came of comparing two files.
+
+    *classes* counts the differences by name; each of them was shown to
+    llvm-symbolizer. *unexplained* holds, as text, the cases of no class and those
+    where it did not agree; *unequal_reading* counts the addresses where
+    llvm-gsymutil reads our file otherwise than we do.
+    """
+
+    addresses: int
+    equal: int
+    classes: collections.Counter[str]
+    unexplained: list[str]
+    unequal_reading: int
+
+
+def compare(binary: Path, folder: Path, count: int, seed: int = 1) -> Comparison:
+    """Convert *binary* with both into *folder* and compare *count* addresses."""
+    theirs, ours = folder / "llvm.gsym", folder / "ours.gsym"
+    peers.llvm_convert(binary, theirs)
+    gsym.convert(str(binary), str(ours))
+    return compare_files(binary, theirs, ours, count, seed)
+
+
+def compare_files(
+    binary: Path, theirs: Path, ours: Path, count: int, seed: int
+) -> Comparison:
+    """Compare two files made from *binary* at *count* addresses."""
+    their_ranges = sampling.function_ranges(theirs)
+    our_ranges = sampling.function_ranges(ours)
+    addresses = sampling.random_addresses(their_ranges + our_ranges, count, seed)
+    their_answers = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], theirs, addresses)
+    our_answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
+    reading = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], ours, addresses)
+    different = sorted(
+        {
+            (address, their, our)
+            for address, their, our in zip(
+                addresses, their_answers, our_answers, strict=True
+            )
+            if their != our
+        }
+    )
+    cases = _cases(binary, different, their_ranges, our_ranges)
+    verdicts = {case.address: _verdict(case) for case in cases}
+    return Comparison(
+        len(addresses),
+        sum(map(str.__eq__, their_answers, our_answers)),
+        collections.Counter(
+            verdicts[address] for address in addresses if verdicts.get(address)
+        ),
+        [_describe(case) for case in cases if not verdicts[case.address]],
+        sum(map(str.__ne__, reading, our_answers)),
+    )
+
+
+def _verdict(case: Case) -> str:
+    """The class of a difference; "" where it has none or is not confirmed."""
+    if not agrees(case):
+        return ""
+    return next((each.__name__ for each in CLASSES if each(case)), "")
+
+
+def _cases(
+    binary: Path,
+    different: Sequence[tuple[int, str, str]],
+    their_ranges: Ranges,
+    our_ranges: Ranges,
+) -> list[Case]:
+    if not different:
+        return []
+    addresses = [address for address, _, _ in different]
+    linkage = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    short = peers.symbolizer_answers(
+        binary, addresses, "--disable-gsym", "--functions=short"
+    )
+    symbols = elf.symbols(binary)
+    return [
+        Case(
+            address,
+            peers.parse_frames(their),
+            peers.parse_frames(our),
+            sampling.range_at(their_ranges, address),
+            sampling.range_at(our_ranges, address),
+            linkage[index],
+            short[index],
+            elf.symbols_near(symbols, address),
+        )
+        for index, (address, their, our) in enumerate(different)
+    ]
+
+
+def _describe(case: Case) -> str:
+    lines = [f"0x{case.address:x}"]
+    for title, frames in (
+        (f"theirs {_hex(case.their_range)}", case.theirs),
+        (f"ours {_hex(case.our_range)}", case.ours),
+        ("llvm-symbolizer", case.linkage),
+    ):
+        lines.append(f"  {title}")
+        lines += [f"    {frame}" for frame in frames]
+    return "\n".join(lines)
+
+
+def _hex(extent: tuple[int, int] | None) -> str:
+    return f"0x{extent[0]:x}-0x{extent[1]:x}" if extent else "nowhere"

@@ -1,0 +1,147 @@
+"""Run the peers and read what they print: llvm-gsymutil and llvm-symbolizer.
+
+An answer of gsymutil is kept as the text of one address; two texts that are
+equal need no parsing. Frames are innermost first, as every tool prints them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LLVM_GSYMUTIL = "llvm-gsymutil-22"
+LLVM_SYMBOLIZER = "llvm-symbolizer-22"
+OUR_GSYMUTIL = (
+    sys.executable,
+    "-c",
+    "import sys; from gsym.cli.gsymutil import main; sys.exit(main())",
+)
+
+
+class Frame(NamedTuple):
+    """One frame; *path* is "" where none is known, *offset* -1 where none is told."""
+
+    name: str
+    path: str
+    line: int
+    offset: int = -1
+
+
+def missing_tools(*names: str) -> list[str]:
+    """Those of *names* that are not installed."""
+    return [name for name in names if shutil.which(name) is None]
+
+
+def llvm_convert(binary: Path, output: Path, *options: str) -> str:
+    """Convert with llvm-gsymutil on one thread; what it printed."""
+    done = subprocess.run(
+        [
+            LLVM_GSYMUTIL,
+            "--num-threads=1",
+            f"--convert={binary}",
+            f"--out-file={output}",
+            *options,
+        ],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=True,
+    )
+    return done.stdout + done.stderr
+
+
+def gsymutil_answers(
+    command: Sequence[str], gsym: Path, addresses: Sequence[int]
+) -> list[str]:
+    """The answers of a gsymutil to *addresses*, each without its leading address."""
+    query = "".join(f"0x{address:x} {gsym}\n" for address in addresses)
+    done = subprocess.run(
+        [*command, "--addresses-from-stdin"],
+        input=query,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="surrogateescape",
+        check=True,
+    )
+    texts = done.stdout.split("\n\n")
+    if texts.pop() or len(texts) != len(addresses):
+        raise ValueError(f"{len(addresses)} addresses, {len(texts)} answers: {command}")
+    answers = []
+    for address, text in zip(addresses, texts, strict=True):
+        head, _, rest = text.partition(": ")
+        if int(head, 16) != address:
+            raise ValueError(f"answer to {head} where 0x{address:x} was asked")
+        answers.append(rest)
+    return answers
+
+
+_FRAME = re.compile(
+    r"(?P<name>.*?)(?: \+ (?P<offset>\d+))?(?: @ (?P<path>.*):(?P<line>\d+))?"
+    r"(?: \[inlined\])?",
+    re.DOTALL,
+)
+_NEXT_FRAME = "\n" + " " * 20
+
+
+def parse_frames(answer: str) -> tuple[Frame, ...]:
+    """The frames of one answer of gsymutil; none where it is an error."""
+    if answer.startswith("error: "):
+        return ()
+    frames = []
+    for text in answer.split(_NEXT_FRAME):
+        match = _FRAME.fullmatch(text)
+        if match is None:
+            raise ValueError(f"not a frame: {text!r}")
+        frames.append(
+            Frame(
+                match["name"],
+                match["path"] or "",
+                int(match["line"] or 0),
+                int(match["offset"] or 0),
+            )
+        )
+    return tuple(frames)
+
+
+def symbolizer_answers(
+    binary: Path, addresses: Sequence[int], *options: str
+) -> list[tuple[Frame, ...]]:
+    """The frames llvm-symbolizer gives; none for an address it knows nothing of.
+
+    It prefers a .gsym file to the DWARF, unless *options* has --disable-gsym.
+    """
+    done = subprocess.run(
+        [
+            LLVM_SYMBOLIZER,
+            f"--obj={binary}",
+            "--inlines",
+            "--no-demangle",
+            "--output-style=JSON",
+            *options,
+        ],
+        input="".join(f"0x{address:x}\n" for address in addresses),
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="surrogateescape",
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    if len(lines) != len(addresses):
+        raise ValueError(f"{len(addresses)} addresses, {len(lines)} answers")
+    return [_symbolizer_frames(json.loads(line)) for line in lines]
+
+
+def _symbolizer_frames(answer: dict[str, list[dict[str, str]]]) -> tuple[Frame, ...]:
+    frames = tuple(
+        Frame(symbol["FunctionName"], symbol["FileName"], int(symbol["Line"]))
+        for symbol in answer.get("Symbol", [])
+    )
+    return tuple(frame for frame in frames if frame != Frame("", "", 0))

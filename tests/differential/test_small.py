@@ -1,0 +1,91 @@
+"""Our files of small programs against llvm-gsymutil's, in many flavours of DWARF."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.differential import peers, sampling
+from tests.differential.compare import compare
+from tests.differential.programs import FLAVOURS, Flavour, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ADDRESSES = 2_000
+
+flavours = pytest.mark.parametrize(
+    "flavour", FLAVOURS, ids=[flavour.title for flavour in FLAVOURS]
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs stand, built once for all tests."""
+    missing = peers.missing_tools(peers.LLVM_GSYMUTIL, peers.LLVM_SYMBOLIZER, "readelf")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    return tmp_path_factory.mktemp("programs")
+
+
+def program(flavour: Flavour, folder: Path) -> Path:
+    """The program, built if it was not yet."""
+    output = folder / flavour.title
+    if not output.exists():
+        try:
+            build(flavour, output)
+        except FileNotFoundError:
+            pytest.skip(f"not installed: {flavour.compiler}")
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"not built here: {error.stderr.strip()[:200]}")
+    return output
+
+
+@flavours
+def test_answers_equal_those_of_llvm_or_differ_for_a_known_reason(
+    flavour: Flavour, folder: Path, tmp_path: Path
+) -> None:
+    found = compare(program(flavour, folder), tmp_path, ADDRESSES)
+    assert found.unexplained == []
+    assert found.unequal_reading == 0
+    assert found.equal + found.classes.total() == found.addresses == ADDRESSES
+
+
+@flavours
+def test_llvm_gsymutil_dumps_every_function_of_ours(
+    flavour: Flavour, folder: Path, tmp_path: Path
+) -> None:
+    ours = tmp_path / "ours.gsym"
+    report = gsym.convert(str(program(flavour, folder)), str(ours))
+    dump = subprocess.run(
+        [peers.LLVM_GSYMUTIL, str(ours)], capture_output=True, text=True, check=True
+    )
+    assert dump.stderr == ""
+    assert dump.stdout.count("\nFunctionInfo @ ") == report.functions > 0
+
+
+@pytest.mark.parametrize("place", ["beside the program", "--gsym-file-directory"])
+@flavours
+def test_llvm_symbolizer_reads_ours_for_a_stripped_program(
+    flavour: Flavour, place: str, folder: Path, tmp_path: Path
+) -> None:
+    if shutil.which("strip") is None:
+        pytest.skip("not installed: strip")
+    binary = program(flavour, folder)
+    stripped = tmp_path / "program"
+    subprocess.run(["strip", "-o", str(stripped), str(binary)], check=True)
+    directory = tmp_path if place == "beside the program" else tmp_path / "symbols"
+    directory.mkdir(exist_ok=True)
+    ours = directory / "program.gsym"
+    gsym.convert(str(binary), str(ours))
+    addresses = sampling.random_addresses(sampling.function_ranges(ours), 500, seed=2)
+    expected = [
+        tuple(frame._replace(offset=-1) for frame in peers.parse_frames(answer))
+        for answer in peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
+    ]
+    options = () if directory == tmp_path else (f"--gsym-file-directory={directory}",)
+    assert peers.symbolizer_answers(stripped, addresses, *options) == expected

@@ -1,0 +1,63 @@
+"""The engine called directly, for what the Python API does not offer."""
+
+from __future__ import annotations
+
+import gsym
+from gsym._native import check, ffi, lib, new_error
+from tests.views import text
+
+MOST = 64  # frames and patterns that are asked for; no test makes more
+
+
+class Image:
+    """A GSYM file in memory, asked under the engine's own flags."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = ffi.from_buffer(data)
+        self._error = new_error()
+        image = ffi.new("gsym_image **")
+        check(
+            lib.gsym_image_open(self._data, len(data), image, self._error), self._error
+        )
+        self._image = ffi.gc(image[0], lib.gsym_image_close)
+
+    def _string(self, strp: int) -> str:
+        size = ffi.new("size_t *")
+        raw = lib.gsym_image_string(self._image, strp, size)
+        return text(bytes(ffi.buffer(raw, size[0])))
+
+    def _file(self, index: int) -> tuple[str, str]:
+        entry = ffi.new("uint64_t[2]")
+        status = lib.gsym_image_file(self._image, index, entry, entry + 1, self._error)
+        check(status, self._error)
+        return self._string(entry[0]), self._string(entry[1])
+
+    def lookup(self, address: int, flags: int, child: int = 0) -> gsym.Lookup | None:
+        """The function at *address*, or the *child*-th that is merged into it."""
+        answer = ffi.new("gsym_answer *")
+        frames = ffi.new("gsym_frame[]", MOST)
+        regexes = ffi.new("uint64_t[]", MOST)
+        status = lib.gsym_image_lookup(
+            *(self._image, address, child, flags),
+            *(frames, MOST, regexes, MOST, answer, self._error),
+        )
+        check(status, self._error)
+        if not answer.found:
+            return None
+        function = gsym.FunctionRange(
+            self._string(answer.function_name),
+            answer.function_address,
+            answer.function_size,
+        )
+        return gsym.Lookup(
+            address,
+            function,
+            tuple(
+                gsym.Frame(
+                    *(self._string(frame.name), *self._file(frame.file)),
+                    *(frame.line, frame.offset, bool(frame.inlined)),
+                )
+                for frame in frames[0 : answer.frame_count]
+            ),
+            tuple(self._string(regexes[at]) for at in range(answer.regex_count)),
+        )

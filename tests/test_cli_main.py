@@ -1,0 +1,198 @@
+"""The `gsym` command itself: verbs, exit codes, and what errors look like."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli import main as command
+from gsym.cli.options import UsageError
+from gsym.cli.terminal import describe, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Captured = pytest.CaptureFixture[str]
+
+
+class Verb(ModuleType):
+    run: Callable[[list[str]], int]
+
+
+@pytest.fixture
+def verb(monkeypatch: pytest.MonkeyPatch) -> Verb:
+    """A verb `probe` whose `run` a test replaces."""
+    module = Verb("gsym.cli.probe")
+    monkeypatch.setitem(sys.modules, "gsym.cli.probe", module)
+    monkeypatch.setitem(command.VERBS, "probe", "Probe")
+    return module
+
+
+def test_help_lists_every_verb(capsys: Captured) -> None:
+    assert command.main(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name, summary in command.VERBS.items():
+        assert name in out
+        assert summary in out
+
+
+def test_no_arguments_is_a_usage_error_that_shows_the_help(capsys: Captured) -> None:
+    assert command.main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "usage: gsym VERB" in captured.err
+
+
+def test_the_version_is_printed(capsys: Captured) -> None:
+    assert command.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["lokup"], "unknown verb 'lokup'; did you mean 'lookup'?"),
+        (["xyzzy"], "unknown verb 'xyzzy'"),
+        (["--nope"], "unknown option '--nope'"),
+    ],
+)
+def test_an_unknown_verb_is_refused(
+    arguments: list[str], reason: str, capsys: Captured
+) -> None:
+    assert command.main(arguments) == 2
+    assert capsys.readouterr().err == (f"gsym: error: {reason}\nTry 'gsym --help'.\n")
+
+
+@pytest.mark.parametrize("name", sorted(command.VERBS))
+def test_every_verb_explains_itself_as_the_overview_does(
+    name: str, capsys: Captured
+) -> None:
+    assert command.main([name, "--help"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith(f"usage: gsym {name} ")
+    assert captured.err == ""
+    assert import_module(f"gsym.cli.{name}").COMMAND.summary == command.VERBS[name]
+
+
+def raising(error: BaseException) -> Callable[[list[str]], int]:
+    def run(_arguments: list[str]) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (gsym.GsymError("no"), 1, "gsym: error: no\n"),
+        (
+            gsym.FormatError("bad magic", path="a.gsym", offset=16),
+            1,
+            "gsym: error: a.gsym: offset 0x10: bad magic\n",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "a.gsym"),
+            1,
+            "gsym: error: a.gsym: No such file or directory\n",
+        ),
+        (
+            OSError(errno.EIO, "Input/output error"),
+            1,
+            "gsym: error: Input/output error\n",
+        ),
+        (MemoryError(), 1, "gsym: error: out of memory\n"),
+        (
+            UsageError("wrong"),
+            2,
+            "gsym probe: error: wrong\nTry 'gsym probe --help'.\n",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_error_becomes_an_exit_code_and_one_line(
+    error: BaseException,
+    status: int,
+    message: str,
+    verb: Verb,
+    capsys: Captured,
+) -> None:
+    verb.run = raising(error)
+    assert command.main(["probe"]) == status
+    assert capsys.readouterr().err == message
+
+
+def test_the_exit_code_of_a_verb_is_handed_on(verb: Verb) -> None:
+    verb.run = len
+    assert command.main(["probe", "a", "b", "c"]) == 3
+
+
+def test_a_mistake_in_the_program_is_not_hidden(verb: Verb) -> None:
+    verb.run = raising(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        command.main(["probe"])
+
+
+def program(body: str) -> list[str]:
+    """A process that runs `gsym probe`, the verb being *body*."""
+    script = (
+        "import sys, types\n"
+        "from gsym.cli import main as command\n"
+        "def run(arguments):\n"
+        f"    {body}\n"
+        "    return 0\n"
+        "verb = sys.modules['gsym.cli.probe'] = types.ModuleType('probe')\n"
+        "verb.run = run\n"
+        "command.VERBS['probe'] = 'Probe'\n"
+        "sys.exit(command.main(['probe']))\n"
+    )
+    return [sys.executable, "-c", script]
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    with subprocess.Popen(
+        program("sys.stdout.writelines(['x' * 80] * 100_000)"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_names_that_are_not_utf8_come_out_as_they_went_in() -> None:
+    name = "b'\\xff\\xe9'.decode('utf-8', 'surrogateescape')"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    output = subprocess.check_output(program(f"print({name})"), env=environment)
+    assert output == b"\xff\xe9\n"
+
+
+def test_the_package_runs_as_a_module() -> None:
+    output = subprocess.check_output([sys.executable, "-m", "gsym", "--version"])
+    assert output.decode() == f"gsym {gsym.__version__}{os.linesep}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("main", "main"),
+        ("größe::operator()", "größe::operator()"),
+        ("a\nb", "a\\x0ab"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\udcff", "\udcff"),
+    ],
+)
+def test_control_characters_never_reach_the_terminal(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert describe(gsym.GsymError(text)) == shown

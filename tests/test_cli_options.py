@@ -1,0 +1,166 @@
+"""The option scanner: what it reads, what it refuses, what the help says."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsym.cli.options import (
+    Command,
+    HelpRequested,
+    Operand,
+    Option,
+    UsageError,
+    Values,
+    parse_number,
+)
+
+COMMAND = Command(
+    "tool copy",
+    "Copy things",
+    (
+        Operand("FROM", "what to copy"),
+        Operand("TO", "where to", many=True, required=False),
+    ),
+    (
+        Option("--level", "how deep", short="-l", metavar="N"),
+        Option(
+            "--map", "rename " + "very carefully " * 5, metavar="A=B", repeatable=True
+        ),
+        Option("--quiet", "say nothing", short="-q"),
+        Option("--verbose", "say all", short="-v"),
+    ),
+    "That is all.",
+)
+
+HELP = """\
+usage: tool copy [OPTION]... FROM [TO...]
+
+Copy things.
+
+  FROM                    what to copy
+  TO                      where to
+
+options:
+  -l, --level N           how deep
+  --map A=B               rename very carefully very carefully very carefully
+                          very carefully very carefully (repeatable)
+  -q, --quiet             say nothing
+  -v, --verbose           say all
+  -h, --help              show this text
+
+That is all.
+"""
+
+
+def parse(line: str) -> Values:
+    return COMMAND.parse(line.split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a --level 3", "a --level=3", "a -l 3", "a -l3", "--level 1 a -l3", "-ql3 a"],
+)
+def test_a_value_is_read_in_every_spelling(line: str) -> None:
+    values = parse(line)
+    assert values.text("--level") == "3"
+    assert values.number("--level") == 3
+    assert values.operand("FROM") == "a"
+
+
+@pytest.mark.parametrize(
+    ("line", "quiet", "verbose"),
+    [
+        ("a", False, False),
+        ("a -q", True, False),
+        ("a --verbose", False, True),
+        ("-qv a", True, True),
+        ("a -q --quiet", True, False),
+    ],
+)
+def test_flags_are_off_until_given(line: str, *, quiet: bool, verbose: bool) -> None:
+    values = parse(line)
+    assert (values.flag("--quiet"), values.flag("--verbose")) == (quiet, verbose)
+
+
+def test_a_repeatable_option_keeps_all_values_in_order() -> None:
+    assert parse("a --map x=y --map=z=w").texts("--map") == ["x=y", "z=w"]
+    assert parse("a").texts("--map") == []
+
+
+def test_an_option_that_was_not_given_has_no_value() -> None:
+    values = parse("a")
+    assert values.text("--level") is None
+    assert values.number("--level") is None
+
+
+def test_an_empty_value_is_a_value() -> None:
+    assert parse("a --level=").text("--level") == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "source", "targets"),
+    [
+        (["a"], "a", []),
+        (["a", "b", "-q", "c"], "a", ["b", "c"]),
+        (["-q", "--", "-a", "--level"], "-a", ["--level"]),
+        (["-", "b"], "-", ["b"]),
+    ],
+)
+def test_operands_are_told_by_their_place(
+    arguments: list[str], source: str, targets: list[str]
+) -> None:
+    values = COMMAND.parse(arguments)
+    assert values.operand("FROM") == source
+    assert values.operands("TO") == targets
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "FROM is missing"),
+        ("a --nope", "unknown option '--nope'"),
+        ("a --levle 3", "unknown option '--levle'; did you mean '--level'?"),
+        ("a -x", "unknown option '-x'"),
+        ("a -qx", "unknown option '-x'"),
+        ("a --level", "option '--level' needs a value"),
+        ("a -l", "option '-l' needs a value"),
+        ("a --quiet=yes", "option '--quiet' takes no value"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_the_reason(
+    line: str, reason: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse(line)
+    assert str(refusal.value) == reason
+
+
+def test_an_operand_too_many_is_refused() -> None:
+    command = Command("tool", "Do it", (Operand("ONE", "the one"),), ())
+    with pytest.raises(UsageError, match="unexpected argument 'b'"):
+        command.parse(["a", "b"])
+
+
+@pytest.mark.parametrize("line", ["--help", "-h", "a -qh", "a --level 3 --help"])
+def test_help_is_answered_before_anything_is_missed(line: str) -> None:
+    with pytest.raises(HelpRequested) as request:
+        parse(line)
+    assert str(request.value) == HELP
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5), ("-3", -3)]
+)
+def test_numbers_are_decimal_or_prefixed(text: str, number: int) -> None:
+    assert parse_number(text, "N") == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "1f", "0x", "1.5", "012"])
+def test_other_text_is_no_number(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^N: .* is not a number"):
+        parse_number(text, "N")
+
+
+def test_a_number_below_the_minimum_is_refused() -> None:
+    with pytest.raises(UsageError, match="option '--level': 0 is less than 1"):
+        parse("a -l 0").number("--level", minimum=1)

@@ -1,0 +1,208 @@
+"""One truth each: header and binding, public names and manual, imports and speed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import _cffi_backend
+import cffi
+import pytest
+
+import gsym
+from gsym._native import ffi, lib
+from gsym.cli.main import VERBS
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = (ROOT / "csrc/gsym.h").read_text(encoding="utf-8")
+REGION = HEADER.partition("/* cffi: begin */")[2].partition("/* cffi: end */")[0]
+REGION_CODE = re.sub(r"/\*.*?\*/", "", REGION, flags=re.DOTALL)
+
+# What a process that answers one address has no time to import.
+FORBIDDEN_ON_THE_LOOKUP_PATH = {
+    "argparse",
+    "dataclasses",
+    "elftools",
+    "enum",
+    "importlib.metadata",
+    "json",
+    "pathlib",
+    "re",
+    "typing",
+}
+
+
+# ---- header and binding
+
+
+def declared() -> cffi.FFI:
+    """The contract as the header states it now."""
+    fresh = cffi.FFI()
+    fresh.cdef(REGION)
+    return fresh
+
+
+def test_the_contract_has_no_directives_but_numbers() -> None:
+    directives = re.findall(r"^\s*#\s*(.*?)\s*$", REGION_CODE, flags=re.MULTILINE)
+    assert directives
+    for directive in directives:
+        assert re.fullmatch(r"define GSYM_\w+ (0x)?[0-9a-f]+", directive), directive
+
+
+def test_every_function_of_the_header_can_be_called() -> None:
+    functions = set(re.findall(r"\b(gsym_\w+)\s*\(", REGION_CODE))
+    assert "gsym_image_lookup" in functions
+    assert functions <= set(dir(lib))
+
+
+def test_the_binding_holds_nothing_that_the_header_lacks() -> None:
+    words = set(re.findall(r"\w+", REGION_CODE))
+    assert set(dir(lib)) <= words
+
+
+def test_every_constant_has_the_value_of_the_header() -> None:
+    constants = dict(re.findall(r"#define (GSYM_\w+) (\w+)", REGION_CODE))
+    assert "GSYM_MAGIC" in constants
+    for name, value in constants.items():
+        assert getattr(lib, name) == int(value, 0), name
+
+
+def test_every_struct_and_enum_is_that_of_the_header() -> None:
+    fresh = declared()
+    names, _, _ = fresh.list_types()
+    assert "gsym_header" in names
+    for name in names:
+        expected, actual = fresh.typeof(name), ffi.typeof(name)
+        assert actual.kind == expected.kind, name
+        if expected.kind == "enum":
+            assert actual.elements == expected.elements, name
+        elif expected.kind == "struct" and expected.fields is not None:
+            assert ffi.sizeof(name) == fresh.sizeof(name), name
+            assert layout(ffi, actual) == layout(fresh, expected), name
+
+
+def layout(of: cffi.FFI, struct: cffi.FFI.CType) -> list[tuple[str, int, int]]:
+    """(name, offset, size) of each field."""
+    return [
+        (name, field.offset, of.sizeof(field.type))
+        for name, field in struct.fields or ()
+    ]
+
+
+def test_every_function_of_the_header_is_defined_once() -> None:
+    functions = set(re.findall(r"\b(gsym_\w+)\s*\(", REGION_CODE))
+    sources = [path.read_text("utf-8") for path in (ROOT / "csrc").glob("*.c")]
+    definition = re.compile(
+        r"^[a-z][\w \t*]*?\b(gsym_\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE
+    )
+    defined = [name for source in sources for name in definition.findall(source)]
+    assert sorted(name for name in defined if name in functions) == sorted(functions)
+
+
+# ---- public names and manual
+
+
+@pytest.mark.parametrize("name", gsym.__all__)
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    public = getattr(gsym, name)
+    fields = getattr(public, "_fields", ())
+    if fields:  # a record: its fields are explained in a table
+        assert fields_explained(page, name) == list(fields)
+    else:
+        assert public.__doc__
+        assert f":: gsym.{name}\n" in page
+
+
+def fields_explained(page: str, record: str) -> list[str]:
+    """First column of the table below the heading of *record*."""
+    section = page.partition(f"\n### {record}\n")[2].partition("\n#")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        gsym.nope  # noqa: B018 - the access is the test
+
+
+def test_the_manual_shows_every_help_text_as_it_is() -> None:
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    marked = re.findall(r"^<!-- help: gsym ?(\w*) -->$", page, flags=re.MULTILINE)
+    assert sorted(marked) == sorted(["", *VERBS])
+    check = [sys.executable, "tools/refresh_docs.py", "--check"]
+    assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
+        "docs/cli.md is out of date: run tools/refresh_docs.py"
+    )
+
+
+# ---- modules that a process loads
+
+
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A GSYM file with one function at 0x1000."""
+    path = str(tmp_path_factory.mktemp("contract") / "small.gsym")
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
+        creator.save(path)
+    return path
+
+
+def modules_loaded_by(code: str, *arguments: str) -> set[str]:
+    """Modules that a bare interpreter has loaded once *code* has run."""
+    path = [str(ROOT), str(Path(_cffi_backend.__file__).parent)]
+    script = (
+        "import sys\n"
+        f"sys.path[:0] = {path}\n"
+        f"{code}\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-S", "-c", script, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(process.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import gsym",
+        "import gsym\nwith gsym.open(sys.argv[1]) as r: assert r.lookup(0x1004)",
+        "from gsym.cli.main import main\nmain(['lookup', sys.argv[1], '0x1004'])",
+        "import gsym.conversion",
+        "import gsym.cli.convert",
+    ],
+)
+def test_a_short_process_imports_nothing_slow(code: str, small_file: str) -> None:
+    loaded = modules_loaded_by(code, small_file)
+    assert "gsym" in loaded
+    assert not loaded & FORBIDDEN_ON_THE_LOOKUP_PATH
+
+
+def test_importing_the_package_loads_no_module_of_it() -> None:
+    loaded = modules_loaded_by("import gsym")
+    assert {name for name in loaded if name.startswith("gsym.")} == set()
+
+
+def test_the_check_of_imports_sees_an_import() -> None:
+    assert "json" in modules_loaded_by("import gsym, json")
+
+
+# ---- the map of the code
+
+
+def test_the_architecture_names_every_file_and_no_other() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|pyi|c|h))`", page))
+    engine = {path.name for path in (ROOT / "csrc").iterdir() if path.is_file()}
+    package = {
+        path.relative_to(ROOT / "gsym").as_posix()
+        for path in (ROOT / "gsym").rglob("*.py*")
+        if path.suffix in {".py", ".pyi"} and not path.name.startswith("__")
+    }
+    assert named == engine | package

@@ -1,0 +1,654 @@
+"""Line programs of versions 2 to 5, and which of their rows a function gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.dwarf_constants import At, Content, Form
+from tests.inputs.encoding import Encoding, uleb
+from tests.inputs.line_program import (
+    CONST_ADD_PC,
+    COPY,
+    END_SEQUENCE,
+    LLVM_SOURCE,
+    NEGATE_STMT,
+    SET_BASIC_BLOCK,
+    SET_EPILOGUE_BEGIN,
+    SET_PROLOGUE_END,
+    File,
+    LineProgram,
+    Op,
+    advance_line,
+    advance_pc,
+    define_file,
+    extended,
+    fixed_advance_pc,
+    sequence,
+    set_address,
+    set_column,
+    set_discriminator,
+    set_file,
+    set_isa,
+    special,
+)
+from tests.inputs.program import LAYOUTS, Layout, function, program, unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = (set_address(0x1000), advance_line(9))  # line 10 at 0x1000
+END = (advance_pc(0x40), END_SEQUENCE)
+
+
+PLAIN = LineProgram()
+
+
+def lines(*ops: Op, version: int = 4, header: LineProgram = PLAIN) -> LineProgram:
+    """A line program in which files 1 and 2 are /src/a.c and /src/b.h."""
+    files: tuple[File, ...] = (File("a.c"), File("b.h"))
+    directories: tuple[str, ...] = ()
+    if version >= 5:
+        files, directories = (File("a.c"), *files), ("/src",)
+    return replace(
+        header, ops=ops, version=version, files=files, directories=directories
+    )
+
+
+def f_with(table: LineProgram, version: int = 4, **attributes: int) -> bytes:
+    """A program of one function f at 1000-1040."""
+    named = {getattr(At, key): value for key, value in attributes.items()}
+    f = function("f", 0x1000, 0x1040, attributes=named)
+    return program(unit(f, version=version, lines=table))
+
+
+def rows(*expected: str) -> str:
+    """The function f with these rows, each "address file:line" below /src."""
+    return "1000-1040 f\n" + "".join(
+        "  {} /src/{}\n".format(*row.split()) for row in expected
+    )
+
+
+def opcode(
+    name: str, ops: tuple[Op, ...], *expected: str, header: LineProgram = PLAIN
+) -> Case:
+    """What *ops* make of the row at 0x1000, line 10, which stays the first."""
+    table = lines(*START, COPY, *ops, *END, header=header)
+    return Case(name, f_with(table), rows("1000 a.c:10", *expected))
+
+
+def opcode_at_start(
+    name: str, ops: tuple[Op, ...], *expected: str, header: LineProgram = PLAIN
+) -> Case:
+    """The same, where *ops* append another row at 0x1000, which is taken instead."""
+    case = opcode(name, ops, header=header)
+    return case._replace(expected=rows(*expected))
+
+
+OPCODES = [
+    opcode(
+        "DW_LNS_copy appends a row",
+        (advance_pc(4), advance_line(1), COPY),
+        "1004 a.c:11",
+    ),
+    opcode(
+        "DW_LNS_advance_pc counts instructions",
+        (advance_pc(3), advance_line(1), COPY),
+        "100c a.c:11",
+        header=LineProgram(minimum_instruction_length=4),
+    ),
+    opcode(
+        "DW_LNS_advance_line goes both ways",
+        (
+            advance_line(1000),
+            advance_pc(1),
+            COPY,
+            advance_line(-1005),
+            advance_pc(1),
+            COPY,
+        ),
+        "1001 a.c:1010",
+        "1002 a.c:5",
+    ),
+    opcode("DW_LNS_set_file", (set_file(2), advance_pc(1), COPY), "1001 b.h:10"),
+    opcode(
+        "the other registers of the machine change no row",
+        (
+            set_column(77),
+            NEGATE_STMT,
+            SET_BASIC_BLOCK,
+            SET_PROLOGUE_END,
+            SET_EPILOGUE_BEGIN,
+            set_isa(300),
+            set_discriminator(5),
+            advance_pc(1),
+            COPY,
+            advance_line(1),
+            advance_pc(1),
+            COPY,
+        ),
+        "1002 a.c:11",
+    ),
+    opcode(
+        "DW_LNS_const_add_pc advances as special opcode 255 does",
+        (CONST_ADD_PC, advance_line(1), COPY),
+        "1011 a.c:11",
+    ),
+    opcode(
+        "DW_LNS_const_add_pc counts instructions",
+        (CONST_ADD_PC, advance_line(1), COPY),
+        "1022 a.c:11",
+        header=LineProgram(minimum_instruction_length=2),
+    ),
+    opcode(
+        "DW_LNS_fixed_advance_pc counts bytes",
+        (fixed_advance_pc(3), advance_line(1), COPY),
+        "1003 a.c:11",
+        header=LineProgram(minimum_instruction_length=4),
+    ),
+    opcode_at_start(
+        "special opcodes advance both",
+        (special(0, 3), special(2, -5), special(15, 8)),
+        "1000 a.c:13",
+        "1002 a.c:8",
+        "1011 a.c:16",
+    ),
+    opcode(
+        "another line_base and line_range",
+        (special(1, -1), special(3, 2)),
+        "1001 a.c:9",
+        "1004 a.c:11",
+        header=LineProgram(
+            line_base=-1,
+            line_range=4,
+        ),
+    ),
+    opcode_at_start(
+        "opcode 10 is special where only nine opcodes are standard",
+        (b"\x0a", b"\x0b"),
+        "1000 a.c:1",
+        header=LineProgram(opcode_base=10),
+    ),
+    opcode(
+        "unknown standard opcodes are skipped with their operands",
+        (b"\x0d" + uleb(1000) + uleb(5), b"\x0e", advance_pc(1), advance_line(1), COPY),
+        "1001 a.c:11",
+        header=LineProgram(
+            opcode_base=15,
+            operand_counts=bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 2, 0]),
+        ),
+    ),
+    opcode(
+        "unknown extended opcodes are skipped by their length",
+        (
+            extended(0x80, b"anything"),
+            extended(0xFF),
+            advance_pc(1),
+            advance_line(1),
+            COPY,
+        ),
+        "1001 a.c:11",
+    ),
+    opcode(
+        "DW_LNE_set_address jumps ahead",
+        (set_address(0x1020), advance_line(1), COPY),
+        "1020 a.c:11",
+    ),
+    opcode(
+        "DW_LNE_define_file appends to the table",
+        (define_file("/gen/c.y"), set_file(3), advance_pc(1), advance_line(1), COPY),
+        "1001 /gen/c.y:11",
+    )._replace(expected="1000-1040 f\n  1000 /src/a.c:10\n  1001 /gen/c.y:11\n"),
+    opcode(
+        "line 0 is kept",
+        (advance_line(-10), advance_pc(1), COPY, advance_line(12), advance_pc(1), COPY),
+        "1001 a.c:0",
+        "1002 a.c:12",
+    ),
+    opcode(
+        "rows that are no statements count",
+        (advance_pc(1), advance_line(1), COPY),
+        "1001 a.c:11",
+        header=LineProgram(default_is_stmt=0),
+    ),
+    opcode_at_start(
+        "VLIW: operations share an instruction",
+        (
+            special(1, 1),  # operation 1 of the same instruction
+            special(2, 1),  # operation 3
+            special(1, 1),  # operation 0 of the next
+            advance_pc(6),  # operation 2 of the one after it
+            advance_line(1),
+            COPY,
+            CONST_ADD_PC,  # 17 operations on: operation 3, four instructions later
+            advance_line(1),
+            COPY,
+            fixed_advance_pc(3),  # bytes, and back to operation 0
+            special(3, 1),
+            special(1, 1),
+        ),
+        "1000 a.c:12",
+        "1008 a.c:13",
+        "1010 a.c:14",
+        "1030 a.c:15",
+        "1033 a.c:16",
+        "103b a.c:17",
+        header=LineProgram(
+            minimum_instruction_length=8,
+            maximum_operations=4,
+        ),
+    ),
+]
+
+
+def taken(name: str, expected: str, *ops: Op, differs: str = "") -> Case:
+    return Case(name, f_with(lines(*ops)), expected, differs)
+
+
+ROWS_OF_A_FUNCTION = [
+    taken(
+        "the last of several rows at the start",
+        rows("1000 b.h:7", "1004 a.c:4"),
+        *sequence(
+            (0x1000, 1, 1), (0x1000, 2, 1), (0x1000, 7, 2), (0x1004, 4, 1), end=0x1040
+        ),
+    ),
+    taken(
+        "all of several rows at a later address",
+        rows("1000 a.c:1", "1004 a.c:2", "1004 b.h:3", "1004 a.c:4"),
+        *sequence((0x1000, 1), (0x1004, 2), (0x1004, 3, 2), (0x1004, 4, 1), end=0x1040),
+    ),
+    taken(
+        "a row before the start is moved to it",
+        rows("1000 a.c:5", "1008 a.c:6"),
+        *sequence((0xFF0, 4), (0xFF8, 5), (0x1008, 6), end=0x1040),
+    ),
+    taken(
+        "rows from the end on belong to others",
+        rows("1000 a.c:5"),
+        *sequence((0x1000, 5), (0x1040, 6), (0x1048, 7), end=0x1050),
+    ),
+    taken(
+        "a row that repeats file and line is dropped",
+        rows("1000 a.c:5", "1008 b.h:5", "100c a.c:5"),
+        *sequence((0x1000, 5), (0x1004, 5), (0x1008, 5, 2), (0x100C, 5, 1), end=0x1040),
+    ),
+    taken(
+        "the end of a sequence is no row",
+        rows("1000 a.c:5"),
+        *sequence((0x1000, 5), end=0x1010),
+    ),
+    taken(
+        "rows of several sequences, whatever their order",
+        rows("1000 a.c:5", "1010 a.c:6", "1020 a.c:7", "1024 a.c:8"),
+        *sequence((0x1020, 7), (0x1024, 8), end=0x1040),
+        *sequence((0x1000, 5), end=0x1010),
+        *sequence((0x1010, 6), end=0x1020),
+    ),
+    taken(
+        "sequences of dead code are left alone",
+        rows("1000 a.c:5"),
+        *sequence((0, 50), end=0x2000),
+        *sequence((0xFFFFFFFFFFFFFFFF, 60), end=0xFFFFFFFFFFFFFFFF),
+        *sequence((0xFFFFFFFFFFFFFFFE, 60), end=0xFFFFFFFFFFFFFFFE),
+        *sequence((0x1000, 5), end=0x1040),
+    ),
+    taken(
+        "rows that no end_sequence closes are none",
+        "1000-1040 f\n",
+        *START,
+        COPY,
+    ),
+    taken(
+        "a function between sequences has no rows",
+        "1000-1040 f\n",
+        *sequence((0x900, 5), end=0x1000),
+        *sequence((0x1040, 6), end=0x1080),
+    ),
+    taken(
+        "a file index out of the table loses its row only",
+        rows("1000 a.c:5", "1008 a.c:7"),
+        *sequence((0x1000, 5), (0x1004, 6, 9), (0x1008, 7, 1), end=0x1040),
+    ),
+    Case(
+        "each function of a sequence takes its part",
+        program(
+            unit(
+                function("f", 0x1000, 0x1010),
+                function("g", 0x1010, 0x1020),
+                function("h", 0x1030, 0x1040),
+                version=4,
+                lines=lines(
+                    *sequence(
+                        (0x1000, 1), (0x100C, 2), (0x1010, 3), (0x1028, 4), end=0x1040
+                    )
+                ),
+            )
+        ),
+        words("""
+            1000-1010 f
+              1000 /src/a.c:1
+              100c /src/a.c:2
+            1010-1020 g
+              1010 /src/a.c:3
+            1030-1040 h
+              1030 /src/a.c:4
+        """),
+    ),
+    Case(
+        "without rows the declaration gives one",
+        f_with(lines(), decl_file=2, decl_line=33),
+        rows("1000 b.h:33"),
+    ),
+    Case(
+        "a declaration without a line gives none",
+        f_with(lines(), decl_file=2),
+        "1000-1040 f\n",
+    ),
+    Case(
+        "a declaration in no file gives none",
+        f_with(lines(), decl_file=9, decl_line=33),
+        "1000-1040 f\n",
+    ),
+]
+
+
+DOUBLED = "llvm-gsymutil prints the slash of a directory that ends in one twice"
+COLLAPSED = "llvm-gsymutil keeps one of several slashes"
+
+
+class PathCase(NamedTuple):
+    """The *path* of a file whose directory has index 1 (None: index 0)."""
+
+    comp_dir: str | None
+    directory: str | None
+    name: str
+    path: str
+    differs: str = ""
+
+    def case(self, version: int) -> Case:
+        comp_dir, directory, name, path, differs = self
+        directories: tuple[str, ...] = () if directory is None else (directory,)
+        file = File(name, 0 if directory is None else 1)
+        files: tuple[File, ...] = (file,)
+        if version >= 5:
+            directories, files = (comp_dir or "", *directories), (File("unit"), file)
+        table = LineProgram(
+            sequence((0x1000, 5), end=0x1040), files=files, directories=directories
+        )
+        main = unit(function("f", 0x1000, 0x1040), version=version, lines=table)
+        if comp_dir is None:
+            del main.root.attributes[At.comp_dir]
+        else:
+            main.root.attributes[At.comp_dir] = comp_dir
+        title = f"version {version}: {comp_dir} + {directory} + {name}"
+        expected = f"1000-1040 f\n  1000 {path}:5\n"
+        return Case(title, program(main), expected, differs)
+
+
+PATHS = [
+    path.case(version)
+    for version in (4, 5)
+    for path in [
+        PathCase("/src", None, "a.c", "/src/a.c"),
+        PathCase("/src", "lib", "a.c", "/src/lib/a.c"),
+        PathCase("/src", "/usr/include", "a.h", "/usr/include/a.h"),
+        PathCase("/src", "/usr/include", "/abs/a.h", "/abs/a.h"),
+        PathCase("/src", "lib", "sub/a.c", "/src/lib/sub/a.c"),
+        PathCase("/src", "../lib", "./a.c", "/src/../lib/./a.c"),
+        PathCase("/src/", "lib/", "a.c", "/src/lib/a.c"),
+        PathCase("/", None, "r.c", "/r.c", DOUBLED),
+        PathCase("/src", None, "/r.c", "/r.c", DOUBLED),
+        PathCase("/src", None, "//net/a.c", "//net/a.c", DOUBLED),
+        PathCase("/src", "lib//x", "a.c", "/src/lib//x/a.c"),
+        PathCase("/src", "C:\\lib", "a.c", "C:\\lib\\a.c"),
+        PathCase("C:\\src", "lib", "a.c", "C:\\src/lib/a.c"),
+        PathCase("/src", None, "C:\\a.c", "C:\\a.c"),
+        PathCase("/src", None, "hg:host/repo:path:rev", "/src/hg:host/repo:path:rev"),
+        PathCase("rel", "lib", "a.c", "rel/lib/a.c"),
+        PathCase(None, "lib", "a.c", "lib/a.c"),
+        PathCase(None, None, "a.c", "a.c"),
+    ]
+]
+
+ODD_PATHS = [
+    PathCase(None, None, name, name, differs).case(version)
+    for version in (4, 5)
+    for name, differs in [
+        ("/r.c", DOUBLED),
+        ("C:\\x", ""),
+        ("C:\\Users\\me\\a.cpp", ""),
+        ("hg:host/repo:path:rev", ""),
+        ("git:github.com/rust-lang/rust:library/core/src/fmt/mod.rs:abc123:", ""),
+        ("s3:bucket:hash/a.c:", ""),
+        ("//net/n.c", DOUBLED),
+        ("dir//a.c", COLLAPSED),
+        ("./a.c", ""),
+        ("..", ""),
+        ("<stdin>", ""),
+        ("Größe.c", ""),
+    ]
+]
+
+FILE_TABLES = [
+    Case(
+        "file 0 of version 5 is a file",
+        f_with(
+            LineProgram(
+                sequence((0x1000, 5, 0), end=0x1040),
+                files=(File("zero.c"),),
+                directories=("/src",),
+            ),
+            version=5,
+        ),
+        rows("1000 zero.c:5"),
+    ),
+    Case(
+        "checksums, sources, times and sizes beside a path are passed over",
+        f_with(
+            LineProgram(
+                sequence((0x1000, 5, 1), (0x1008, 6, 2), end=0x1040),
+                directories=("/src",),
+                files=(
+                    File("zero.c"),
+                    File("a.c", 0, {Content.MD5: bytes(range(16))}),
+                    File("b.h", 0, {LLVM_SOURCE: "int x;\n", Content.size: 300}),
+                ),
+                file_format=(
+                    (Content.timestamp, Form.udata),
+                    (Content.MD5, Form.data16),
+                    (Content.path, Form.line_strp),
+                    (Content.size, Form.data4),
+                    (LLVM_SOURCE, Form.line_strp),
+                    (Content.directory_index, Form.data2),
+                    (0x3FFF, Form.block),
+                ),
+            ),
+            version=5,
+        ),
+        rows("1000 a.c:5", "1008 b.h:6"),
+    ),
+    Case(
+        "directories by string offset",
+        f_with(
+            LineProgram(
+                sequence((0x1000, 5, 1), end=0x1040),
+                directories=("/src", "/src/lib"),
+                files=(File("zero.c"), File("c.c", 1)),
+                directory_format=((Content.path, Form.line_strp),),
+                file_format=(
+                    (Content.directory_index, Form.data1),
+                    (Content.path, Form.strp),
+                ),
+            ),
+            version=5,
+        ),
+        rows("1000 lib/c.c:5"),
+    ),
+    Case(
+        "a line table may be older than its unit",
+        f_with(lines(*sequence((0x1000, 5), end=0x1040), version=3), version=5),
+        rows("1000 a.c:5"),
+    ),
+    Case(
+        "two units share a line table",
+        program(
+            unit(
+                function("f", 0x1000, 0x1010),
+                version=4,
+                lines=lines(*sequence((0x1000, 5), (0x1010, 6), end=0x1040)),
+            ),
+            unit(
+                function("g", 0x1010, 0x1040), version=4, attributes={At.stmt_list: 0}
+            ),
+        ),
+        words("""
+            1000-1010 f
+              1000 /src/a.c:5
+            1010-1040 g
+              1010 /src/a.c:6
+        """),
+    ),
+    Case(
+        "the second of two line tables",
+        program(
+            unit(
+                function("f", 0x1000, 0x1010),
+                version=4,
+                lines=lines(*sequence((0x1000, 5), end=0x1010)),
+            ),
+            unit(
+                function("g", 0x1010, 0x1040),
+                version=4,
+                lines=lines(*sequence((0x1010, 7, 2), end=0x1040)),
+            ),
+        ),
+        words("""
+            1000-1010 f
+              1000 /src/a.c:5
+            1010-1040 g
+              1010 /src/b.h:7
+        """),
+    ),
+]
+
+CASES = [*OPCODES, *ROWS_OF_A_FUNCTION, *PATHS, *ODD_PATHS, *FILE_TABLES]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_lines(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_a_line_program_reads_the_same_in_every_layout(
+    layout: Layout, tmp_path: Path
+) -> None:
+    table = lines(
+        *START,
+        COPY,
+        special(2, 3),
+        fixed_advance_pc(0x10),
+        set_file(2),
+        advance_line(-300),
+        COPY,
+        set_address(0x1020),
+        CONST_ADD_PC,
+        COPY,
+        *END,
+        version=layout.version,
+    )
+    image = layout.program(function("f", 0x1000, 0x1040), lines=table)
+    assert describe(convert_bytes(tmp_path, image).functions) == rows(
+        "1000 a.c:10", "1002 a.c:13", "1012 b.h:4294967009"
+    )
+
+
+def sequence_offset(table: LineProgram, ops_before: int) -> int:
+    """Where in .debug_line the opcode number *ops_before* of *table* stands."""
+    before = replace(table, ops=table.ops[:ops_before])
+    return len(before.encode(Encoding(), 4, lambda _, text: len(text)))
+
+
+FIRST = sequence((0x1000, 1), (0x1010, 2), end=0x1040)
+SECOND = sequence((0x1000, 51, 2), (0x1010, 52), end=0x1040)
+TWICE = lines(*FIRST, *SECOND)
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (sequence_offset(TWICE, 0), rows("1000 a.c:1", "1010 a.c:2")),
+        (sequence_offset(TWICE, len(FIRST)), rows("1000 b.h:51", "1010 b.h:52")),
+    ],
+    ids=["first", "second"],
+)
+def test_a_function_may_name_the_sequence_that_holds_its_rows(
+    place: int, expected: str, tmp_path: Path
+) -> None:
+    image = f_with(TWICE, LLVM_stmt_sequence=place)
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
+
+
+@pytest.mark.parametrize("place", [0xFFFFFFFF, 3])
+def test_a_sequence_that_does_not_exist_is_looked_for_by_address(
+    place: int, tmp_path: Path
+) -> None:
+    image = f_with(lines(*FIRST), LLVM_stmt_sequence=place)
+    expected = rows("1000 a.c:1", "1010 a.c:2")
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
+
+
+@pytest.mark.parametrize(
+    ("path_map", "path"),
+    [
+        ((("/src", "/build"),), "/build/a.c"),
+        ((("/src/", ""),), "a.c"),
+        ((("/other", "/build"),), "/src/a.c"),
+        ((("/src", "/one"), ("/src/a", "/two")), "/one/a.c"),
+        ((("/src", "/one"), ("/one", "/two")), "/one/a.c"),
+        ((("src", "/build"),), "/src/a.c"),
+    ],
+)
+def test_path_prefixes_are_rewritten_by_the_first_rule_that_fits(
+    path_map: tuple[tuple[str, str], ...], path: str, tmp_path: Path
+) -> None:
+    image = f_with(lines(*sequence((0x1000, 5), end=0x1040)))
+    functions = convert_bytes(tmp_path, image, {"path_map": path_map}).functions
+    assert describe(functions) == f"1000-1040 f\n  1000 {path}:5\n"
+
+
+@pytest.mark.parametrize(
+    ("ops", "expected"),
+    [
+        (
+            sequence((0x1000, 5), (0x1004, 6, 9), end=0x1040),
+            "a row names a file that is not there",
+        ),
+        (
+            [*START, COPY, set_address(0xF00), COPY, *END],
+            "a row steps back",
+        ),
+    ],
+    ids=["file index", "order"],
+)
+def test_damage_of_a_row_is_counted(
+    ops: list[Op], expected: str, tmp_path: Path
+) -> None:
+    report, functions = convert_bytes(tmp_path, f_with(lines(*ops)))
+    assert sum(report.warnings.values()) == 1, expected
+    assert functions[0].line_table is not None
+
+
+def test_a_row_without_a_file_keeps_its_line(tmp_path: Path) -> None:
+    table = lines(*sequence((0x1000, 5, 1), (0x1008, 6, 0), (0x1010, 7, 1), end=0x1040))
+    functions = convert_bytes(tmp_path, f_with(table)).functions
+    assert functions[0].line_table == (
+        (0x1000, "/src/a.c", 5),
+        (0x1008, "", 6),
+        (0x1010, "/src/a.c", 7),
+    )

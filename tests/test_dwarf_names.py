@@ -1,0 +1,462 @@
+"""Names of functions: linkage names, names with the scopes around them, references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf import Unit
+from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
+from tests.inputs.line_program import File, LineProgram
+from tests.inputs.program import function, inlined, program, unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINKAGE = "_ZN1A1fEv"
+
+# Languages whose names stand alone; llvm-gsymutil knows fewer that do not.
+PLAIN = {
+    Lang.C89,
+    Lang.C99,
+    Lang.C11,
+    Lang.C17,
+    Lang.C23,
+    Lang.Assembly,
+    Lang.Mips_Assembler,
+}
+QUALIFIED_BY_LLVM = {
+    Lang.C,
+    Lang.C_plus_plus,
+    Lang.C_plus_plus_03,
+    Lang.C_plus_plus_11,
+    Lang.C_plus_plus_14,
+    Lang.ObjC_plus_plus,
+}
+CRASHES = "llvm-gsymutil overflows its stack"
+
+
+def scope(tag: Tag, name: str | None, *children: Die, label: str | None = None) -> Die:
+    return Die(tag, {} if name is None else {At.name: name}, *children, label=label)
+
+
+def declaration(name: str, label: str, **linkage: str) -> Die:
+    attributes = {At.name: name, At.declaration: True}
+    if linkage:
+        attributes[At.linkage_name] = linkage["linkage"]
+    return Die(Tag.subprogram, attributes, label=label)
+
+
+def definition(
+    reference: int, target: object, start: int = 0x1000, **own: object
+) -> Die:
+    attributes = {reference: target, **{getattr(At, key): own[key] for key in own}}
+    return function(None, start, start + 0x10, attributes=attributes)
+
+
+def named(*dies: Die, language: int | None = Lang.C_plus_plus_14) -> bytes:
+    return program(unit(*dies, language=language))
+
+
+LINKAGE_NAMES = [
+    Case(
+        "a linkage name is taken as it is",
+        named(
+            scope(
+                Tag.namespace,
+                "A",
+                function("f", 0x1000, 0x1010, attributes={At.linkage_name: LINKAGE}),
+            )
+        ),
+        "1000-1010 _ZN1A1fEv\n",
+    ),
+    Case(
+        "the older attribute for it counts as well",
+        named(
+            function("f", 0x1000, 0x1010, attributes={At.MIPS_linkage_name: LINKAGE})
+        ),
+        "1000-1010 _ZN1A1fEv\n",
+    ),
+    Case(
+        "an empty linkage name is none",
+        named(function("f", 0x1000, 0x1010, attributes={At.linkage_name: ""})),
+        "1000-1010 f\n",
+    ),
+    Case(
+        "a declaration far away lends its linkage name",
+        named(
+            scope(Tag.class_type, "A", declaration("f", "f", linkage=LINKAGE)),
+            definition(At.specification, Ref("f")),
+        ),
+        "1000-1010 _ZN1A1fEv\n",
+    ),
+    Case(
+        "a linkage name is looked for along the whole chain before any name",
+        named(
+            scope(Tag.class_type, "A", declaration("f", "f", linkage=LINKAGE)),
+            Die(
+                Tag.subprogram,
+                {At.specification: Ref("f"), At.name: "shadow", At.inline: 1},
+                label="abstract",
+            ),
+            definition(At.abstract_origin, Ref("abstract"), name="concrete"),
+        ),
+        "1000-1010 _ZN1A1fEv\n",
+    ),
+]
+
+SCOPED_NAMES = [
+    Case(
+        "namespaces, classes, structures and unions stand in front of a name",
+        named(
+            scope(
+                Tag.namespace,
+                "N",
+                scope(
+                    Tag.class_type,
+                    "C",
+                    scope(
+                        Tag.structure_type,
+                        "S",
+                        scope(Tag.union_type, "U", function("f", 0x1000, 0x1010)),
+                    ),
+                ),
+            )
+        ),
+        "1000-1010 N::C::S::U::f\n",
+    ),
+    Case(
+        "a definition outside of its class is named where it was declared",
+        named(
+            scope(
+                Tag.namespace, "N", scope(Tag.class_type, "C", declaration("f", "f"))
+            ),
+            scope(
+                Tag.namespace,
+                "Other",
+                function(None, 0x1000, 0x1010, attributes={At.specification: Ref("f")}),
+            ),
+        ),
+        "1000-1010 N::C::f\n",
+    ),
+    Case(
+        "a concrete instance is named where its abstract instance was declared",
+        named(
+            scope(
+                Tag.namespace, "N", scope(Tag.class_type, "C", declaration("f", "f"))
+            ),
+            Die(
+                Tag.subprogram,
+                {At.specification: Ref("f"), At.inline: 1},
+                label="abstract",
+            ),
+            definition(At.abstract_origin, Ref("abstract")),
+        ),
+        "1000-1010 N::C::f\n",
+    ),
+    Case(
+        "scopes without a name leave no trace",
+        named(
+            scope(
+                Tag.namespace,
+                None,
+                scope(Tag.structure_type, None, function("f", 0x1000, 0x1010)),
+            ),
+            scope(
+                Tag.namespace,
+                "A",
+                scope(Tag.namespace, None, function("g", 0x1010, 0x1020)),
+            ),
+        ),
+        words("""
+            1000-1010 f
+            1010-1020 A::g
+        """),
+    ),
+    Case(
+        "angle brackets round a whole scope become braces",
+        named(
+            scope(
+                Tag.structure_type,
+                "<lambda(int)>",
+                function("operator()", 0x1000, 0x1010),
+            ),
+            scope(Tag.class_type, "vector<int>", function("push", 0x1010, 0x1020)),
+        ),
+        words("""
+            1000-1010 {lambda(int)}::operator()
+            1010-1020 vector<int>::push
+        """),
+    ),
+    Case(
+        "a method of a class inside a function has the function in front",
+        named(
+            function(
+                "outer",
+                0x1000,
+                0x1010,
+                scope(
+                    Tag.lexical_block,
+                    None,
+                    scope(Tag.class_type, "Local", function("f", 0x1020, 0x1030)),
+                ),
+            )
+        ),
+        words("""
+            1000-1010 outer
+            1020-1030 outer::Local::f
+        """),
+    ),
+    Case(
+        "a function inside a function has it in front",
+        named(function("outer", 0x1000, 0x1010, function("f", 0x1020, 0x1030))),
+        words("""
+            1000-1010 outer
+            1020-1030 outer::f
+        """),
+    ),
+    Case(
+        "an inlined function is named where it was declared, not where it was inlined",
+        program(
+            unit(
+                scope(
+                    Tag.namespace,
+                    "N",
+                    Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+                ),
+                function("f", 0x1000, 0x1010, inlined(Ref("g"), (0x1004, 0x1008))),
+                lines=LineProgram(
+                    directories=("/src",), files=(File("a.c"), File("b.h"))
+                ),
+            )
+        ),
+        words("""
+            1000-1010 f
+              inlined N::g 1004-1008 from /src/b.h:1
+        """),
+    ),
+    Case(
+        "a clone that shows its mangled name is not qualified",
+        named(
+            scope(
+                Tag.namespace,
+                "N",
+                function("_ZN1N1fEv.isra.0", 0x1000, 0x1010),
+                function("_ZN1N1gEv.part.1", 0x1010, 0x1020),
+                function("_Zebra", 0x1020, 0x1030),
+                function("h.isra.0", 0x1030, 0x1040),
+            )
+        ),
+        words("""
+            1000-1010 _ZN1N1fEv.isra.0
+            1010-1020 _ZN1N1gEv.part.1
+            1020-1030 N::_Zebra
+            1030-1040 N::h.isra.0
+        """),
+    ),
+    Case(
+        "a name of its own comes before that of the declaration",
+        named(
+            scope(Tag.class_type, "C", declaration("f", "f")),
+            definition(At.specification, Ref("f"), name="own"),
+        ),
+        "1000-1010 C::own\n",
+    ),
+    Case(
+        "UTF-8 and odd characters come out as they went in",
+        named(
+            scope(
+                Tag.namespace,
+                "Größe",
+                function("operator <<", 0x1000, 0x1010),
+                function("\udcff\udc80", 0x1010, 0x1020),
+            )
+        ),
+        "1000-1010 Größe::operator <<\n1010-1020 Größe::\udcff\udc80\n",
+    ),
+]
+
+REFERENCES_ACROSS_UNITS = [
+    Case(
+        "a declaration in another unit",
+        program(
+            unit(definition(At.specification, Form.ref_addr(Ref("f")))),
+            unit(scope(Tag.namespace, "N", declaration("f", "f"))),
+        ),
+        "1000-1010 N::f\n",
+    ),
+    Case(
+        "a chain through three units, the last of them partial",
+        program(
+            unit(definition(At.abstract_origin, Form.ref_addr(Ref("abstract")))),
+            unit(
+                Die(
+                    Tag.subprogram,
+                    {At.specification: Form.ref_addr(Ref("f")), At.inline: 1},
+                    label="abstract",
+                )
+            ),
+            Unit(
+                Die(
+                    Tag.partial_unit,
+                    {At.language: Lang.C_plus_plus_14},
+                    scope(Tag.class_type, "C", declaration("f", "f")),
+                ),
+                unit_type=UnitType.partial,
+            ),
+        ),
+        "1000-1010 C::f\n",
+    ),
+    Case(
+        "the unit of the definition decides on qualification",
+        program(
+            unit(
+                definition(At.specification, Form.ref_addr(Ref("f"))), language=Lang.C99
+            ),
+            unit(scope(Tag.namespace, "N", declaration("f", "f"))),
+        ),
+        "1000-1010 f\n",
+    ),
+    Case(
+        "strings of another unit are read with that unit's base",
+        program(
+            unit(
+                Die(Tag.variable, {At.name: Form.strx1("filler")}),
+                definition(At.specification, Form.ref_addr(Ref("f"))),
+            ),
+            unit(
+                Die(
+                    Tag.namespace,
+                    {At.name: Form.strx1("N")},
+                    Die(
+                        Tag.subprogram,
+                        {At.name: Form.strx1("f"), At.declaration: True},
+                        label="f",
+                    ),
+                )
+            ),
+        ),
+        "1000-1010 N::f\n",
+    ),
+]
+
+BROKEN_REFERENCES = [
+    Case(
+        "a reference to itself ends",
+        named(
+            Die(
+                Tag.subprogram,
+                {
+                    At.name: "f",
+                    At.specification: Ref("f"),
+                    At.low_pc: 0x1000,
+                    At.high_pc: 0x1010,
+                },
+                label="f",
+            )
+        ),
+        "1000-1010 f\n",
+        CRASHES,
+    ),
+    Case(
+        "two declarations that name each other end",
+        named(
+            Die(
+                Tag.subprogram,
+                {At.specification: Ref("b"), At.inline: 1},
+                label="a",
+            ),
+            Die(
+                Tag.subprogram,
+                {At.abstract_origin: Ref("a"), At.name: "g"},
+                label="b",
+            ),
+            definition(At.abstract_origin, Ref("a")),
+        ),
+        "1000-1010 g\n",
+        CRASHES,
+    ),
+    Case(
+        "a reference out of the section leaves the own name",
+        named(
+            definition(At.specification, Form.ref4(0x7FFFFFFF), 0x1000, name="f"),
+            definition(At.specification, Form.ref_addr(0xFFFFFFF0), 0x1010, name="g"),
+            definition(At.specification, Form.ref_sig8(0x1234), 0x1020, name="h"),
+        ),
+        words("""
+            1000-1010 f
+            1010-1020 g
+            1020-1030 h
+        """),
+    ),
+]
+
+LANGUAGES = [
+    Case(
+        f"language {language!r}",
+        named(
+            scope(Tag.namespace, "N", function("f", 0x1000, 0x1010)), language=language
+        ),
+        f"1000-1010 {'f' if language in PLAIN else 'N::f'}\n",
+        ""
+        if language in PLAIN | QUALIFIED_BY_LLVM
+        else "llvm-gsymutil gives names of this language without their scopes",
+    )
+    for language in (*Lang, None)
+]
+
+CASES = [
+    *LINKAGE_NAMES,
+    *SCOPED_NAMES,
+    *REFERENCES_ACROSS_UNITS,
+    *BROKEN_REFERENCES,
+    *LANGUAGES,
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_name(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+def test_a_function_without_any_name_is_left_out_and_counted(tmp_path: Path) -> None:
+    image = named(
+        function(None, 0x1000, 0x1010),
+        function("f", 0x1010, 0x1020),
+        function("", 0x1020, 0x1030),
+    )
+    report, functions = convert_bytes(tmp_path, image, {"keep_warnings": True})
+    assert describe(functions) == "1010-1020 f\n"
+    assert [warning.value for warning in report.details] == [0x1000, 0x1020]
+
+
+@pytest.mark.parametrize("length", [2, 60])
+def test_a_chain_of_references_is_followed_to_its_end(
+    length: int, tmp_path: Path
+) -> None:
+    chain = reference_chain(length)
+    assert describe(convert_bytes(tmp_path, chain).functions) == "1000-1010 far\n"
+
+
+def test_an_endless_chain_of_references_is_given_up(tmp_path: Path) -> None:
+    image = reference_chain(10_000)
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) in {"1000-1010 far\n", "1fff-2000 other\n"}
+    assert sum(report.warnings.values()) >= 1
+
+
+def reference_chain(length: int) -> bytes:
+    links = [
+        Die(Tag.subprogram, {At.specification: Ref(f"{n + 1}")}, label=f"{n}")
+        for n in range(length)
+    ]
+    return named(
+        definition(At.abstract_origin, Ref("0")),
+        *links,
+        Die(Tag.subprogram, {At.name: "far"}, label=f"{length}"),
+        function("other", 0x1FFF, 0x2000),
+    )

@@ -1,0 +1,424 @@
+"""Addresses of functions: low_pc and high_pc, range lists, dead and broken code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.dies import Die, Raw
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import NOBITS, WRITE, Section, code_section
+from tests.inputs.program import LAYOUTS, Layout, function, program, unit
+from tests.inputs.range_lists import RangeEntry, RangeList, ranges
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STOPS = "llvm-gsymutil drops the good ranges behind the first bad one"
+ALL_ONES = {4: 0xFFFFFFFF, 8: 0xFFFFFFFFFFFFFFFF}
+
+
+def spread(name: str, where: object) -> Die:
+    return Die(Tag.subprogram, {At.name: name, At.ranges: where})
+
+
+def lists(
+    *lists: RangeList, version: int = 5, base: int | None = 0x1000, size: int = 8
+) -> bytes:
+    """A program of functions f0, f1 ... at these lists, in a unit at *base*."""
+    attributes = {} if base is None else {At.low_pc: base}
+    dies = [spread(f"f{n}", where) for n, where in enumerate(lists)]
+    return program(
+        unit(*dies, version=version, attributes=attributes), address_size=size
+    )
+
+
+def pair(low: object, high: object, version: int = 5) -> bytes:
+    attributes = {At.name: "f", At.low_pc: low, At.high_pc: high}
+    return program(unit(Die(Tag.subprogram, attributes), version=version))
+
+
+LOW_AND_HIGH = [
+    Case(
+        f"high_pc as {value.form!r}",
+        pair(0x1000, value, version),
+        "1000-1010 f\n",
+    )
+    for version, value in [
+        (2, Form.addr(0x1010)),
+        (3, Form.addr(0x1010)),
+        (4, Form.addr(0x1010)),
+        (4, Form.data1(0x10)),
+        (4, Form.data2(0x10)),
+        (4, Form.data4(0x10)),
+        (4, Form.data8(0x10)),
+        (4, Form.udata(0x10)),
+        (5, Form.implicit_const(0x10)),
+        (5, Form.addrx(0x1010)),
+        (5, Form.addrx4(0x1010)),
+    ]
+]
+
+OLD_LISTS = [
+    Case(
+        "pairs count from the unit's low_pc",
+        lists(ranges((0x00, 0x10), (0x100, 0x120)), version=4),
+        words("""
+            1000-1010 f0
+            1100-1120 f0
+        """),
+    ),
+    Case(
+        "pairs are addresses where the unit has no low_pc",
+        lists(ranges((0x1000, 0x1010), (0x1100, 0x1120)), version=4, base=None),
+        words("""
+            1000-1010 f0
+            1100-1120 f0
+        """),
+    ),
+    Case(
+        "a base selection holds until the next and not for the next list",
+        lists(
+            ranges(
+                RangeEntry.base_address(0x1800),
+                (0x0, 0x10),
+                (0x20, 0x30),
+                RangeEntry.base_address(0x1900),
+                (0x0, 0x10),
+            ),
+            ranges((0x0, 0x10)),
+            version=3,
+        ),
+        words("""
+            1000-1010 f1
+            1800-1810 f0
+            1820-1830 f0
+            1900-1910 f0
+        """),
+    ),
+    Case(
+        "an empty pair that is not the end is passed over",
+        lists(ranges((0x20, 0x20), (0x30, 0x40)), version=4),
+        "1030-1040 f0\n",
+        STOPS,
+    ),
+]
+
+NEW_LISTS = [
+    Case(
+        "start_end",
+        lists(ranges(RangeEntry.start_end(0x1100, 0x1120))),
+        "1100-1120 f0\n",
+    ),
+    Case(
+        "start_length",
+        lists(ranges(RangeEntry.start_length(0x1100, 0x20))),
+        "1100-1120 f0\n",
+    ),
+    Case(
+        "startx_endx",
+        lists(ranges(RangeEntry.startx_endx(0x1100, 0x1120))),
+        "1100-1120 f0\n",
+    ),
+    Case(
+        "startx_length",
+        lists(ranges(RangeEntry.startx_length(0x1100, 0x20))),
+        "1100-1120 f0\n",
+    ),
+    Case(
+        "offset_pair from the unit's low_pc",
+        lists(ranges((0x100, 0x120))),
+        "1100-1120 f0\n",
+    ),
+    Case(
+        "offset_pair from base_address",
+        lists(ranges(RangeEntry.base_address(0x1800), (0x0, 0x10), (0x20, 0x30))),
+        words("""
+            1800-1810 f0
+            1820-1830 f0
+        """),
+    ),
+    Case(
+        "offset_pair from base_addressx, not inherited by the next list",
+        lists(
+            ranges(RangeEntry.base_addressx(0x1800), (0x0, 0x10)),
+            ranges((0x0, 0x10)),
+        ),
+        words("""
+            1000-1010 f1
+            1800-1810 f0
+        """),
+    ),
+    Case(
+        "all kinds in one list",
+        lists(
+            ranges(
+                (0x00, 0x10),
+                RangeEntry.start_end(0x1100, 0x1110),
+                RangeEntry.base_address(0x1200),
+                (0x10, 0x20),
+                RangeEntry.start_length(0x1300, 0x10),
+                RangeEntry.startx_endx(0x1400, 0x1410),
+                (0x30, 0x40),
+                RangeEntry.base_addressx(0x1500),
+                (0x00, 0x10),
+                RangeEntry.startx_length(0x1600, 0x10),
+            )
+        ),
+        words("""
+            1000-1010 f0
+            1100-1110 f0
+            1210-1220 f0
+            1230-1240 f0
+            1300-1310 f0
+            1400-1410 f0
+            1500-1510 f0
+            1600-1610 f0
+        """),
+    ),
+    Case(
+        "lists by index in two units, each with a table of its own",
+        program(
+            unit(
+                spread("f", Form.rnglistx(ranges((0x1000, 0x1010)))),
+                spread("g", Form.rnglistx(ranges((0x1010, 0x1020)))),
+            ),
+            unit(
+                spread("h", Form.rnglistx(ranges((0x1020, 0x1030)))),
+                spread("i", Form.rnglistx(ranges((0x1030, 0x1040)))),
+            ),
+        ),
+        words("""
+            1000-1010 f
+            1010-1020 g
+            1020-1030 h
+            1030-1040 i
+        """),
+    ),
+    Case(
+        "the low_pc of the unit by index is a base as well",
+        program(
+            unit(
+                spread("f", Form.rnglistx(ranges((0x0, 0x10)))),
+                attributes={At.low_pc: Form.addrx(0x1400)},
+            )
+        ),
+        "1400-1410 f\n",
+    ),
+]
+
+BAD_AMONG_GOOD = [
+    Case(
+        "a range that ends before it starts",
+        lists(
+            ranges(
+                RangeEntry.start_end(0x1000, 0x1010),
+                RangeEntry.start_end(0x1100, 0x10F0),
+                RangeEntry.start_end(0x1200, 0x1210),
+            )
+        ),
+        words("""
+            1000-1010 f0
+            1200-1210 f0
+        """),
+        STOPS,
+    ),
+    Case(
+        "an empty range",
+        lists(
+            ranges(
+                RangeEntry.start_length(0x1000, 0),
+                RangeEntry.start_length(0x1200, 0x10),
+            )
+        ),
+        "1200-1210 f0\n",
+        STOPS,
+    ),
+    Case(
+        "a range that starts outside of the code",
+        lists(
+            ranges(
+                RangeEntry.start_end(0x5000, 0x5010),
+                RangeEntry.start_end(0x1200, 0x1210),
+            )
+        ),
+        "1200-1210 f0\n",
+        STOPS,
+    ),
+    Case(
+        "a range of a discarded section",
+        lists(
+            ranges(
+                RangeEntry.start_length(0, 0x10),
+                RangeEntry.start_length(0x1200, 0x10),
+            )
+        ),
+        "1200-1210 f0\n",
+        STOPS,
+    ),
+    Case(
+        "an index past the end of the addresses",
+        lists(
+            ranges(
+                b"\x03\x7f\x10",  # startx_length of address 127
+                RangeEntry.startx_length(0x1100, 0x10),
+                RangeEntry.start_length(0x1200, 0x10),
+            )
+        ),
+        words("""
+            1100-1110 f0
+            1200-1210 f0
+        """),
+        "llvm-gsymutil drops the whole list",
+    ),
+]
+
+DEAD = [
+    Case(
+        f"low_pc {low:#x} marks a dead function",
+        program(
+            unit(
+                function("dead", low, low + 0x10),
+                function("alive", 0x1000, 0x1010),
+                version=4,
+            ),
+        ),
+        "1000-1010 alive\n",
+    )
+    for low in (0, ALL_ONES[8], ALL_ONES[8] - 1)
+]
+
+DEAD_LISTS = [
+    Case(
+        f"base {dead:#x} in a list of version {version} is dead",
+        lists(
+            ranges(
+                RangeEntry.base_address(dead),
+                (0x10, 0x20),
+                RangeEntry.base_address(0x1100),
+                (0x0, 0x10),
+            ),
+            version=version,
+            size=size,
+        ),
+        "1100-1110 f0\n",
+        STOPS if (version == 4) == (dead == ALL_ONES[size]) else "",
+    )
+    for version in (4, 5)
+    for size in (4, 8)
+    for dead in (ALL_ONES[size], ALL_ONES[size] - 1)
+]
+
+TEXT = [
+    Case(
+        "a function that runs out of its section is kept whole",
+        program(unit(function("f", 0x1FF0, 0x2010))),
+        "1ff0-2010 f\n",
+    ),
+    Case(
+        "every executable section holds code, a writable or an empty one does not",
+        program(
+            unit(
+                function("text", 0x1000, 0x1010),
+                function("init", 0x3000, 0x3010),
+                function("data", 0x4000, 0x4010),
+                function("empty", 0x5000, 0x5010),
+                function("gap", 0x2000, 0x2010),
+            ),
+            text=[
+                code_section(),
+                code_section(0x3000, 0x100, ".init.text"),
+                Section(
+                    ".data", kind=NOBITS, flags=2 | WRITE, address=0x4000, size=0x100
+                ),
+                code_section(0x5000, 0, ".empty"),
+            ],
+        ),
+        words("""
+            1000-1010 text
+            3000-3010 init
+        """),
+    ),
+]
+
+CASES = [
+    *LOW_AND_HIGH,
+    *OLD_LISTS,
+    *NEW_LISTS,
+    *BAD_AMONG_GOOD,
+    *DEAD,
+    *DEAD_LISTS,
+    *TEXT,
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_ranges(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_a_list_reads_the_same_in_every_layout(layout: Layout, tmp_path: Path) -> None:
+    where = ranges((0x1000, 0x1010), RangeEntry.base_address(0x1100), (0x8, 0x18))
+    image = layout.program(spread("f", where))
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 f
+        1108-1118 f
+    """)
+
+
+@pytest.mark.parametrize("low", [0xFFFFFFFE, 0xFFFFFFFF, 0])
+def test_dead_functions_of_a_32_bit_program_are_left_out(
+    low: int, tmp_path: Path
+) -> None:
+    image = program(
+        unit(function("dead", low, low + 1), function("alive", 0x1000, 0x1010)),
+        address_size=4,
+    )
+    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 alive\n"
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (Form.sec_offset(0x7FFF), ""),
+        (Form.sec_offset(ranges((0x0, 0x10), terminated=False)), "1000-1010 f\n"),
+        (Form.rnglistx(Raw(99)), ""),
+        (ranges((0x0, 0x10), b"\x63"), "1000-1010 f\n"),
+    ],
+    ids=["offset past the end", "no end marker", "index past the end", "unknown kind"],
+)
+def test_a_damaged_list_is_counted_and_harms_no_other_function(
+    where: object, text: str, tmp_path: Path
+) -> None:
+    image = program(
+        unit(
+            function("good", 0x1100, 0x1110),
+            spread("f", where),
+            attributes={At.low_pc: 0x1000},
+        )
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == f"{text}1100-1110 good\n"
+    assert sum(report.warnings.values()) == 1
+
+
+def test_without_any_executable_section_every_address_may_hold_code(
+    tmp_path: Path,
+) -> None:
+    image = program(
+        unit(function("f", 0x1000, 0x1010), function("zero", 0, 0x10), version=4),
+        text=[Section(".data", b"data", flags=2, address=0x5000)],
+    )
+    functions = convert_bytes(tmp_path, image).functions
+    assert describe(functions).endswith("1000-1010 f\n")
+
+
+def test_code_at_address_zero_is_code_where_a_section_says_so(tmp_path: Path) -> None:
+    image = program(
+        unit(function("reset", 0, 0x10), version=4), text=[code_section(0, 0x100)]
+    )
+    assert describe(convert_bytes(tmp_path, image).functions) == "0-10 reset\n"

@@ -1,0 +1,139 @@
+"""Imports point one way: a module uses only layers below its own."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import gsym
+
+PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
+
+# Lowest first. A name stands for a module of the package or for a whole subpackage.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "diagnostics", "model", "atomic_file"}),
+    frozenset({"_core"}),
+    frozenset({"_native"}),
+    frozenset({"formats"}),
+    frozenset({"sources", "creator", "reader", "workers"}),
+    frozenset({"llvm_text", "segments", "statistics", "structure"}),
+    frozenset({"structure_records"}),
+    frozenset({"reference_elf", "reference_lines"}),
+    frozenset({"reference_units"}),
+    frozenset({"reference_functions"}),
+    frozenset({"conversion", "verification"}),
+    frozenset({"store"}),
+    frozenset({"symbolizer"}),
+    frozenset({"markup_filter", "api", "profile", "export"}),
+    frozenset({"server"}),
+    frozenset({"cli"}),
+    frozenset({"__main__"}),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# `gsym/__init__.py` only loads names on demand; the version may be read from it.
+TOP = "__init__"
+
+
+def part_of(module: str) -> str:
+    """The name in LAYERS that stands for a dotted module below `gsym`."""
+    return module.partition(".")[0]
+
+
+def imported_modules(source: str) -> set[str]:
+    """Modules below `gsym` that *source* imports, dotted, without the `gsym.`."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            if node.module == "gsym":
+                found |= {alias.name for alias in node.names}
+            elif node.module is not None and node.module.startswith("gsym."):
+                found.add(node.module.removeprefix("gsym."))
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("gsym."):
+                    found.add(alias.name.removeprefix("gsym."))
+    return found
+
+
+def violations(sources: dict[str, str]) -> list[str]:
+    """Broken rules among modules given as {dotted name: source}."""
+    found = []
+    for module, source in sorted(sources.items()):
+        own = part_of(module)
+        if own == TOP:
+            continue
+        if own not in RANK:
+            found.append(f"{module} is in no layer")
+            continue
+        for target in sorted(imported_modules(source)):
+            other = part_of(target)
+            if other in {"__version__", own}:
+                continue
+            if other not in RANK:
+                found.append(f"{module} imports {target}, which is in no layer")
+            elif RANK[other] >= RANK[own]:
+                found.append(f"{module} imports {target}, which is not below it")
+    return found
+
+
+def package_sources() -> dict[str, str]:
+    """{dotted name below gsym: source} of the whole package."""
+    sources = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        sources[".".join(parts)] = path.read_text(encoding="utf-8")
+    return sources
+
+
+def test_every_import_of_the_package_points_to_a_lower_layer() -> None:
+    sources = package_sources()
+    assert {"reader", "_native", "cli.main"} <= set(sources)
+    assert violations(sources) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("reader", "import gsym.conversion", "not below it"),
+        ("reader", "from gsym.creator import Creator", "not below it"),
+        ("model", "from gsym import reader", "not below it"),
+        ("store", "def f():\n    from gsym.cli.main import main", "not below it"),
+        ("_native", "if False:\n    import gsym.cli.lookup", "not below it"),
+        ("surprise", "", "in no layer"),
+        ("reader", "import gsym.surprise", "in no layer"),
+    ],
+)
+def test_a_planted_violation_is_found(module: str, source: str, complaint: str) -> None:
+    (found,) = violations({module: source})
+    assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("reader", "from gsym.model import Frame\nimport gsym._native"),
+        ("cli.convert", "from gsym.cli.options import Command"),
+        ("cli.main", "from gsym import __version__"),
+        ("errors", "import os, gsym"),
+        ("__init__", "from gsym.conversion import convert"),
+    ],
+)
+def test_a_rightful_import_is_let_through(module: str, source: str) -> None:
+    assert violations({module: source}) == []
+
+
+def test_only_the_native_seam_imports_the_compiled_module() -> None:
+    importers = {
+        module
+        for module, source in package_sources().items()
+        if "_core" in {part_of(target) for target in imported_modules(source)}
+    }
+    assert importers == {"_native"}
+
+
+def test_no_submodule_shares_its_name_with_a_public_name() -> None:
+    submodules = {part_of(module) for module in package_sources()}
+    assert not submodules & set(gsym.__all__)

@@ -1,0 +1,104 @@
+"""`make demo`: from C source to a symbolized address, each step shown.
+
+Needs nothing but the C compiler that built the engine; a C++ compiler is used
+where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gsym
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path("build/demo")
+GSYM = str(Path(sys.executable).with_name("gsym"))
+
+
+def run(*command: str) -> None:
+    """Show a command as a user would type it, then run it."""
+    shown = [Path(command[0]).name if command[0] == GSYM else command[0], *command[1:]]
+    print(f"\n$ {shlex.join(shown)}", flush=True)
+    subprocess.run(command, check=True)
+
+
+def compiler(variable: str, names: tuple[str, ...]) -> list[str] | None:
+    """The compiler named by the environment, or the first that is installed."""
+    chosen = shlex.split(os.environ.get(variable, ""))
+    if chosen and shutil.which(chosen[0]):
+        return chosen
+    return next(([name] for name in names if shutil.which(name)), None)
+
+
+def inline_depths(node: gsym.InlineInfo, depth: int = 0) -> Iterator[tuple[int, int]]:
+    """(depth, first address) of each call inlined below *node*."""
+    for child in node.children:
+        yield depth + 1, child.ranges[0].start
+        yield from inline_depths(child, depth + 1)
+
+
+def deepest_addresses(path: Path, source: str, count: int) -> list[int]:
+    """Addresses in functions of *source* with the longest inline chains."""
+    found = [(0, 0)]
+    with gsym.open(str(path)) as reader:
+        for info in reader.functions():
+            rows = info.line_table or ()
+            if any(row.path.endswith(source) for row in rows):
+                found.append((0, info.address))
+                if info.inline is not None:
+                    found.extend(inline_depths(info.inline))
+    found.sort(key=lambda entry: (-entry[0], entry[1]))
+    return [address for _, address in found[:count]]
+
+
+def show(compile_command: list[str], source: str) -> Path:
+    """Compile, convert and look up; return the GSYM file."""
+    program = BUILD / Path(source).stem
+    finished = program.with_suffix(".gsym")
+    run(*compile_command, "-g", "-O2", "-o", str(program), f"tools/demo/{source}")
+    run(GSYM, "convert", str(program), "-o", str(finished))
+    addresses = deepest_addresses(finished, source, 3)
+    run(GSYM, "lookup", str(finished), *(hex(address) for address in addresses))
+    return finished
+
+
+def main() -> int:
+    """Run the demo; return the exit code."""
+    os.chdir(ROOT)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    c_compiler = compiler("CC", ("cc", "gcc", "clang"))
+    if c_compiler is None:
+        print("no C compiler found; set CC", file=sys.stderr)
+        return 1
+    finished = show(c_compiler, "stairs.c")
+    cxx_compiler = compiler("CXX", ("g++", "clang++", "c++"))
+    if cxx_compiler is None:
+        print("\n(no C++ compiler found: the C++ part is left out)")
+    else:
+        finished = show(cxx_compiler, "shapes.cc")
+    binary = Path(sys.executable).relative_to(ROOT).parent
+    print(
+        f"\nNext, with a binary of your own that was built with -g:\n"
+        f"  {binary}/gsym convert BINARY           # writes BINARY.gsym\n"
+        f"  {binary}/gsym lookup BINARY.gsym ADDRESS...\n"
+        f"  {binary}/gsym stats {finished}\n"
+        f"  {binary}/gsym --help\n"
+        f"From Python (start {binary}/python):\n"
+        f"  import gsym\n"
+        f"  with gsym.open({str(finished)!r}) as reader:\n"
+        f"      print(reader.lookup(ADDRESS))\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+/* fuzz_convert.c - libFuzzer target: bytes that claim to be an ELF file with DWARF.
+ *
+ * Converts them as gsym/conversion.py does, compressed sections left out, and then
+ * demands that the file written can be decoded whole: what the engine writes, it
+ * reads. tools/fuzz.sh builds and runs this under sanitizers. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "gsym.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void set_sections(gsym_conversion *conversion, const gsym_elf *elf,
+                         const uint8_t *data) {
+    gsym_error error;
+    for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) {
+        gsym_elf_section section = {0};
+        gsym_debug_section kind = (gsym_debug_section)which;
+        if (gsym_elf_debug_section(elf, kind, &section, &error) != GSYM_OK) continue;
+        if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
+        (void)gsym_conversion_set_section(conversion, kind, data + section.offset,
+                                          (size_t)section.size, 0, &error);
+    }
+}
+
+static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
+                           const gsym_elf *elf, const uint8_t *data) {
+    gsym_error error;
+    gsym_creator_report report;
+    gsym_status status = gsym_conversion_add_elf_text(conversion, elf, &error);
+    set_sections(conversion, elf, data);
+    if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
+    if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
+    if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
+    if (status == GSYM_OK)
+        status = gsym_conversion_add_elf_symbols(conversion, elf, &error);
+    if (status == GSYM_OK) status = gsym_creator_finish(creator, &report, &error);
+    return status;
+}
+
+/* The whole file in memory of its own, so that a read past its end is seen. */
+static uint8_t *read_all(gsym_creator *creator, size_t *size_ret) {
+    uint8_t *file = NULL;
+    size_t size = 0, capacity = 0, got;
+    gsym_error error;
+    do {
+        if (capacity - size < 4096) {
+            capacity = capacity * 2 + 4096;
+            file = realloc(file, capacity);
+            if (file == NULL) abort();
+        }
+        if (gsym_creator_read(creator, file + size, capacity - size, &got, &error)) abort();
+        size += got;
+    } while (got > 0);
+    *size_ret = size;
+    return realloc(file, size);
+}
+
+static void decode_all(gsym_creator *creator) {
+    size_t size;
+    uint8_t *file = read_all(creator, &size);
+    gsym_image *image;
+    gsym_record *record;
+    gsym_header header;
+    gsym_error error;
+    if (gsym_image_open(file, size, &image, &error) != GSYM_OK) abort();
+    if (gsym_record_create(&record, &error) != GSYM_OK) abort();
+    gsym_image_header(image, &header);
+    for (uint32_t i = 0; i < header.num_addresses; i++) {
+        const gsym_function *function;
+        if (gsym_record_decode(record, image, i, &function, &error) != GSYM_OK) abort();
+    }
+    gsym_record_destroy(record);
+    gsym_image_close(image);
+    free(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    gsym_error error;
+    gsym_elf *elf;
+    gsym_elf_header header;
+    if (gsym_elf_open(data, size, &elf, &error) != GSYM_OK) return 0;
+    gsym_elf_header_get(elf, &header);
+    gsym_creator_options output = {.version = 1 + (uint32_t)(size & 1),
+                                   .big_endian = header.big_endian,
+                                   .has_base_address = header.has_base_address,
+                                   .base_address = header.base_address};
+    gsym_conversion_options options = {
+        .flags = GSYM_CONVERT_CALL_SITES | GSYM_CONVERT_KEEP_WARNINGS,
+        .thread_count = 1,
+        .big_endian = header.big_endian};
+    gsym_creator *creator;
+    gsym_conversion *conversion;
+    if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
+    if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
+    if (convert(conversion, creator, elf, data) == GSYM_OK) decode_all(creator);
+    gsym_conversion_destroy(conversion);
+    gsym_creator_destroy(creator);
+    gsym_elf_close(elf);
+    return 0;
+}
