@@ -77,9 +77,10 @@ static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     return offset;
 }
 
-/* Follow the DIE at `offset` and those it refers to, until one has a linkage
- * name; the first name met is kept. */
-static void follow(name_resolver *resolver, uint64_t offset, die_chain *chain) {
+/* Follow the DIE at `offset` and those it refers to, keeping the first name met.
+ * Where linkage names count, the first of them ends the search. */
+static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
+                   die_chain *chain) {
     while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
         const dwarf_unit *unit = unit_of(resolver, offset);
         dwarf_fields fields;
@@ -89,14 +90,14 @@ static void follow(name_resolver *resolver, uint64_t offset, die_chain *chain) {
             return;
         }
         chain->offsets[chain->count++] = offset;
-        if (dwarf_has(&fields, FIELD_LINKAGE_NAME) && chain->linkage_name.size == 0)
+        if (linkage_names_count && dwarf_has(&fields, FIELD_LINKAGE_NAME))
             chain->linkage_name =
                 dwarf_string_value(unit, fields.form[FIELD_LINKAGE_NAME],
                                    fields.raw[FIELD_LINKAGE_NAME]);
+        if (chain->linkage_name.size > 0) return;
         if (dwarf_has(&fields, FIELD_NAME) && chain->name.size == 0)
             chain->name = dwarf_string_value(unit, fields.form[FIELD_NAME],
                                              fields.raw[FIELD_NAME]);
-        if (chain->linkage_name.size > 0) return;
         offset = next_of(unit, &fields);
     }
 }
@@ -212,7 +213,7 @@ static bool compose(name_resolver *resolver, const die_chain *chain, resolved_na
     while (offset != 0 && count < MAX_SCOPES) {
         die_chain scope;
         chain_init(&scope);
-        follow(resolver, offset, &scope);
+        follow(resolver, offset, false, &scope);
         if (scope.name.size > 0) scopes[count++] = scope.name;
         offset = scope_of_chain(resolver, &scope);
     }
@@ -239,7 +240,7 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
 bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret) {
     die_chain chain;
     chain_init(&chain);
-    follow(resolver, offset, &chain);
+    follow(resolver, offset, true, &chain);
     return name_of_chain(resolver, &chain, ret);
 }
 
@@ -250,7 +251,7 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
     chain.offsets[0] = function->offset;
     chain.linkage_name = function->linkage_name;
     chain.name = function->name;
-    if (chain.linkage_name.size == 0) follow(resolver, function->origin, &chain);
+    if (chain.linkage_name.size == 0) follow(resolver, function->origin, true, &chain);
     return name_of_chain(resolver, &chain, ret);
 }
 

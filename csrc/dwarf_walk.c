@@ -154,7 +154,7 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     if (dwarf_has(fields, FIELD_LINKAGE_NAME))
         function->linkage_name = dwarf_string_value(
             w->unit, fields->form[FIELD_LINKAGE_NAME], fields->raw[FIELD_LINKAGE_NAME]);
-    if (dwarf_has(fields, FIELD_NAME))
+    if (function->linkage_name.size == 0 && dwarf_has(fields, FIELD_NAME))
         function->name = dwarf_string_value(w->unit, fields->form[FIELD_NAME],
                                             fields->raw[FIELD_NAME]);
     function->has_decl_file = dwarf_has(fields, FIELD_DECL_FILE);

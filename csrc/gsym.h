@@ -187,6 +187,18 @@ gsym_status gsym_image_entry(const gsym_image *image, uint32_t index,
                              uint64_t *address_ret, uint64_t *record_offset_ret,
                              gsym_error *error);
 
+typedef struct gsym_function_range {
+    uint64_t address;
+    uint64_t size;
+    uint64_t name;
+} gsym_function_range;
+
+/* Range and name of entry `index`, and behind it those of the functions merged into
+ * it: the first `capacity` are written, *count_ret tells how many there are. */
+gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
+                                 gsym_function_range *ranges, size_t capacity,
+                                 size_t *count_ret, gsym_error *error);
+
 /* Storage for one decoded record; reused from record to record. */
 typedef struct gsym_record gsym_record;
 gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error);

@@ -153,10 +153,16 @@ static gsym_status put_inline_frames(const lookup_query *query, const found_func
                         .strp_size = image->strp_size,
                         .is_root = true};
     inline_match match;
+    uint32_t unknown_file = 0;
+    bool has_unknown_file = false;
     while (inline_walk_next(&walk, &match)) {
         bool in_table, is_frame = names_a_file(image, match.call_file, &in_table);
-        if (query->llvm && !in_table) return fail_file(image, match.call_file, error);
-        if (!query->llvm) is_frame = !match.is_root;
+        if (!in_table) {
+            has_unknown_file = true;
+            unknown_file = match.call_file;
+        }
+        /* The root stands for the function itself, unless it names a call. */
+        if (!query->llvm && !match.is_root) is_frame = true;
         if (!is_frame) continue;
         innermost->file = known_file(image, match.call_file);
         innermost->line = match.call_line;
@@ -164,7 +170,9 @@ static gsym_status put_inline_frames(const lookup_query *query, const found_func
         innermost->name = match.name;
         innermost->offset = query->address - match.start;
     }
-    /* LLVM takes what it has where the tree ends early. */
+    /* LLVM comes back from the innermost call, and so meets its file first. */
+    if (has_unknown_file && query->llvm) return fail_file(image, unknown_file, error);
+    /* It takes what it has where the tree ends early. */
     if (walk.payload.failed && !query->llvm)
         return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
                          "InlineInfo data is truncated");
@@ -175,6 +183,9 @@ static gsym_status put_frames(const lookup_query *query, const found_function *f
                               frame_sink *sink, gsym_error *error) {
     gsym_frame innermost = {.name = function->name,
                             .offset = query->address - query->start};
+    if (query->llvm && function->has_line_table &&
+        function->row.file >= query->image->header.num_files)
+        return fail_file(query->image, function->row.file, error);
     if (function->has_inlines && (function->has_line_table || !query->llvm))
         GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
     innermost.file = known_file(query->image, function->row.file);

@@ -438,7 +438,7 @@ static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
     if (!name_of_origin(result, joiner, node->origin, &name)) return false;
     if (node->has_call_file && !code_of_file(result, joiner, node->call_file, &code))
         return false;
-    if (code == FILE_INVALID)
+    if (node->has_call_file && code == FILE_INVALID)
         dwarf_warn(joiner->warnings, GSYM_WARN_CALL_FILE_INDEX, node->offset,
                    node->call_file);
     return add_node(result, name, code, node->call_line, node->depth, range_first);

@@ -111,9 +111,7 @@ _CATEGORIES = {
     lib.GSYM_WARN_DECL_FILE_INDEX: "Invalid file index in DW_AT_decl_file",
     lib.GSYM_WARN_CALL_FILE_INDEX: "Invalid file index in DW_AT_call_file",
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
-    lib.GSYM_WARN_INLINE_EMPTY: (
-        "DIE contains inline functions with no valid ranges"
-    ),
+    lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
     lib.GSYM_WARN_SYMBOL: "Symbol without a readable name",
 }
@@ -278,9 +276,7 @@ class _Job:
                 )
         self._call(lib.gsym_conversion_add_elf_text, self._source.handle)
         for old, new in self._path_map:
-            self._call(
-                lib.gsym_conversion_add_path_map, old, len(old), new, len(new)
-            )
+            self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
         run_workers(
             self._work,
@@ -333,9 +329,7 @@ class _Job:
 
     def _work(self) -> None:
         error: Any = new_error()
-        check(
-            lib.gsym_conversion_work(self._handle, error), error, self._source.path
-        )
+        check(lib.gsym_conversion_work(self._handle, error), error, self._source.path)
 
     def _poll(self, progress: Callable[[int, int], None]) -> Callable[[], None]:
         done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")

@@ -27,7 +27,6 @@ class LlvmText:
     """
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader  # keeps the mapping alive
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
         self._text = self._create(lib.gsym_text_create, lib.gsym_text_destroy, "text")
@@ -90,11 +89,16 @@ class LlvmText:
                 break
         return names
 
-    def function(self, address: int) -> bytes:
-        """All that is known of the function at *address*; b"" where that is nothing."""
+    def function(self, address: int) -> bytes | None:
+        """All that is known of the function at *address*.
+
+        None where a lookup fails; b"" where it does not but the record as a whole
+        is not one that LLVM can read.
+        """
         answer = ffi.new("gsym_answer *")
-        if self._find(address, 0, answer):
-            self._append(lib.gsym_text_dump_entry, self._decoder(), answer.entry)
+        if not self._find(address, 0, answer):
+            return None
+        self._append(lib.gsym_text_dump_entry, self._decoder(), answer.entry)
         return self._take()
 
     def dump(self) -> Iterator[bytes]:

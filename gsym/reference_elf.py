@@ -95,6 +95,11 @@ class ReferenceElf:
         """The words of `sys.byteorder`."""
         return "little" if self.elf.little_endian else "big"
 
+    @property
+    def _address_flags(self) -> int:
+        """Bits of a symbol's value that are no address: ARM marks Thumb code."""
+        return int(self.elf["e_machine"] == "EM_ARM")
+
     def is_text(self, address: int) -> bool:
         """Whether *address* lies in an executable section."""
         return any(start <= address < end for start, end in self.text_ranges)
@@ -133,7 +138,7 @@ class ReferenceElf:
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
                 yield Symbol(
-                    symbol["st_value"],
+                    symbol["st_value"] & ~self._address_flags,
                     symbol["st_size"],
                     name.decode("utf-8", "surrogateescape"),
                     str(symbol["st_info"]["type"]),

@@ -40,7 +40,7 @@ class _Scope:
 
     Attributes:
         die: Of it.
-        ranges: As the DIE gives them.
+        ranges: Of an inlined call, as the DIE gives them.
         calls: Inlined directly into it.
         call_sites: Those of the whole function; shared with the calls.
     """
@@ -55,23 +55,24 @@ class _Scope:
 
 
 class UnitFunctions:
-    """Decodes the functions of one unit."""
+    """Decodes the functions of one unit.
 
-    def __init__(self, unit: Unit) -> None:
+    Args:
+        unit: The unit.
+        call_sites: Whether functions shall have their call sites.
+    """
+
+    def __init__(self, unit: Unit, *, call_sites: bool = False) -> None:
         self._unit = unit
+        self._has_call_sites = call_sites
         self._units = unit.units
-        self._is_text = unit.units.elf.is_text
         self._has_scopes = unit.language not in _LANGUAGES_WITHOUT_SCOPES
         self._name_of_origin: dict[tuple[str, int], str] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
         """Offset of the DIE and the function; one for each live range."""
         for scope in self._subprograms():
-            live = [
-                span
-                for span in scope.ranges
-                if span.start < span.end and self._is_text(span.start)
-            ]
+            live = self._unit.live_ranges(scope.die)
             name = self._name(scope.die) if live else ""
             if not name:
                 continue
@@ -83,7 +84,9 @@ class UnitFunctions:
                     self._line_table(scope.die, span.start, span.end),
                     self._inline(scope, span, name),
                     (),
-                    tuple(self._call_sites(scope, span)),
+                    tuple(self._call_sites(scope, span))
+                    if self._has_call_sites
+                    else (),
                 )
                 yield scope.die.offset, function
 
@@ -97,7 +100,7 @@ class UnitFunctions:
                 continue
             inner = scope
             if die.tag == "DW_TAG_subprogram":
-                inner = _Scope(die, self._unit.ranges(die), [])
+                inner = _Scope(die, [], [])
                 found.append(inner)
             elif scope is not None and die.tag == "DW_TAG_inlined_subroutine":
                 inner = _Scope(die, self._unit.ranges(die), scope.call_sites)

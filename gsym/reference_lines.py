@@ -76,6 +76,7 @@ class LineTable:
         machine = _Machine(header, opcodes, start, byteorder, files)
         machine.run()
         self._files = files
+        self._paths: dict[int, str | None] = {}
         live = [s for s in machine.sequences if is_text(s.low)]
         # Stable, as LLVM sorts: among equal ends the first in the program is first.
         self._sequences = sorted(live, key=lambda sequence: sequence.high)
@@ -83,6 +84,11 @@ class LineTable:
 
     def path(self, index: int) -> str | None:
         """Path of the DWARF file *index*: "" for no file, None for a bad index."""
+        if index not in self._paths:
+            self._paths[index] = self._build_path(index)
+        return self._paths[index]
+
+    def _build_path(self, index: int) -> str | None:
         if self._version < _VERSION_5:
             if index == 0:
                 return ""
@@ -200,7 +206,7 @@ class _Machine:
 
     def __init__(
         self,
-        header: Any,  # noqa: ANN401 - a Container of pyelftools
+        header: Any,
         opcodes: bytes,
         start: int,
         byteorder: str,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
+_DEAD = (1 << 64) - 1  # an address that no code has
 _TYPE_UNITS = {"DW_UT_type", "DW_UT_split_type"}
 _LOCAL_REFERENCES = {
     "DW_FORM_ref1",
@@ -46,11 +47,13 @@ class Units:
     Attributes:
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
+        end: Offset behind the last unit in the list.
     """
 
     def __init__(self, elf: ReferenceElf) -> None:
         self.elf = elf
         self.damage: str | None = None
+        self.end = 0
         self._sections = elf.dwarf_sections()
         self._context = open_dwarf(self._sections)
         self._decoded = 0
@@ -62,6 +65,7 @@ class Units:
             for cu in self._context.iter_CUs():
                 self._all_offsets.append(cu.cu_offset)
                 self._sizes[cu.cu_offset] = cu.size
+                self.end = cu.cu_offset + cu.size
                 if cu.header.get("unit_type") in _TYPE_UNITS:
                     place = (cu.cu_offset, cu.cu_offset + cu["type_offset"])
                     self._type_units[cu["type_signature"]] = place
@@ -69,6 +73,10 @@ class Units:
                     self.offsets.append(cu.cu_offset)
         except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
             self.damage = f"{type(error).__name__}: {error}"
+
+    def size(self, offset: int) -> int:
+        """Bytes of the unit at *offset*."""
+        return self._sizes[offset]
 
     def open(self, offset: int) -> Unit:
         """The unit at *offset*; DIEs of units opened before must not be used."""
@@ -84,8 +92,11 @@ class Units:
 
     def _cu_at(self, offset: int) -> CompileUnit:
         cu = self._context.get_CU_at(offset)
-        # pyelftools 0.33 reads eight bytes for this form.
-        cu.structs.Dwarf_dw_form["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
+        forms = cu.structs.Dwarf_dw_form
+        # pyelftools 0.33 reads eight bytes for the first and does not know the others.
+        forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
+        for form in ("DW_FORM_GNU_addr_index", "DW_FORM_GNU_str_index"):
+            forms.setdefault(form, cu.structs.the_Dwarf_uleb128)
         return cu
 
     def die_at(self, offset: int) -> DIE:
@@ -116,7 +127,7 @@ class Units:
         except Exception:  # noqa: BLE001 - pyelftools raises many classes
             return None
 
-    def _target(self, die: DIE, value: Any) -> DIE | None:  # noqa: ANN401
+    def _target(self, die: DIE, value: Any) -> DIE | None:
         if value.form in _LOCAL_REFERENCES:
             return die.cu.get_DIE_from_refaddr(die.cu.cu_offset + value.raw_value)
         if value.form == "DW_FORM_ref_addr":
@@ -160,7 +171,7 @@ class Unit:
             self._root_value("DW_AT_low_pc") or self._root_value("DW_AT_entry_pc")
         )
 
-    def _root_value(self, attribute: str) -> Any:  # noqa: ANN401 - as pyelftools
+    def _root_value(self, attribute: str) -> Any:
         value = self.root.attributes.get(attribute)
         return 0 if value is None else value.value
 
@@ -180,6 +191,11 @@ class Unit:
         """All DIEs in order, null ones at the end of each list of children."""
         return self.cu.iter_DIEs()
 
+    def live_ranges(self, die: DIE) -> list[Range]:
+        """Ranges of *die* in code; linkers leave others where they dropped it."""
+        is_text = self.units.elf.is_text
+        return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
+
     def ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die* as they stand, empty and dead ones included."""
         low = die.attributes.get("DW_AT_low_pc")
@@ -189,9 +205,12 @@ class Unit:
             if not high.form.startswith("DW_FORM_addr"):
                 end += low.value
             return [Range(low.value, end)]
-        if "DW_AT_ranges" in die.attributes:
+        if "DW_AT_ranges" not in die.attributes:
+            return []
+        try:
             return list(self._range_list(die.attributes["DW_AT_ranges"].value))
-        return []
+        except Exception:  # noqa: BLE001 - pyelftools raises many classes
+            return []  # a list that is cut off
 
     def _range_list(self, offset: int) -> Iterator[Range]:
         context: DWARFInfo = self.cu.dwarfinfo
@@ -216,13 +235,23 @@ class Unit:
     def _entries(
         self, lists: RangeLists, offset: int
     ) -> Iterator[RangeEntry | BaseAddressEntry]:
-        """Entries up to the first one that cannot be made sense of."""
         if lists.version < _VERSION_5:
             yield from lists.get_range_list_at_offset(offset, self.cu)
             return
-        for raw in lists.get_range_list_at_offset_ex(offset):
-            try:
-                entry = lists.translate_v5_entry(raw, self.cu)
-            except Exception:  # noqa: BLE001 - pyelftools raises many classes
-                return
-            yield entry
+        raw_entries: Any = lists.get_range_list_at_offset_ex(offset)
+        for raw in raw_entries:
+            entry = self._translated(lists, raw)
+            if entry is not None:
+                yield entry
+
+    def _translated(
+        self, lists: RangeLists, raw: Any
+    ) -> RangeEntry | BaseAddressEntry | None:
+        try:
+            return lists.translate_v5_entry(raw, self.cu)
+        except Exception:  # noqa: BLE001 - pyelftools raises many classes
+            # An index that leads nowhere costs the list this entry, and where it is
+            # a base address all that counts from it.
+            if raw.entry_type == "DW_RLE_base_addressx":
+                return BaseAddressEntry(raw.entry_offset, _DEAD)
+            return None

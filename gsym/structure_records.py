@@ -118,7 +118,7 @@ class _Decoder:
             for reason in self._function_faults(each):
                 yield f"{what}: {reason}"
 
-    def _function_faults(self, function: Any) -> Iterator[str]:  # noqa: ANN401
+    def _function_faults(self, function: Any) -> Iterator[str]:
         if not 0 < function.name < self._string_count:
             yield f"name {function.name:#x} is not in the string table"
         # A function without a size ends where the next one starts.
@@ -127,7 +127,7 @@ class _Decoder:
         yield from self._inline_faults(function, end)
         yield from self._call_site_faults(function)
 
-    def _row_faults(self, function: Any, end: int) -> Iterator[str]:  # noqa: ANN401
+    def _row_faults(self, function: Any, end: int) -> Iterator[str]:
         rows = _unpack(_ROW, function.rows, function.row_count)
         for (before, _, _), (after, _, _) in pairwise(rows):
             if after < before:
@@ -138,7 +138,7 @@ class _Decoder:
             if file >= self._file_count:
                 yield f"row {address:#x} has file {file} of {self._file_count}"
 
-    def _inline_faults(self, function: Any, end: int) -> Iterator[str]:  # noqa: ANN401
+    def _inline_faults(self, function: Any, end: int) -> Iterator[str]:
         all_ranges = _unpack(_RANGE, function.ranges, function.range_count)
         around: list[list[tuple[int, ...]]] = []  # ranges of the node at each depth
         for node in _unpack(_NODE, function.nodes, function.node_count):
@@ -161,7 +161,7 @@ class _Decoder:
             if call_file >= self._file_count:
                 yield f"{where}: file {call_file} of {self._file_count}"
 
-    def _call_site_faults(self, function: Any) -> Iterator[str]:  # noqa: ANN401
+    def _call_site_faults(self, function: Any) -> Iterator[str]:
         sites = _unpack(_CALL_SITE, function.call_sites, function.call_site_count)
         for return_offset, flags, _, _, _ in sites:
             if function.size and return_offset > function.size:
@@ -175,7 +175,7 @@ class _Decoder:
 
 def _unpack(
     record: struct.Struct,
-    array: Any,  # noqa: ANN401 - a pointer into the engine
+    array: Any,
     count: int,
 ) -> list[tuple[int, ...]]:
     if count == 0:

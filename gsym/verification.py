@@ -1,11 +1,16 @@
-"""Verification of a GSYM file: by itself, and against the binary it was made from."""
+"""Verification of a GSYM file: by itself, and against the binary it was made from.
+
+`check_structure` asks whether the file is sound. `compare` decodes the binary's DWARF
+with pyelftools, independently of the engine, and reports what the file says otherwise.
+"""
 
 from __future__ import annotations
 
 import mmap
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import gsym.reader
 from gsym.structure import (
     BrokenError,
     Extent,
@@ -17,9 +22,36 @@ from gsym.structure import (
 from gsym.structure_records import check_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-_FINDINGS_KEPT = 1000
+    from gsym.comparison import Difference
+
+    Progress = Callable[[int, int], None]
+
+_KEPT = 1000  # findings or differences
+
+
+class Comparison(NamedTuple):
+    """Result of `compare`.
+
+    Attributes:
+        differences: The first thousand; none: the file says what the binary says.
+        functions: Functions of the DWARF that were compared.
+        symbols: Functions of the file that are only in the symbol table.
+        units: Compilation units whose functions were compared.
+        units_in_all: Compilation units of the binary.
+        undecided: Functions that units outside of the sample describe as well, and
+            may describe better.
+        unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
+    """
+
+    differences: list[Difference]
+    functions: int
+    symbols: int
+    units: int
+    units_in_all: int
+    undecided: int
+    unread: dict[int, str]
 
 
 def check_structure(path: str) -> list[Finding]:
@@ -33,7 +65,7 @@ def check_structure(path: str) -> list[Finding]:
         if stream.tell() == 0:
             return [Finding(0, "the file is empty")]
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return list(islice(_faults(data), _FINDINGS_KEPT))
+            return list(islice(_faults(data), _KEPT))
 
 
 def _faults(data: mmap.mmap) -> Iterator[Finding]:
@@ -45,3 +77,45 @@ def _faults(data: mmap.mmap) -> Iterator[Finding]:
         yield from check_extents(layout, records)
     except BrokenError as error:
         yield error.finding
+
+
+def compare(
+    path: str,
+    binary: str,
+    *,
+    sample: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
+
+    Args:
+        path: A GSYM file that was converted with the default options; merged
+            functions and call sites may be in it.
+        binary: The ELF file that it was made from.
+        sample: Compare the functions of only so many compilation units, spread
+            over the binary.
+        progress: Called with the bytes of .debug_info done and in all.
+
+    Raises:
+        OSError: A file cannot be read.
+        FormatError: A file is damaged.
+        UnsupportedError: A section of *binary* is compressed in an unknown way.
+    """
+    from gsym.comparison import Comparer
+    from gsym.reference_elf import ReferenceElf
+
+    elf = ReferenceElf(binary)
+    try:
+        with gsym.reader.open(path) as reader:
+            comparer = Comparer(elf, sample, progress)
+            return Comparison(
+                list(islice(comparer.differences(reader), _KEPT)),
+                comparer.functions,
+                comparer.symbols,
+                len(comparer.units),
+                comparer.all_units,
+                comparer.undecided,
+                comparer.unread,
+            )
+    finally:
+        elf.close()

@@ -139,10 +139,11 @@ def _inline_children(
 
 @st.composite
 def inline_infos(draw: st.DrawFn, start: int, size: int) -> gsym.InlineInfo:
-    """A tree whose root is the function itself, or nameless."""
+    """A tree whose root is the function itself, at times oddly with a call site."""
     ranges = (gsym.Range(start, start + size),)
     children = draw(_inline_children(ranges, 1))
-    return gsym.InlineInfo(draw(names | st.just("")), "", 0, ranges, children)
+    call = draw(st.just(("", 0)) | st.tuples(paths, st.integers(0, 9)))
+    return gsym.InlineInfo(draw(names | st.just("")), *call, ranges, children)
 
 
 def call_sites(size: int) -> st.SearchStrategy[tuple[gsym.CallSite, ...]]:

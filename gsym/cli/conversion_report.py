@@ -13,27 +13,28 @@ if TYPE_CHECKING:
 
 
 def summary_lines(report: ConversionReport) -> Iterator[str]:
-    """Two lines: what became what, and where the functions came from."""
-    outputs = ", ".join(report.outputs)
+    """What became what, what is in it, and where that came from."""
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
-    yield printable(f"{report.input} -> {outputs}")
+    merged = f", merged {report.functions_merged}" if report.functions_merged else ""
+    yield printable(f"{report.input} -> {', '.join(report.outputs)}")
     yield (
-        f"  {report.architecture}, {uuid}, {report.file_size} bytes, "
-        f"{report.seconds:.2f} s"
+        f"  {report.functions} functions, {report.functions_with_lines} with lines, "
+        f"{report.functions_with_inlines} with inlined calls; "
+        f"{report.file_size} bytes in {report.seconds:.2f} s"
     )
-    merged = f", {report.functions_merged} merged" if report.functions_merged else ""
     yield (
-        f"  {report.functions} functions "
-        f"({report.functions_with_lines} with lines, "
-        f"{report.functions_with_inlines} with inlined calls) from "
-        f"{report.functions_debug_info} in debug information and "
-        f"{report.functions_symbol_table} in the symbol table{merged}, "
-        f"{report.functions_pruned} pruned"
+        f"  found in debug information {report.functions_debug_info}, "
+        f"in the symbol table {report.functions_symbol_table}; "
+        f"pruned {report.functions_pruned}{merged}"
     )
+    yield f"  {report.architecture}, {uuid}"
 
 
-def warning_lines(report: ConversionReport) -> Iterator[str]:
-    """Each kept warning with its place, then the count of each category."""
+def warning_lines(report: ConversionReport, replaced_id: bytes) -> Iterator[str]:
+    """Each kept warning with its place, then the count of each category.
+
+    *replaced_id* is the build id of a binary whose output got another one.
+    """
     head = printable(f"{report.input}: warning: ")
     for warning in report.details:
         yield (
@@ -43,7 +44,9 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
     for category, count in report.warnings.items():
         yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
     if not report.uuid:
-        yield f"{head}no build id; readers cannot tell a stale file (see --uuid)"
+        yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
+    if replaced_id:
+        yield f"{head}the binary's own build id is {replaced_id.hex()}"
 
 
 def write_depfile(path: str, reports: list[ConversionReport]) -> None:

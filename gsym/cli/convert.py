@@ -10,6 +10,7 @@ from gsym.cli.options import Command, Operand, Option, UsageError, Values
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert
 from gsym.errors import GsymError
+from gsym.sources.elf import ElfSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,8 +86,6 @@ def run(arguments: list[str]) -> int:
         if report is not None:
             reports.append(report)
             _tell(report, values)
-            if values.flag("--verify") and not _verify(report):
-                return 1
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
         conversion_report.write_depfile(depfile, reports)
@@ -120,8 +119,10 @@ def _jobs(values: Values) -> list[tuple[str, str]]:
 def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
     threads = values.number("--threads", minimum=1)
-    version = values.number("--output-version") or 1
-    if version not in _VERSIONS:
+    version = values.number("--output-version")
+    if version is None:
+        version = 1
+    elif version not in _VERSIONS:
         raise UsageError("option '--output-version': choose 1 or 2")
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
@@ -165,8 +166,14 @@ def _tell(report: ConversionReport, values: Values) -> None:
         return
     for line in conversion_report.summary_lines(report):
         print(line)
-    for line in conversion_report.warning_lines(report):
+    for line in conversion_report.warning_lines(report, _replaced_id(report)):
         print(line, file=sys.stderr)
+
+
+def _replaced_id(report: ConversionReport) -> bytes:
+    """The binary's own build id, if the output got another one."""
+    with ElfSource(report.input) as source:
+        return b"" if source.uuid == report.uuid else source.uuid
 
 
 def _uuid(text: str | None) -> bytes | None:

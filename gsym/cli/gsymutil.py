@@ -1,0 +1,102 @@
+"""`gsymutil`: llvm-gsymutil's options, output and exit codes, without its crashes.
+
+Answers follow LLVM's lookup rules. Standard output is that of version 24, byte for
+byte, for lookups, dumps and statistics; messages of a conversion are alike.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.gsymutil_options import PROGRAM, UsageError, help_text, parse
+from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, open_reader, put, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.gsymutil_options import Options
+    from gsym.reader import Reader
+
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line *argv* (without the program) and return the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        status = _run(parse(arguments))
+        sys.stdout.buffer.flush()
+    except (UsageError, Failure) as error:
+        sys.stdout.buffer.flush()
+        sys.stderr.buffer.write(os.fsencode(f"{error}\n"))
+        return EXIT_FAILED
+    except BrokenPipeError:
+        _discard_output()
+        return 0
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return status
+
+
+def _run(options: Options) -> int:
+    if options.help:
+        say(help_text())
+        return 0
+    if options.version:
+        from gsym import __version__
+
+        say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 24 prints.\n")
+        return 0
+    if options.convert:
+        from gsym.cli.gsymutil_convert import convert
+
+        return convert(options)
+    if options.from_stdin:
+        from gsym.cli.gsymutil_lookup import answer_standard_input
+
+        return answer_standard_input(options)
+    for path in options.inputs:
+        with open_reader(path) as reader:
+            _show(reader, path, options)
+    return 0
+
+
+def _show(reader: Reader, path: str, options: Options) -> None:
+    if options.statistics is not None:
+        _show_statistics(reader, path, options.statistics)
+    elif options.benchmark is not None:
+        from gsym.cli.gsymutil_lookup import benchmark
+
+        benchmark(reader, path, *options.benchmark)
+    elif options.addresses:
+        from gsym.cli.gsymutil_lookup import Answers
+
+        say(f'Looking up addresses in "{path}":\n')
+        put(Answers(reader, options).to(options.addresses))
+    else:
+        from gsym.llvm_text import LlvmText
+
+        for block in LlvmText(reader).dump():
+            put(block)
+
+
+def _show_statistics(reader: Reader, path: str, form: str) -> None:
+    from gsym.cli.gsymutil_statistics import as_json, as_text
+    from gsym.statistics import measure
+
+    found = measure(reader)
+    if form == "text":
+        say(as_text(found, path))
+    else:
+        say(as_json(found, path, pretty=form == "pretty-json"))
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere: the flush at exit must not fail."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Lookups of `gsymutil`: of addresses that are given, and of a stream of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.gsymutil_options import parse_number
+from gsym.cli.gsymutil_streams import EXIT_FAILED, open_reader, put, say
+from gsym.llvm_text import LlvmText
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.gsymutil_options import Options
+    from gsym.reader import Reader
+
+_BLOCK_SIZE = 1 << 16
+
+
+class Answers:
+    """Answers from one file, in the form that the options ask for."""
+
+    def __init__(self, reader: Reader, options: Options) -> None:
+        self.text = LlvmText(reader)
+        self.merged = options.merged_functions
+        self._verbose = options.verbose
+        self._filters = []
+        if options.filters:
+            from gsym.cli.posix_regex import compile_filter
+
+            patterns = (os.fsencode(pattern) for pattern in options.filters)
+            self._filters = [compile_filter(pattern) for pattern in patterns]
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether the engine can make them with no help."""
+        return not self._filters and (self.merged or not self._verbose)
+
+    def to(self, addresses: list[int]) -> bytes:
+        """The answers to *addresses*, in order."""
+        if self.are_plain:
+            return self.text.lookup(addresses, merged=self.merged)
+        one = self._filtered if self._filters else self._all_that_is_known
+        return b"".join(map(one, addresses))
+
+    def _filtered(self, address: int) -> bytes:
+        keep = [
+            any(
+                pattern is not None and pattern.search(name)
+                for pattern in self._filters
+            )
+            for name in self.text.merged_names(address)
+        ]
+        return self.text.lookup_merged(address, keep)
+
+    def _all_that_is_known(self, address: int) -> bytes:
+        answer = self.text.lookup([address])
+        function = self.text.function(address)
+        at = f"{address:#018x}:\n".encode()
+        if function is None:
+            return b"\nLookupResult for " + at + answer + b"\n"
+        if function:
+            head = b"FunctionInfo for " + at + function
+            answer = head + b"\nLookupResult for " + at + answer
+        return answer + b"\n"
+
+
+def answer_standard_input(options: Options) -> int:
+    """Answer lines `ADDRESS PATH` as they come, and return the exit code."""
+    if options.addresses or options.inputs:
+        say(
+            "error: no input files or addresses can be specified when using the "
+            "--addresses-from-stdin option.\n"
+        )
+        return EXIT_FAILED
+    stream = _Stream(options)
+    rest = b""
+    source = sys.stdin.fileno()
+    try:
+        while block := os.read(source, _BLOCK_SIZE):
+            rest = stream.answer(rest + block)
+        if rest:
+            stream.answer(rest + b"\n")
+    except _BadAddressError as error:
+        say(f"error: invalid address {error}, expected: Address GsymFile.\n")
+        return EXIT_FAILED
+    finally:
+        stream.close()
+    return 0
+
+
+class _BadAddressError(Exception):
+    """The text is not a number."""
+
+
+class _Stream:
+    """Answers lines; keeps the file of the last one open."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._path = b""
+        self._reader: Reader | None = None
+        self._answers: Answers | None = None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def answer(self, lines: bytes) -> bytes:
+        """Print the answers to all whole lines at once; what is left of *lines*."""
+        try:
+            return self._answer_all(lines.replace(b"\r", b""))
+        finally:
+            # A process at the other end may be waiting.
+            sys.stdout.buffer.flush()
+
+    def _answer_all(self, lines: bytes) -> bytes:
+        while b"\n" in lines:
+            line, _, behind = lines.partition(b"\n")
+            word, _, path = line.partition(b" ")
+            if self._answers is None or path != self._path:
+                self._answers = self._open(path)
+            if self._answers.are_plain:
+                merged = self._answers.merged
+                text, used = self._answers.text.lookup_lines(lines, path, merged=merged)
+                put(text)
+                behind = lines[used:]
+                if used == 0:
+                    raise _BadAddressError(os.fsdecode(word))
+            else:
+                put(self._answers.to([_address(word)]) + b"\n")
+            lines = behind
+        return lines
+
+    def _open(self, path: bytes) -> Answers:
+        self.close()
+        self._path = path
+        self._reader = open_reader(os.fsdecode(path))
+        return Answers(self._reader, self._options)
+
+
+def _address(word: bytes) -> int:
+    text = os.fsdecode(word)
+    number = parse_number(text)
+    if number is None or number >> 64:
+        raise _BadAddressError(text)
+    return number
+
+
+def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
+    """Look up every *stride*-th function of a file from the *first* on."""
+    from gsym.statistics import footprints
+
+    addresses = [entry.address for entry in footprints(reader)]
+    wanted = addresses[first::stride]
+    reader.lookup_many(wanted)
+    say(
+        f"Benchmarked {len(wanted)} lookups (out of {len(addresses)} addresses) in "
+        f'"{path}"\n'
+    )

@@ -1,0 +1,46 @@
+"""What comes into `gsymutil` and goes out of it: files, standard output, failures."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.errors import GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.reader import Reader
+
+EXIT_FAILED = 1
+
+
+class Failure(Exception):  # noqa: N818 - ends the program, with this on standard error
+    """What was asked for cannot be done."""
+
+
+def open_reader(path: str) -> Reader:
+    """Open a GSYM file; "-" is one that comes through standard input.
+
+    Raises:
+        Failure: It cannot be opened.
+    """
+    import gsym.reader
+
+    try:
+        if path == "-":
+            return gsym.reader.Reader(sys.stdin.buffer.read())
+        return gsym.reader.open(path)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+    except GsymError as error:
+        raise Failure(f"{path}: {error.reason}") from error
+
+
+def say(text: str) -> None:
+    """Put text on standard output; paths in it may be of any encoding."""
+    put(os.fsencode(text))
+
+
+def put(block: bytes) -> None:
+    """Put bytes on standard output."""
+    sys.stdout.buffer.write(block)

@@ -1,0 +1,95 @@
+"""`gsym verify`: is a GSYM file sound, and does it say what its binary says?"""
+
+from __future__ import annotations
+
+import sys
+
+from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.terminal import printable, progress_for
+from gsym.verification import check_structure, compare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.verification import Comparison
+
+COMMAND = Command(
+    "gsym verify",
+    "Check a GSYM file, by itself or against its binary",
+    (Operand("FILE", "GSYM file"),),
+    (
+        Option(
+            "--against",
+            "compare functions, rows and inlined calls with the DWARF and the symbols "
+            "of the ELF file BINARY, as pyelftools decodes them",
+            metavar="BINARY",
+        ),
+        Option(
+            "--sample",
+            "compare only N compilation units, spread over BINARY",
+            metavar="N",
+        ),
+    ),
+    """\
+The exit code is 1 if anything is wrong. Decoding by pyelftools takes about two
+seconds a megabyte of .debug_info, so big files ask for --sample.""",
+)
+
+EXIT_WRONG = 1
+_SHOWN = 50
+
+
+def run(arguments: list[str]) -> int:
+    """Print what is wrong with the file; the exit code is 1 if anything is."""
+    values = COMMAND.parse(arguments)
+    path, binary = values.operand("FILE"), values.text("--against")
+    sample = values.number("--sample", minimum=1)
+    if sample is not None and binary is None:
+        raise UsageError("option '--sample' needs '--against'")
+    findings = check_structure(path)
+    _print_all(f"offset {offset:#x}: {reason}" for offset, reason in findings)
+    if findings:
+        return EXIT_WRONG
+    print(f"{printable(path)}: the structure is sound")
+    if binary is None:
+        return 0
+    progress = progress_for(binary)
+    try:
+        comparison = compare(path, binary, sample=sample, progress=progress)
+    finally:
+        if progress is not None:
+            progress.clear()
+    _report(comparison)
+    return EXIT_WRONG if comparison.differences else 0
+
+
+def _report(comparison: Comparison) -> None:
+    for offset, reason in comparison.unread.items():
+        remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
+        print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
+    _print_all(
+        f"{address:#x}: {subject}: {said} in the binary, {found} in the file"
+        for address, subject, said, found in comparison.differences
+    )
+    print(
+        f"{comparison.functions} functions of {comparison.units} of "
+        f"{comparison.units_in_all} units compared, {comparison.symbols} symbols"
+    )
+    if comparison.undecided:
+        print(
+            f"{comparison.undecided} functions left open: units outside of the sample "
+            "describe them as well"
+        )
+
+
+def _print_all(lines: Iterator[str]) -> None:
+    """The first lines, and how many more there are."""
+    more = 0
+    for number, line in enumerate(lines):
+        if number < _SHOWN:
+            print(printable(line))
+        else:
+            more += 1
+    if more:
+        print(f"... and {more} more")

@@ -1,0 +1,320 @@
+"""What a GSYM file says otherwise than the DWARF and the symbols of its binary."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from gsym.reference_functions import UnitFunctions, rank
+from gsym.reference_units import Units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gsym.model import FunctionInfo, InlineInfo, Range
+    from gsym.reader import Reader
+    from gsym.reference_elf import ReferenceElf, Symbol
+
+    Progress = Callable[[int, int], None]
+    Key = tuple[int, int]  # start and end of a function
+
+_T = TypeVar("_T")
+
+NOTHING = "(nothing)"
+_FUNCTION_SYMBOLS = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}  # the last two are one
+_MANGLED = ("_Z", "$s", "$S")
+
+
+class Difference(NamedTuple):
+    """What binary and GSYM file say differently.
+
+    *address* is a link-time virtual address; *subject* is "function", "name",
+    "lines", "inlined calls", "call sites", "symbol", "UUID" or "base address".
+    """
+
+    address: int
+    subject: str
+    binary: str
+    gsym: str
+
+
+class _Call(NamedTuple):
+    """A node of an inline tree in pre-order."""
+
+    depth: int
+    name: str
+    path: str
+    line: int
+    ranges: tuple[Range, ...]
+
+
+class Comparer:
+    """Compares one GSYM file with one binary.
+
+    Attributes:
+        functions: Compared so far.
+        symbols: Of the binary, looked for in the file.
+        units: Offsets of the units that are compared.
+        unread: Why pyelftools cannot decode a unit, by its offset.
+        undecided: Functions with other records in units outside of the sample.
+    """
+
+    def __init__(
+        self, elf: ReferenceElf, sample: int | None, progress: Progress | None
+    ) -> None:
+        self._elf = elf
+        self._progress = progress
+        self._units = Units(elf)
+        self._is_sample = sample is not None
+        # Ranges that units outside of the sample claim for themselves.
+        self._others: list[list[Range]] = []
+        self.functions = 0
+        self.symbols = 0
+        self.undecided = 0
+        self.unread: dict[int, str] = {}
+        self.all_units = len(self._units.offsets)
+        self.units = self._units.offsets if sample is None else self._choose(sample)
+        if self._units.damage is not None:
+            self.unread[self._units.end] = self._units.damage
+
+    def differences(self, reader: Reader) -> Iterator[Difference]:
+        """All differences; headers first, then in order of address."""
+        yield from self._compare_headers(reader)
+        expected = self._decode()
+        shared = self._shared(expected)
+        symbols: dict[int, list[Symbol]] = {}
+        for symbol in self._elf.symbols():
+            symbols.setdefault(symbol.address, []).append(symbol)
+        present: list[Key] = []
+        for info in reader.functions():
+            key = (info.address, info.address + info.size)
+            present.append(key)
+            candidates = expected.pop(key, None)
+            own_symbols = symbols.get(info.address, [])
+            if candidates is not None:
+                self.functions += 1
+                yield from self._compare(info, candidates, own_symbols, key in shared)
+            elif not self._is_sample:
+                yield from self._explain(info, own_symbols)
+        for (start, end), candidates in sorted(expected.items()):
+            said = f"{candidates[-1].name} {_range_text(start, end)}"
+            yield Difference(start, "function", said, NOTHING)
+        if not self._is_sample:
+            yield from self._missing_symbols(symbols, present)
+
+    def _compare_headers(self, reader: Reader) -> Iterator[Difference]:
+        build_id, uuid = self._elf.build_id(), reader.header.uuid
+        if build_id and build_id != uuid:
+            yield Difference(0, "UUID", build_id.hex(), uuid.hex() or NOTHING)
+        base, actual = self._elf.base_address(), reader.header.base_address
+        if base is not None and base != actual:
+            yield Difference(base, "base address", f"{base:#x}", f"{actual:#x}")
+
+    # What the binary says.
+
+    def _choose(self, count: int) -> list[int]:
+        """Units spread over all that have code; the ranges of the others are kept."""
+        with_code: dict[int, list[Range]] = {}
+        for offset in self._units.offsets:
+            try:
+                unit = self._units.open(offset)
+                ranges = unit.live_ranges(unit.root)
+            except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+                self.unread[offset] = _reason(error)
+                continue
+            if ranges:
+                with_code[offset] = ranges
+        offsets = list(with_code)
+        count = min(count, len(offsets))
+        chosen = [offsets[i * len(offsets) // count] for i in range(count)]
+        for offset in chosen:
+            del with_code[offset]
+        self._others = list(with_code.values())
+        return chosen
+
+    def _decode(self) -> dict[Key, list[FunctionInfo]]:
+        """Functions by their range; different records of one range in DIE order."""
+        expected: dict[Key, list[FunctionInfo]] = {}
+        done, total = 0, sum(map(self._units.size, self.units))
+        for offset in self.units:
+            try:
+                unit = self._units.open(offset)
+                for _, info in UnitFunctions(unit, call_sites=True):
+                    key = (info.address, info.address + info.size)
+                    candidates = expected.setdefault(key, [])
+                    if info in candidates:
+                        candidates.remove(info)
+                    candidates.append(info)
+            except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+                self.unread[offset] = _reason(error)
+            done += self._units.size(offset)
+            if self._progress is not None:
+                self._progress(done, total)
+        return expected
+
+    def _shared(self, expected: dict[Key, list[FunctionInfo]]) -> set[Key]:
+        """Functions that units outside of the sample have as well."""
+        keys = sorted(expected)
+        shared: set[Key] = set()
+        for ranges in self._others:
+            for start, end in ranges:
+                first, last = bisect_left(keys, (start, 0)), bisect_left(keys, (end, 0))
+                shared.update(keys[first:last])
+        return shared
+
+    # One function.
+
+    def _compare(
+        self,
+        info: FunctionInfo,
+        candidates: list[FunctionInfo],
+        symbols: list[Symbol],
+        is_shared: bool,
+    ) -> Iterator[Difference]:
+        if info.merged:
+            yield from _compare_merged(info, candidates)
+            return
+        best = candidates[-1]
+        for candidate in reversed(candidates[:-1]):
+            if rank(candidate) > rank(best):
+                best = candidate
+        found = list(_compare_functions(info, best, symbols))
+        if found and is_shared and rank(info) >= rank(best):
+            self.undecided += 1
+        else:
+            yield from found
+
+    def _explain(
+        self, info: FunctionInfo, symbols: list[Symbol]
+    ) -> Iterator[Difference]:
+        """A function that is not of the DWARF must be a symbol."""
+        self.symbols += 1
+        names = [s.name for s in symbols if s.size in {info.size, 0}]
+        if info.name in names or (self.unread and not names):
+            return
+        said = f"{names[-1]} (symbol)" if names else NOTHING
+        place = _range_text(info.address, info.address + info.size)
+        subject = "name" if names else "function"
+        yield Difference(info.address, subject, said, f"{info.name} {place}")
+
+    def _missing_symbols(
+        self, symbols: dict[int, list[Symbol]], present: list[Key]
+    ) -> Iterator[Difference]:
+        """Each function of the symbol table must lie in some function of the file."""
+        present.sort()
+        reach = 0
+        ends = []  # highest end of the functions up to each
+        for start, end in present:
+            reach = max(reach, end, start + 1)
+            ends.append(reach)
+        for address in sorted(symbols):
+            index = bisect_right(present, (address, 1 << 64)) - 1
+            if index >= 0 and address < ends[index]:
+                continue
+            for symbol in symbols[address]:
+                if symbol.kind in _FUNCTION_SYMBOLS and symbol.name:
+                    yield Difference(address, "symbol", symbol.name, NOTHING)
+
+
+def _compare_merged(
+    info: FunctionInfo, candidates: list[FunctionInfo]
+) -> Iterator[Difference]:
+    """All records of one range stand in the file, in whatever order."""
+    said = {_without_call_sites(each) for each in candidates}
+    found = {_without_call_sites(each) for each in (info, *info.merged)}
+    for missing in sorted(said - found):
+        yield Difference(info.address, "function", f"{missing[0]} (merged)", NOTHING)
+    for extra in sorted(found - said):
+        yield Difference(info.address, "function", NOTHING, f"{extra[0]} (merged)")
+
+
+def _without_call_sites(
+    info: FunctionInfo,
+) -> tuple[str, tuple[object, ...], tuple[_Call, ...]]:
+    return info.name, info.line_table or (), tuple(_calls(info.inline))
+
+
+def _compare_functions(
+    info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]
+) -> Iterator[Difference]:
+    start = info.address
+    if not _is_name(info, expected, symbols):
+        yield Difference(start, "name", expected.name, info.name)
+    rows, rows_found = expected.line_table or (), info.line_table or ()
+    if rows != rows_found:
+        row, found = _first_difference(rows, rows_found)
+        address = min(each.address for each in (row, found) if each is not None)
+        said = NOTHING if row is None else f"{row.address:#x} {row.path}:{row.line}"
+        read = (
+            NOTHING
+            if found is None
+            else f"{found.address:#x} {found.path}:{found.line}"
+        )
+        yield Difference(address, "lines", said, read)
+    calls, calls_found = _calls(expected.inline), _calls(info.inline)
+    if calls != calls_found:
+        call, call_found = _first_difference(calls, calls_found)
+        ranges = [
+            each.ranges[0].start for each in (call, call_found) if each is not None
+        ]
+        yield Difference(
+            min(ranges, default=start),
+            "inlined calls",
+            _call_text(call),
+            _call_text(call_found),
+        )
+    # Without the option for it a file has no call sites.
+    if info.call_sites and info.call_sites != expected.call_sites:
+        site, site_found = _first_difference(expected.call_sites, info.call_sites)
+        yield Difference(start, "call sites", str(site), str(site_found))
+
+
+def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) -> bool:
+    """Whether the file may give the function this name.
+
+    The linker's symbol of the same range names a function of which the DWARF tells
+    nothing but a name, and where it is that name mangled.
+    """
+    if info.name == expected.name:
+        return True
+    if not any(s.name == info.name and s.size in {info.size, 0} for s in symbols):
+        return False
+    is_bare = not expected.line_table and expected.inline is None
+    spelled = f"{len(expected.name.encode(errors='surrogateescape'))}{expected.name}"
+    return is_bare or (info.name.startswith(_MANGLED) and spelled in info.name)
+
+
+def _calls(root: InlineInfo | None) -> list[_Call]:
+    """The nodes below the root, which only repeats the function, in pre-order."""
+    calls: list[_Call] = []
+    work = [(child, 1) for child in reversed(root.children)] if root else []
+    while work:
+        node, depth = work.pop()
+        calls.append(
+            _Call(depth, node.name, node.call_path, node.call_line, node.ranges)
+        )
+        work += [(child, depth + 1) for child in reversed(node.children)]
+    return calls
+
+
+def _call_text(call: _Call | None) -> str:
+    if call is None:
+        return NOTHING
+    ranges = " ".join(_range_text(start, end) for start, end in call.ranges)
+    place = f"called from {call.path}:{call.line}"
+    return f"{call.name or '(no name)'} {ranges} {place} at depth {call.depth}"
+
+
+def _first_difference(
+    left: Sequence[_T], right: Sequence[_T]
+) -> tuple[_T | None, _T | None]:
+    return next((a, b) for a, b in zip_longest(left, right) if a != b)
+
+
+def _range_text(start: int, end: int) -> str:
+    return f"[{start:#x}, {end:#x})"
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,136 @@
+"""Answers to many addresses as columns instead of objects."""
+
+from __future__ import annotations
+
+from gsym._native import ffi
+from gsym.mapped_image import Paths
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    import pyarrow as pa
+
+    from gsym.mapped_image import MappedImage
+
+    CData = Any  # a cffi object
+
+_COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
+
+
+class Frames:
+    """Answers to many addresses, one row a frame, innermost first.
+
+    Each column is a read-only `memoryview`, which NumPy takes as it is. An address
+    without an answer has no row.
+
+    Attributes:
+        address_index: Which of the addresses asked, counted from 0.
+        function: Index of the function in the file's address table.
+        name: String offset of the frame's name; `names` decodes it.
+        file: File index, 0 for none; `files` decodes it.
+        line: Line number, 0 where none is known.
+        offset: Address minus the start of the function, or of the first range
+            of an inlined call.
+        inlined: False on the outermost frame of each address.
+        found: How many addresses have an answer.
+        damaged: How many addresses fell on a damaged record.
+    """
+
+    __slots__ = (
+        "_mapped",
+        "address_index",
+        "damaged",
+        "file",
+        "found",
+        "function",
+        "inlined",
+        "line",
+        "name",
+        "offset",
+    )
+
+    def __init__(self, mapped: MappedImage, columns: CData) -> None:
+        def column(values: CData, size: int, code: str) -> memoryview:
+            raw = ffi.buffer(values, columns.count * size)[:] if columns.count else b""
+            return memoryview(raw).cast(code)  # type: ignore[call-overload, no-any-return]
+
+        self._mapped = mapped
+        self.address_index = column(columns.address_index, 4, "I")
+        self.function = column(columns.function, 4, "I")
+        self.name = column(columns.name, 8, "Q")
+        self.file = column(columns.file, 4, "I")
+        self.line = column(columns.line, 4, "I")
+        self.offset = column(columns.offset, 8, "Q")
+        self.inlined = column(columns.inlined, 1, "?")
+        self.found: int = columns.found
+        self.damaged: int = columns.damaged
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each row."""
+        strings = self._mapped.strings
+        names = {strp: strings[strp] for strp in set(self.name)}
+        return [names[strp] for strp in self.name]
+
+    @property
+    def files(self) -> list[str]:
+        """The path of each row; "" where no file is known."""
+        paths = Paths(self._mapped.files)
+        return [paths[file] for file in self.file]
+
+    def to_pylist(self) -> list[dict[str, int | str | bool]]:
+        """One dictionary a row, by the names of the columns; name and file as text."""
+        columns = (
+            self.address_index,
+            self.function,
+            self.names,
+            self.files,
+            self.line,
+            self.offset,
+            self.inlined,
+        )
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns)]  # noqa: B905
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table of the rows of `to_pylist`.
+
+        Names and files are dictionary-encoded; bytes in them that are not UTF-8
+        are replaced.
+
+        Raises:
+            ImportError: The package pyarrow is missing.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError as problem:
+            raise ImportError("Frames.to_arrow needs the package pyarrow") from problem
+
+        def column(values: memoryview, kind: pa.DataType) -> pa.Array:
+            buffers = [None, pa.py_buffer(values)]
+            return pa.Array.from_buffers(kind, len(values), buffers)
+
+        def text(ids: pa.Array, text_of: Mapping[int, str]) -> pa.Array:
+            encoded = ids.dictionary_encode()
+            words = [
+                text_of[number].encode("utf-8", "replace").decode("utf-8")
+                for number in encoded.dictionary.to_pylist()
+            ]
+            return pa.DictionaryArray.from_arrays(
+                encoded.indices, pa.array(words, pa.string())
+            )
+
+        columns = (
+            column(self.address_index, pa.uint32()),
+            column(self.function, pa.uint32()),
+            text(column(self.name, pa.uint64()), self._mapped.strings),
+            text(column(self.file, pa.uint32()), Paths(self._mapped.files)),
+            column(self.line, pa.uint32()),
+            column(self.offset, pa.uint64()),
+            column(self.inlined, pa.uint8()).cast(pa.bool_()),
+        )
+        return pa.table(dict(zip(_COLUMNS, columns, strict=True)))

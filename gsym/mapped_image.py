@@ -1,0 +1,218 @@
+"""An open GSYM image with its caches: all that a call on a reader needs.
+
+A reader hands out one `MappedImage` to each call, which keeps the bytes mapped
+until that call has ended, whoever closes the reader meanwhile. The caches fill
+up with what answers need and are emptied when they are full; they are plain
+dictionaries, so threads share them without a lock and at worst decode twice.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from gsym._native import check, ffi, lib, new_error, to_str
+from gsym.model import Frame, FunctionRange, Lookup, join_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    CData = Any  # a cffi object
+
+# The engine's records, in the machine's byte order.
+_ANSWER = Struct("=3Q6I")
+_FRAME = Struct("=2Q4I")
+_STRP = Struct("=Q")
+_FUNCTION_RANGE = Struct("=3Q")
+
+_MAX_CACHED = 1 << 16  # entries of one cache
+_FRAMES_AT_FIRST = 64
+_PATTERNS_AT_FIRST = 16
+
+_lookup = lib.gsym_image_lookup
+_new = tuple.__new__  # a named tuple without the handling of its arguments
+
+
+class Strings(dict[int, str]):
+    """Decoded strings by their offset in the string table."""
+
+    __slots__ = ("_image",)
+
+    def __init__(self, image: CData) -> None:
+        self._image = image
+
+    def __missing__(self, strp: int) -> str:
+        size = ffi.new("size_t *")
+        raw = lib.gsym_image_string(self._image, strp, size)
+        text = to_str(ffi.buffer(raw, size[0])[:])
+        if len(self) >= _MAX_CACHED:
+            self.clear()
+        self[strp] = text
+        return text
+
+
+class Files(dict[int, tuple[str, str]]):
+    """Directory and base name by file index; both empty where there is no file."""
+
+    __slots__ = ("_image", "_strings")
+
+    def __init__(self, image: CData, strings: Strings) -> None:
+        self._image = image
+        self._strings = strings
+
+    def __missing__(self, index: int) -> tuple[str, str]:
+        entry = ffi.new("uint64_t[2]")
+        found = ("", "")
+        # Index 0 means "no file", whatever the table says there.
+        if index and not lib.gsym_image_file(
+            self._image, index, entry, entry + 1, new_error()
+        ):
+            found = (self._strings[entry[0]], self._strings[entry[1]])
+        if len(self) >= _MAX_CACHED:
+            self.clear()
+        self[index] = found
+        return found
+
+
+class Paths(dict[int, str]):
+    """Joined paths by file index, for as long as many rows become text."""
+
+    __slots__ = ("_files",)
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def __missing__(self, index: int) -> str:
+        path = self[index] = join_path(*self._files[index])
+        return path
+
+
+class _Scratch:
+    """Where the engine writes one answer; used by one call at a time."""
+
+    __slots__ = (
+        "answer",
+        "error",
+        "frame_capacity",
+        "frames",
+        "pattern_capacity",
+        "patterns",
+        "view",
+    )
+
+    def __init__(self, frame_capacity: int, pattern_capacity: int) -> None:
+        patterns_at = _ANSWER.size + frame_capacity * _FRAME.size
+        block = ffi.new("char[]", patterns_at + pattern_capacity * _STRP.size)
+        self.view = ffi.buffer(block)  # keeps the block
+        self.answer = ffi.cast("gsym_answer *", block)
+        self.frames = ffi.cast("gsym_frame *", block + _ANSWER.size)
+        self.patterns = ffi.cast("uint64_t *", block + patterns_at)
+        self.error = new_error()
+        self.frame_capacity = frame_capacity
+        self.pattern_capacity = pattern_capacity
+
+
+class _Release:
+    """Closes an image; keeps the bytes below it until then."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: CData) -> None:
+        self._data = data
+
+    def __call__(self, image: CData) -> None:
+        lib.gsym_image_close(image)
+
+
+class MappedImage:
+    """The engine's handle on the bytes of a file, and decoded text."""
+
+    __slots__ = ("_scratches", "files", "image", "path", "size", "strings")
+
+    def __init__(self, data: Buffer, path: str | None) -> None:
+        view = ffi.from_buffer("uint8_t[]", data)
+        error, image = new_error(), ffi.new("gsym_image **")
+        check(lib.gsym_image_open(view, len(view), image, error), error, path)
+        self.image: CData = ffi.gc(image[0], _Release(view))
+        self.size: int = len(view)
+        self.path = path
+        self.strings = Strings(self.image)
+        self.files = Files(self.image, self.strings)
+        self._scratches: list[_Scratch] = []
+
+    def look_up(self, address: int, child: int) -> tuple[Lookup, int] | None:
+        """The answer for the function at *address* or the *child*-th merged into it.
+
+        The number beside it tells how many functions are merged into it.
+        """
+        try:
+            scratch = self._scratches.pop()
+        except IndexError:
+            scratch = _Scratch(_FRAMES_AT_FIRST, _PATTERNS_AT_FIRST)
+        frame_capacity = scratch.frame_capacity
+        pattern_capacity = scratch.pattern_capacity
+        status = _lookup(
+            self.image,
+            address,
+            child,
+            0,
+            scratch.frames,
+            frame_capacity,
+            scratch.patterns,
+            pattern_capacity,
+            scratch.answer,
+            scratch.error,
+        )
+        if status:
+            check(status, scratch.error, self.path)
+        view = scratch.view
+        start, size, name, found, _, frames, patterns, merged, _ = _ANSWER.unpack_from(
+            view
+        )
+        if frames > frame_capacity or patterns > pattern_capacity:
+            scratch = _Scratch(
+                max(frames, frame_capacity), max(patterns, pattern_capacity)
+            )
+            self._scratches.append(scratch)
+            return self.look_up(address, child)
+        answer = None
+        if found:
+            strings, files = self.strings, self.files
+            function = _new(FunctionRange, (strings[name], start, size))
+            end = _ANSWER.size + frames * _FRAME.size
+            rows = tuple(
+                [
+                    _new(Frame, (strings[name], *files[file], line, offset, bool(deep)))
+                    for name, offset, file, line, deep, _ in _FRAME.iter_unpack(
+                        view[_ANSWER.size : end]
+                    )
+                ]
+            )
+            regexes = (
+                tuple([strings[strp] for strp in scratch.patterns[0:patterns]])
+                if patterns
+                else ()
+            )
+            answer = _new(Lookup, (address, function, rows, regexes, ())), merged
+        self._scratches.append(scratch)
+        return answer
+
+    def function_ranges(self, index: int) -> list[FunctionRange]:
+        """The function of entry *index* and those merged into it."""
+        capacity, count, error = 1, ffi.new("size_t *"), new_error()
+        while True:
+            ranges = ffi.new("gsym_function_range[]", capacity)
+            status = lib.gsym_image_functions(
+                self.image, index, ranges, capacity, count, error
+            )
+            check(status, error, self.path)
+            if count[0] <= capacity:
+                break
+            capacity = count[0]
+        raw = ffi.buffer(ranges, count[0] * _FUNCTION_RANGE.size)
+        return [
+            FunctionRange(self.strings[name], start, size)
+            for start, size, name in _FUNCTION_RANGE.iter_unpack(raw)
+        ]

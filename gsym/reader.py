@@ -1,0 +1,292 @@
+"""Map a GSYM file and look addresses up in it.
+
+A file is mapped read-only and never looked at by name again, so it may be
+replaced by rename under a reader, which goes on with the bytes it opened.
+`close` may come from any thread at any time: it takes effect for the next call,
+and the mapping goes when the last call that uses it has ended.
+"""
+
+from __future__ import annotations
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.errors import ClosedError, UuidMismatchError
+from gsym.frames import Frames
+from gsym.mapped_image import MappedImage
+from gsym.model import FunctionRange, Header
+
+__all__ = ["Frames", "Reader", "open"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Buffer, Self
+
+    from gsym.decoded_functions import FunctionDecoder
+    from gsym.model import FunctionInfo, Lookup
+
+    CData = Any  # a cffi object
+
+_ADDRESS_SIZE = 8
+
+
+def open(  # the name is the API
+    path: str | os.PathLike[str], uuid: bytes | None = None
+) -> Reader:
+    """Map the GSYM file at *path*.
+
+    Args:
+        path: The file; both versions and both byte orders are read.
+        uuid: The identifier that the file must have, to be sure that it belongs
+            to the binary at hand; by default any.
+
+    Returns:
+        A reader, which closes at the end of a `with` block.
+
+    Raises:
+        FormatError: This is no GSYM file, or its tables are damaged.
+        OSError: The file cannot be opened or mapped.
+        UnsupportedError: The version or an encoding is not known.
+        UuidMismatchError: The file belongs to another binary.
+    """
+    from io import FileIO
+    from mmap import ACCESS_READ, mmap
+    from os import fspath
+
+    name = fspath(path)
+    with FileIO(name) as file:
+        try:
+            data: Buffer = mmap(file.fileno(), 0, access=ACCESS_READ)
+        except (ValueError, OSError):  # empty, or a pipe
+            data = file.readall()
+    return Reader(data, path=name, uuid=uuid)
+
+
+class Reader:
+    """An open GSYM file. Safe to use from many threads, and after a fork.
+
+    Args:
+        data: The bytes of the file, which must not change while it is open.
+        path: The name that errors carry.
+        uuid: The identifier that the file must have.
+
+    Raises:
+        FormatError: This is no GSYM file, or its tables are damaged.
+        UnsupportedError: The version or an encoding is not known.
+        UuidMismatchError: The file belongs to another binary.
+    """
+
+    __slots__ = ("__weakref__", "_functions_by_name", "_mapped", "header", "path")
+
+    def __init__(
+        self, data: Buffer, *, path: str | None = None, uuid: bytes | None = None
+    ) -> None:
+        mapped = MappedImage(data, path)
+        self._mapped: MappedImage | None = mapped
+        self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
+        self.path = path
+        self.header = _header(mapped, data)
+        if uuid is not None and uuid != self.header.uuid:
+            self.close()
+            raise UuidMismatchError(
+                f"the UUID is {self.header.uuid.hex() or 'missing'}, not {uuid.hex()}",
+                path=path,
+            )
+
+    def __repr__(self) -> str:
+        state = f"{len(self)} functions" if self._mapped is not None else "closed"
+        return f"<gsym.Reader of {self.path or 'bytes'}: {state}>"
+
+    def __enter__(self) -> Self:
+        self._open_image()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.header.num_addresses
+
+    @property
+    def uuid(self) -> bytes:
+        """Identifier of the binary that the file was made from, b"" for none."""
+        return self.header.uuid
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole file."""
+        return self._open_image().size
+
+    @property
+    def _image(self) -> CData:
+        """The engine's handle, for sibling modules that ask it themselves."""
+        return self._open_image().image
+
+    def _open_image(self) -> MappedImage:
+        mapped = self._mapped
+        if mapped is None:
+            raise ClosedError("the reader is closed", path=self.path)
+        return mapped
+
+    def close(self) -> None:
+        """Let go of the file. Calls that are under way in other threads end well."""
+        self._mapped = None
+        self._functions_by_name = None
+
+    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
+        """What is at *address*: the function and its frames, innermost call first.
+
+        Args:
+            address: Link-time virtual address in bytes, as in the file's address
+                table (subtract the load bias first).
+            merged: Also answer for the functions that were folded into the same
+                code; their answers stand in `Lookup.merged`.
+
+        Returns:
+            An answer with at least one frame, or None where no function covers
+            the address.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: The record is damaged; its offset counts from file start.
+            OverflowError: The address is no unsigned 64-bit number.
+        """
+        mapped = self._mapped
+        if mapped is None:
+            raise ClosedError("the reader is closed", path=self.path)
+        found = mapped.look_up(address, 0)
+        if found is None:
+            return None
+        answer, count = found
+        if merged and count:
+            children = (mapped.look_up(address, at) for at in range(1, count + 1))
+            return answer._replace(
+                merged=tuple(child[0] for child in children if child is not None)
+            )
+        return answer
+
+    def lookup_many(self, addresses: Iterable[int] | Buffer) -> Frames:
+        """What is at each of many addresses, as columns.
+
+        The call runs without the interpreter lock.
+
+        Args:
+            addresses: Link-time virtual addresses in bytes. A contiguous buffer of
+                64-bit integers, such as `array("Q")` or a NumPy array, is read in
+                place.
+
+        Returns:
+            The frames of all addresses. One on a damaged record has no frame and
+            is counted in `Frames.damaged`.
+
+        Raises:
+            ClosedError: The reader was closed.
+            OverflowError: An address is no unsigned 64-bit number.
+        """
+        mapped = self._open_image()
+        asked = ffi.from_buffer("uint64_t[]", _column_of(addresses))
+        error, batch = new_error(), ffi.new("gsym_batch **")
+        status = lib.gsym_image_lookup_many(
+            mapped.image, asked, len(asked), batch, error
+        )
+        check(status, error, self.path)
+        owner = ffi.gc(batch[0], lib.gsym_batch_destroy)
+        columns = ffi.new("gsym_columns *")
+        lib.gsym_batch_columns(owner, columns)
+        frames = Frames(mapped, columns)
+        ffi.release(owner)
+        return frames
+
+    def find(self, name: str) -> tuple[FunctionRange, ...]:
+        """All functions that are called *name*, in the order of the file.
+
+        The first call reads the names of all functions, also of merged ones.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: A record is damaged; its offset counts from file start.
+        """
+        mapped = self._open_image()
+        entries = self._functions_by_name
+        if entries is None:
+            entries = {}
+            for index in range(len(self)):
+                for at, function in enumerate(mapped.function_ranges(index)):
+                    entries.setdefault(function.name, []).append((index, at))
+            self._functions_by_name = entries
+        return tuple(
+            mapped.function_ranges(index)[at] for index, at in entries.get(name, ())
+        )
+
+    def function(self, index: int) -> FunctionInfo:
+        """All that the file says of entry *index* of its address table.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: The record is damaged; its offset counts from file start.
+            IndexError: There is no such entry.
+        """
+        from gsym.decoded_functions import FunctionDecoder
+
+        mapped = self._open_image()
+        if not 0 <= index < len(self):
+            raise IndexError(f"{index} is not an index below {len(self)}")
+        return FunctionDecoder(mapped).decode(index)
+
+    def functions(self) -> Iterator[FunctionInfo]:
+        """All functions in the order of the file, each decoded when it is asked for.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: A record is damaged; its offset counts from file start.
+        """
+        from gsym.decoded_functions import FunctionDecoder
+
+        return self._decode_all(FunctionDecoder(self._open_image()))
+
+    def _decode_all(self, decoder: FunctionDecoder) -> Iterator[FunctionInfo]:
+        for index in range(len(self)):
+            self._open_image()  # an iterator does not outlive its reader
+            yield decoder.decode(index)
+
+
+def _header(mapped: MappedImage, data: Buffer) -> Header:
+    raw = ffi.new("gsym_header *")
+    lib.gsym_image_header(mapped.image, raw)
+    uuid_end = raw.uuid_offset + raw.uuid_size
+    return Header(
+        raw.version,
+        "big" if raw.big_endian else "little",
+        raw.addr_off_size,
+        bytes(memoryview(data)[raw.uuid_offset : uuid_end]),
+        raw.base_address,
+        raw.num_addresses,
+        raw.num_files,
+        raw.strtab_offset,
+        raw.strtab_size,
+    )
+
+
+def _column_of(addresses: Iterable[int] | Buffer) -> Buffer:
+    """The addresses as unsigned 64-bit integers side by side."""
+    try:
+        view = memoryview(addresses)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    else:
+        is_wide = view.itemsize == _ADDRESS_SIZE and view.format in {"Q", "L", "N"}
+        if is_wide and view.c_contiguous:
+            return view
+    from array import array
+
+    column = array("Q")
+    column.extend(addresses)  # type: ignore[arg-type]
+    return column

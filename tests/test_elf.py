@@ -1,0 +1,483 @@
+"""The container: sections, compression, build ids, code, symbols, image base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.elf import (
+    AARCH64,
+    ABSOLUTE,
+    ALLOC,
+    ARM,
+    COMPRESSED,
+    EXECUTABLE,
+    FILE,
+    FUNC,
+    I386,
+    IFUNC,
+    LOCAL,
+    NOTE,
+    NOTYPE,
+    OBJECT,
+    PPC64,
+    PT_NOTE,
+    RELOCATABLE,
+    S390,
+    SECTION,
+    SHARED,
+    UNDEFINED,
+    WEAK,
+    X86_64,
+    Compression,
+    Elf,
+    Section,
+    Segment,
+    Symbol,
+    code_section,
+    note,
+)
+from tests.inputs.program import function, unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+KINDS: list[tuple[int, ByteOrder]] = [
+    (64, "little"),
+    (32, "little"),
+    (64, "big"),
+    (32, "big"),
+]
+ID = bytes(range(0xA0, 0xB4))
+MAIN = Symbol("main", 0x1000, 0x10)
+DATA = Section(".data", bytes(16), flags=ALLOC, address=0x4000)
+ONLY_FUNCTIONS = "llvm-gsymutil reads STT_FUNC symbols of .symtab only"
+
+
+def debug_sections(
+    bits: int = 64, byteorder: ByteOrder = "little", *dies: Die
+) -> list[Section]:
+    main = unit(*(dies or [function("f", 0x1000, 0x1010)]))
+    sections = Dwarf([main], byteorder, bits // 8).sections()
+    return [Section(name, data) for name, data in sections.items()]
+
+
+def with_symbols(*symbols: Symbol, debug: bool = False) -> bytes:
+    sections = [code_section(), DATA, *(debug_sections() if debug else [])]
+    return Elf(sections, symbols=symbols).to_bytes()
+
+
+SYMBOLS = [
+    Case(
+        "functions, whatever their binding",
+        with_symbols(
+            Symbol("global", 0x1000, 0x10),
+            Symbol("weak", 0x1010, 0x10, binding=WEAK),
+            Symbol("local", 0x1020, 0x10, binding=LOCAL),
+        ),
+        words("""
+            1000-1010 global
+            1010-1020 weak
+            1020-1030 local
+        """),
+    ),
+    Case(
+        "resolvers of indirect functions",
+        with_symbols(MAIN, Symbol("memcpy", 0x1010, 0x10, IFUNC)),
+        words("""
+            1000-1010 main
+            1010-1020 memcpy
+        """),
+        ONLY_FUNCTIONS,
+    ),
+    Case(
+        "code without a type, as assembler leaves it",
+        with_symbols(MAIN, Symbol("memset", 0x1010, 0x10, NOTYPE)),
+        words("""
+            1000-1010 main
+            1010-1020 memset
+        """),
+        ONLY_FUNCTIONS,
+    ),
+    Case(
+        "no data, sections, files or what is defined elsewhere",
+        with_symbols(
+            MAIN,
+            Symbol("object", 0x1010, 0x10, OBJECT),
+            Symbol("section", 0x1020, 0x10, SECTION),
+            Symbol("file.c", 0x1030, 0x10, FILE, section=ABSOLUTE),
+            Symbol("table", 0x4000, 0x10, NOTYPE, section=".data"),
+            Symbol("tail", 0x4008, 0x10, FUNC, section=".data"),
+            Symbol("imported", 0, 0, FUNC, section=UNDEFINED),
+            Symbol("weak_import", 0, 0, NOTYPE, WEAK, UNDEFINED),
+        ),
+        "1000-1010 main\n",
+    ),
+    Case(
+        "no labels of the compiler, marks of the assembler, empty names",
+        with_symbols(
+            MAIN,
+            Symbol("", 0x1010, 0x10, NOTYPE),
+            Symbol(".L12", 0x1020, 0x10, NOTYPE),
+            Symbol("$x", 0x1030, 0, NOTYPE),
+            Symbol("$d", 0x1040, 0, NOTYPE),
+            Symbol("$x.77", 0x1050, 0, NOTYPE),
+            Symbol("$d.realdata", 0x1060, 0, NOTYPE),
+        ),
+        "1000-1010 main\n",
+    ),
+    Case(
+        "marks are known by their whole name",
+        with_symbols(MAIN, Symbol("$xylophone", 0x1010, 0x10)),
+        words("""
+            1000-1010 main
+            1010-1020 $xylophone
+        """),
+    ),
+    Case(
+        "what has debug information keeps it",
+        with_symbols(
+            Symbol("f", 0x1000, 0x10), Symbol("other", 0x1010, 0x10), debug=True
+        ),
+        words("""
+            1000-1010 f
+            1010-1020 other
+        """),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SYMBOLS, ids=lambda case: case.name)
+def test_symbols(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+CASES = SYMBOLS
+
+
+@pytest.mark.parametrize(("bits", "byteorder"), KINDS)
+@pytest.mark.parametrize("extended", [False, True], ids=["plain", "extended"])
+def test_symbols_and_sections_read_the_same_in_every_kind_of_file(
+    bits: int, byteorder: ByteOrder, extended: object, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section(), *debug_sections(bits, byteorder)],
+        symbols=[Symbol("g", 0x1010, 0x20), Symbol("asm", 0x1040, 8, NOTYPE)],
+        build_id=ID,
+        bits=bits,
+        byteorder=byteorder,
+        extended=bool(extended),
+    ).to_bytes()
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == words("""
+        1000-1010 f
+        1010-1030 g
+        1040-1048 asm
+    """)
+    assert report.uuid == ID
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.header.byteorder == byteorder
+
+
+@pytest.mark.parametrize("kind", [NOTYPE, FUNC, IFUNC])
+def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
+    kind: int, tmp_path: Path
+) -> None:
+    image = with_symbols(Symbol("inside", 0x1004, 2, kind), debug=True)
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        for address in (0x1000, 0x1003, 0x1006, 0x100F):
+            found = reader.lookup(address)
+            assert found is not None
+            assert found.function.name == "f"
+
+
+def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
+    image = with_symbols(
+        Symbol("_start", 0x1000, 0, NOTYPE), Symbol("main", 0x1100, 0x10)
+    )
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        names = [
+            found and found.function.name
+            for found in map(reader.lookup, (0xFFF, 0x1000, 0x10FF, 0x1100, 0x1110))
+        ]
+    assert names == [None, "_start", "_start", "main", None]
+
+
+def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
+    tmp_path: Path,
+) -> None:
+    image = with_symbols(MAIN, Symbol("_end", 0x1100))
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 main
+        1100-2000 _end
+    """)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [((), "1000-1010 dynamic\n"), ((MAIN,), "1000-1010 main\n")],
+)
+def test_dynamic_symbols_count_only_without_others(
+    symbols: tuple[Symbol, ...], expected: str, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section()],
+        symbols=symbols,
+        dynamic_symbols=[Symbol("dynamic", 0x1000, 0x10)],
+        type=SHARED,
+    ).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
+
+
+def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
+    tmp_path: Path,
+) -> None:
+    image = Elf(
+        [code_section()],
+        symbols=[Symbol("thumb", 0x1001, 0x10), Symbol("arm", 0x1020, 0x10)],
+        bits=32,
+        machine=ARM,
+    ).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 thumb
+        1020-1030 arm
+    """)
+
+
+ARCHITECTURES = [
+    (64, "little", X86_64, "x86_64"),
+    (32, "little", I386, "i386"),
+    (64, "little", AARCH64, "aarch64"),
+    (32, "little", ARM, "arm"),
+    (64, "big", PPC64, "powerpc64"),
+    (64, "little", PPC64, "powerpc64le"),
+    (64, "big", S390, "s390x"),
+    (64, "little", 243, "riscv64"),
+    (32, "little", 243, "riscv32"),
+    (64, "little", 258, "loongarch64"),
+]
+
+
+@pytest.mark.parametrize(("bits", "byteorder", "machine", "name"), ARCHITECTURES)
+def test_the_report_names_the_architecture(
+    bits: int, byteorder: ByteOrder, machine: int, name: str, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section()],
+        symbols=[MAIN],
+        bits=bits,
+        byteorder=byteorder,
+        machine=machine,
+    ).to_bytes()
+    assert convert_bytes(tmp_path, image).report.architecture == name
+
+
+# ---- image base and build id
+
+
+@pytest.mark.parametrize(
+    ("segments", "kind", "base"),
+    [
+        ((Segment(0x400), Segment(0x1000)), EXECUTABLE, 0x400),
+        ((Segment(0x800), Segment(0x400)), EXECUTABLE, 0x800),
+        ((Segment(0x200, kind=PT_NOTE), Segment(0)), SHARED, 0),
+        ((), RELOCATABLE, 0),
+    ],
+    ids=["first of two", "not the lowest", "the first that is loaded", "object file"],
+)
+def test_the_base_address_is_that_of_the_image(
+    segments: tuple[Segment, ...], kind: int, base: int, tmp_path: Path
+) -> None:
+    image = Elf([code_section()], segments, [MAIN], type=kind).to_bytes()
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.header.base_address == base
+        assert reader.lookup(0x100F) is not None
+
+
+GNU_ID = note(b"GNU\0", 3, ID, "little")
+OTHER_NOTES = note(b"GNU\0", 1, bytes(16), "little") + note(
+    b"Go\0\0", 3, bytes(20), "little"
+)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        Section(".note.gnu.build-id", GNU_ID, NOTE, ALLOC),
+        Section(".note.gnu.build-id", OTHER_NOTES + GNU_ID, NOTE, ALLOC),
+        Section(".note", OTHER_NOTES + GNU_ID, NOTE),
+    ],
+    ids=["own section", "behind other notes", "among other notes"],
+)
+def test_the_build_id_is_found(section: Section, tmp_path: Path) -> None:
+    image = Elf([code_section(), section], symbols=[MAIN]).to_bytes()
+    assert convert_bytes(tmp_path, image).report.uuid == ID
+
+
+def test_the_build_id_is_found_without_a_section(tmp_path: Path) -> None:
+    image = Elf([code_section(), Section(".x", GNU_ID)], symbols=[MAIN]).to_bytes()
+    place = image.index(GNU_ID)
+    segment = Segment(0, len(GNU_ID), PT_NOTE, offset=place + 56)
+    elf = Elf([code_section(), Section(".x", GNU_ID)], [segment], [MAIN])
+    assert elf.to_bytes().index(GNU_ID) == place + 56
+    assert convert_bytes(tmp_path, elf.to_bytes()).report.uuid == ID
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [GNU_ID[:-1], GNU_ID[:8], b"\xff" * len(GNU_ID), b"", OTHER_NOTES],
+    ids=["cut", "cut in the head", "huge sizes", "empty", "others only"],
+)
+def test_a_damaged_build_id_is_none(damaged: bytes, tmp_path: Path) -> None:
+    section = Section(".note.gnu.build-id", damaged, NOTE, ALLOC)
+    image = Elf([code_section(), section], symbols=[MAIN]).to_bytes()
+    assert convert_bytes(tmp_path, image).report.uuid == b""
+
+
+@pytest.mark.parametrize("size", [1, 8, 16, 20])
+def test_a_build_id_of_any_size_that_the_version_holds(
+    size: int, tmp_path: Path
+) -> None:
+    image = Elf([code_section()], symbols=[MAIN], build_id=ID[:size]).to_bytes()
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.uuid == ID[:size]
+
+
+def test_a_longer_build_id_needs_version_2(tmp_path: Path) -> None:
+    image = Elf([code_section()], symbols=[MAIN], build_id=ID + ID[:12]).to_bytes()
+    with pytest.raises(gsym.LimitError, match="version 2"):
+        convert_bytes(tmp_path, image)
+    report, _ = convert_bytes(tmp_path, image, {"version": 2})
+    assert report.uuid == ID + ID[:12]
+
+
+def test_an_identifier_can_be_given(tmp_path: Path) -> None:
+    image = Elf([code_section()], symbols=[MAIN]).to_bytes()
+    report, _ = convert_bytes(tmp_path, image, {"uuid": b"\1\2\3\4"})
+    assert report.uuid == b"\1\2\3\4"
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.uuid == b"\1\2\3\4"
+
+
+# ---- damage
+
+
+def test_a_file_without_functions_says_so(tmp_path: Path) -> None:
+    with pytest.raises(gsym.EmptyError):
+        convert_bytes(tmp_path, Elf([code_section()]).to_bytes())
+
+
+@pytest.mark.parametrize(
+    "image",
+    [b"", b"\x7f", b"\x7fELF", b"#!/bin/sh\n", b"MZ" + bytes(100), bytes(64)],
+    ids=["empty", "one byte", "magic only", "script", "PE", "zeros"],
+)
+def test_what_is_no_elf_file_is_refused(image: bytes, tmp_path: Path) -> None:
+    with pytest.raises(gsym.FormatError) as caught:
+        convert_bytes(tmp_path, image)
+    assert caught.value.path == str(tmp_path / "input")
+    assert not (tmp_path / "input.gsym").exists()
+
+
+def test_a_class_or_byte_order_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    image = with_symbols(MAIN)
+    for place in (4, 5):
+        broken = image[:place] + b"\x03" + image[place + 1 :]
+        with pytest.raises(gsym.FormatError) as caught:
+            convert_bytes(tmp_path, broken)
+        assert caught.value.offset == place
+
+
+DEBUG = b"".join(section.data for section in debug_sections())
+
+
+def compressed(how: Compression, name: str = ".debug_info") -> tuple[bytes, int]:
+    """An executable with this section compressed, and where its payload starts."""
+    sections = [
+        Section(each.name, each.data, compression=how if each.name == name else None)
+        for each in debug_sections()
+    ]
+    image = Elf([code_section(), *sections], symbols=[Symbol("g", 0x1800, 4)])
+    magic = {"gnu": b"ZLIB", "zlib": b"\x78\x9c", "zstd": b"\x28\xb5\x2f\xfd"}[how]
+    return image.to_bytes(), image.to_bytes().index(magic)
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
+@pytest.mark.parametrize("name", [".debug_info", ".debug_abbrev"])
+def test_one_section_may_be_compressed(
+    how: Compression, name: str, tmp_path: Path
+) -> None:
+    image, _ = compressed(how, name)
+    assert "1000-1010 f\n" in describe(convert_bytes(tmp_path, image).functions)
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
+def test_damaged_compression_is_refused(how: Compression, tmp_path: Path) -> None:
+    image, payload = compressed(how)
+    body = payload + (12 if how == "gnu" else 0)
+    broken = image[: body + 3] + b"\xff\xff\xff" + image[body + 6 :]
+    with pytest.raises(gsym.GsymError):
+        convert_bytes(tmp_path, broken)
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
+@pytest.mark.parametrize("declared", [0, 1, -1, 1 << 20, 1 << 62])
+def test_a_wrong_uncompressed_size_is_refused(
+    how: Compression, declared: int, tmp_path: Path
+) -> None:
+    image, payload = compressed(how)
+    place = payload + 4 if how == "gnu" else payload - 16
+    order: ByteOrder = "big" if how == "gnu" else "little"
+    right = int.from_bytes(image[place : place + 8], order)
+    size = right + declared if abs(declared) == 1 else declared
+    broken = image[:place] + size.to_bytes(8, order) + image[place + 8 :]
+    with pytest.raises(gsym.GsymError):
+        convert_bytes(tmp_path, broken)
+
+
+def test_an_unknown_compression_is_unsupported(tmp_path: Path) -> None:
+    image, payload = compressed("zlib")
+    broken = image[: payload - 24] + b"\x63" + image[payload - 23 :]
+    with pytest.raises(gsym.UnsupportedError):
+        convert_bytes(tmp_path, broken)
+
+
+def test_a_compression_header_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    sections = [
+        Section(".debug_info", b"\x01\0\0\0", flags=COMPRESSED),
+        Section(".zdebug_str", b"ZLIB\0"),
+    ]
+    for section in sections:
+        image = Elf([code_section(), section], symbols=[MAIN]).to_bytes()
+        with pytest.raises(gsym.FormatError):
+            convert_bytes(tmp_path, image)
+
+
+def test_a_debug_section_past_the_end_of_the_file_is_refused(tmp_path: Path) -> None:
+    elf = Elf([code_section(), Section(".debug_info", bytes(100))], symbols=[MAIN])
+    image = elf.to_bytes()
+    size = (100).to_bytes(8, "little")
+    place = image.rindex(size)
+    broken = image[:place] + b"\xff\xff\xff\x7f" + image[place + 4 :]
+    with pytest.raises(gsym.FormatError, match=r"\.debug_info"):
+        convert_bytes(tmp_path, broken)
+
+
+def test_a_function_with_code_and_debug_info_in_one_file(tmp_path: Path) -> None:
+    text = Section(".text", bytes(0x20), flags=6, address=0x1000)
+    die = Die(Tag.subprogram, {At.name: "f", At.low_pc: 0x1000, At.high_pc: 0x1010})
+    image = Elf([text, *debug_sections(64, "little", die)]).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 f\n"
