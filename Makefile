@@ -5,9 +5,13 @@
 #   make test      the test suite
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
-#   make bench     measure against the peers that are installed
-#   make accept CORPUS=DIR   the long checks on a corpus of real binaries
 #   make docs      the manual as HTML, in docs/_build
+#
+# CORPUS is a folder of real binaries; the tables go to docs/.
+#
+#   make bench CORPUS=DIR    speed and memory beside llvm-gsymutil
+#   make accept CORPUS=DIR   answers beside llvm-gsymutil's and llvm-symbolizer's,
+#                            then make bench
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -20,6 +24,7 @@ CORE = gsym/_core.abi3.so
 C_SOURCES = $(wildcard csrc/*.c csrc/*.h)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror
 SANITIZED = build/sanitize
+NEED_CORPUS = @test -d "$(CORPUS)" || { echo "usage: make $@ CORPUS=DIR" >&2; exit 2; }
 
 # The folder of real files that tests read; tests that need it skip without it.
 export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
@@ -82,14 +87,17 @@ sanitize: $(VENV)/.test
 	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider $(PYTEST_ARGS)
 
 bench: build $(VENV)/.test
-	$(BIN)/python benchmarks/conversion.py
+	$(NEED_CORPUS)
+	$(BIN)/python -m benchmarks.conversion $(CORPUS) --write
+	$(BIN)/python -m benchmarks.lookup $(CORPUS) --write
 
 accept: build $(VENV)/.test
-	@test -n "$(CORPUS)" || { echo "usage: make accept CORPUS=DIR" >&2; exit 2; }
-	GSYM_CORPUS="$(abspath $(CORPUS))" $(BIN)/python -m pytest tests/differential $(PYTEST_ARGS)
+	$(NEED_CORPUS)
+	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
+	$(MAKE) bench
 
 docs: build $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -n -W docs docs/_build
+	$(BIN)/python -m sphinx -q -W docs docs/_build
 
 clean:
 	rm -rf build dist $(CORE) *.egg-info docs/_build

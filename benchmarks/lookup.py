@@ -23,7 +23,7 @@ import gsym
 from benchmarks.conversion import INPUTS
 from benchmarks.process import Measurement, column, measure, measure_pairs
 from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
-from tests.differential.sampling import function_ranges, random_addresses
+from tests.differential.sampling import functions, random_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
         folder = Path(temporary)
         path = folder / "input.gsym"
         gsym.convert(str(binary), str(path))
-        ranges = function_ranges(path)
+        ranges = functions(path)
         addresses = random_addresses(ranges, count, seed=1)
         many, single = in_process(path, addresses, rounds)
         ours, llvm = whole_process(path, addresses, rounds, folder)

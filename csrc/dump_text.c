@@ -257,9 +257,10 @@ static void put_ranges(gsym_text *text, const gsym_range *ranges, size_t count) 
     for (size_t i = 0; i < count;) {
         gsym_range joined = ranges[i++];
         if (joined.start >= joined.end) continue;
-        for (; i < count && ranges[i].start >= joined.start && ranges[i].start <= joined.end;
-             ++i)
+        while (i < count && ranges[i].start - joined.start <= joined.end - joined.start) {
             if (ranges[i].end > joined.end) joined.end = ranges[i].end;
+            ++i;
+        }
         if (!first) text_put_char(text, ' ');
         put_range(text, joined.start, joined.end);
         first = false;
@@ -389,7 +390,7 @@ gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
     return text_status(text, error);
 }
 
-/* ---- the parts in order ---------------------------------------------------------------- */
+/* ---- the parts in order --------------------------------------------------------- */
 
 static void put_title(const dump *d, uint32_t part) {
     switch (part) {

@@ -194,7 +194,13 @@ typedef struct line_state {
     uint32_t op_index;
     uint32_t file;
     uint32_t line;
+    /* of the row emitted last; read back from the row list they would stall */
+    uint32_t last_file;
+    uint32_t last_line;
+    uint64_t last_address;
 } line_state;
+
+static const line_state initial_state = {.file = 1, .line = 1};
 
 typedef struct line_run {
     line_table *table;
@@ -220,18 +226,21 @@ static inline void advance(line_state *state, const line_header *header, uint64_
 }
 
 /* Append a row unless it says what the row before says. */
-static inline void emit(line_run *run, const line_state *state) {
+static inline void emit(line_run *run, line_state *state) {
     row_list *rows = run->rows;
-    gsym_line_row *row = &rows->items[rows->count];
-    *row = (gsym_line_row){state->address, state->file, state->line};
+    rows->items[rows->count] = (gsym_line_row){state->address, state->file, state->line};
     if (GSYM_UNLIKELY(!run->has_rows)) {
         run->has_rows = true;
         run->low = state->address;
         ++rows->count;
-        return;
+    } else {
+        run->is_descending |= state->address < state->last_address;
+        rows->count +=
+            (state->file != state->last_file) | (state->line != state->last_line);
     }
-    run->is_descending |= row->address < row[-1].address;
-    rows->count += (row->file != row[-1].file) | (row->line != row[-1].line);
+    state->last_address = state->address;
+    state->last_file = state->file;
+    state->last_line = state->line;
 }
 
 /* False where memory ran out. */
@@ -265,7 +274,7 @@ static bool run_extended(line_run *run, line_state *state, cursor *c) {
         case DW_LNE_end_sequence:
             c->at = next;
             if (!end_sequence(run, state, cursor_offset(c))) return false;
-            *state = (line_state){0, 0, 1, 1};
+            *state = initial_state;
             break;
         case DW_LNE_set_address:
             state->address = size - 1 <= 8 ? cursor_uint(c, (unsigned)(size - 1)) : 0;
@@ -280,13 +289,10 @@ static bool run_extended(line_run *run, line_state *state, cursor *c) {
     return true;
 }
 
-static void run_standard(line_run *run, line_state *state, cursor *c, uint8_t opcode) {
-    const line_header *header = run->header;
+/* Opcodes that are neither special nor extended, and not among the common ones. */
+static void run_rare(const line_header *header, line_state *state, cursor *c,
+                     uint8_t opcode) {
     switch (opcode) {
-        case DW_LNS_copy: emit(run, state); break;
-        case DW_LNS_advance_pc: advance(state, header, cursor_uleb(c)); break;
-        case DW_LNS_advance_line: state->line += (uint32_t)cursor_sleb(c); break;
-        case DW_LNS_set_file: state->file = (uint32_t)cursor_uleb(c); break;
         case DW_LNS_const_add_pc:
             if (header->line_range > 0)
                 advance(state, header, (255u - header->opcode_base) / header->line_range);
@@ -301,12 +307,14 @@ static void run_standard(line_run *run, line_state *state, cursor *c, uint8_t op
     }
 }
 
-/* False where memory ran out. */
-static bool run_program(line_run *run, cursor *c) {
+/* False where memory ran out. The cursor and the state of the inner loop are its
+ * own, so that they can live in registers; the rare cases get copies. */
+static bool run_program(line_run *run, cursor program) {
     const line_header *header = run->header;
-    line_state state = {0, 0, 1, 1};
-    while (c->at < c->end) {
-        uint8_t opcode = *c->at++;
+    line_state state = initial_state;
+    cursor c = program;
+    while (c.at < c.end) {
+        uint8_t opcode = *c.at++;
         if (opcode >= header->opcode_base) {
             unsigned adjusted = (unsigned)opcode - header->opcode_base;
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
@@ -314,12 +322,25 @@ static bool run_program(line_run *run, cursor *c) {
             state.line += (uint32_t)(header->line_base +
                                      (int)(adjusted % header->line_range));
             emit(run, &state);
-        } else if (opcode == 0) {
-            if (!run_extended(run, &state, c)) return false;
+        } else if (opcode == DW_LNS_advance_line) {
+            state.line += (uint32_t)cursor_sleb(&c);
+        } else if (opcode == DW_LNS_advance_pc) {
+            advance(&state, header, cursor_uleb(&c));
+        } else if (opcode == DW_LNS_copy) {
+            emit(run, &state);
+        } else if (opcode == DW_LNS_set_file) {
+            state.file = (uint32_t)cursor_uleb(&c);
         } else {
-            run_standard(run, &state, c, opcode);
+            line_state state_copy = state;
+            cursor copy = c;
+            if (opcode != 0)
+                run_rare(header, &state_copy, &copy, opcode);
+            else if (!run_extended(run, &state_copy, &copy))
+                return false;
+            state = state_copy;
+            c = copy;
         }
-        if (GSYM_UNLIKELY(c->failed)) break;
+        if (GSYM_UNLIKELY(c.failed)) break;
     }
     if (run->has_rows) { /* a program cut off inside of a sequence */
         dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset,
@@ -380,7 +401,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
-    return run_program(&run, &c) && sort_by_high(table);
+    return run_program(&run, c) && sort_by_high(table);
 }
 
 /* ---- files ---------------------------------------------------------------------------- */

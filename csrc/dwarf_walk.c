@@ -109,8 +109,8 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
         if (!dwarf_in_text(w->unit->input, range.start)) {
             if (range.start != 0)
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
-        } else if (range.start >= range.end) {
-            if (range.start > range.end)
+        } else if (range.start >= range.end || range.end - range.start > UINT32_MAX) {
+            if (range.start != range.end) /* a record holds 32 bits of size */
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
         } else {
             ranges->items[kept++] = range;

@@ -119,7 +119,7 @@ static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     cursor_skip(&names, symbol->name);
     name = cursor_cstring(&names, &size);
-    if (names.failed) {
+    if (names.failed || symbol->size > UINT32_MAX) { /* a record holds 32 bits of size */
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);
         return GSYM_OK;

@@ -1,9 +1,11 @@
-/* entry_copy.c - a function of another GSYM file, in this file's numbers.
+/* entry_copy.c - functions of another GSYM file, in this file's numbers, and its
+ * sections of unknown type.
  *
  * Strings and files are interned anew, in the order in which LLVM's converter
  * meets them. Numbers of files are remembered for the length of one call only:
  * nothing tells when an image makes room for another at the same address. */
 #include "creator_state.h"
+#include "image.h"
 
 typedef struct entry_copy {
     gsym_creator *creator;
@@ -109,6 +111,17 @@ static gsym_status copy_function(entry_copy *copy, gsym_function *function,
     return copy_regexes(copy, function, error);
 }
 
+/* The values came out of a file, so where they contradict each other it is damaged. */
+static gsym_status blame_record(const gsym_image *image, uint32_t index,
+                                gsym_status status, gsym_error *error) {
+    uint64_t address, offset;
+    if (status != GSYM_E_ARGUMENT) return status;
+    GSYM_TRY(gsym_image_entry(image, index, &address, &offset, error));
+    error->status = GSYM_E_FORMAT;
+    error->offset = offset;
+    return GSYM_E_FORMAT;
+}
+
 gsym_status gsym_creator_add_entry(gsym_creator *creator, const gsym_image *image,
                                    gsym_record *record, uint32_t index,
                                    gsym_error *error) {
@@ -117,6 +130,7 @@ gsym_status gsym_creator_add_entry(gsym_creator *creator, const gsym_image *imag
     const gsym_function *decoded;
     gsym_function function;
     gsym_header header;
+    gsym_status status;
     GSYM_TRY(gsym_record_decode(record, image, index, &decoded, error));
     gsym_image_header(image, &header);
     scratch->generation++;
@@ -129,5 +143,20 @@ gsym_status gsym_creator_add_entry(gsym_creator *creator, const gsym_image *imag
         GSYM_TRY(copy_function(&copy, &scratch->merged.items[i], error));
     }
     function.merged = scratch->merged.items;
-    return gsym_creator_add_function(creator, &function, GSYM_ORIGIN_DEBUG_INFO, error);
+    status = gsym_creator_add_function(creator, &function, GSYM_ORIGIN_DEBUG_INFO, error);
+    return blame_record(image, index, status, error);
+}
+
+gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
+                                      gsym_error *error) {
+    if (creator->options.version == GSYM_VERSION_1) return GSYM_OK;
+    for (uint32_t i = 0; i < image->header.section_count; ++i) {
+        gsym_section section;
+        GSYM_TRY(gsym_image_section(image, i, &section, error));
+        if (section.type > GSYM_SECTION_UUID)
+            GSYM_TRY(gsym_creator_add_section(creator, section.type,
+                                              image->data + section.offset,
+                                              (size_t)section.size, error));
+    }
+    return GSYM_OK;
 }

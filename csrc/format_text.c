@@ -92,6 +92,7 @@ static void put_source(gsym_text *text, const gsym_image *image, const gsym_fram
     size_t directory_size, basename_size;
     const char *directory_bytes, *basename_bytes;
     gsym_error ignored;
+    if (frame->file == 0) return; /* whatever the file table says of it */
     if (gsym_image_file(image, frame->file, &directory, &basename, &ignored) != GSYM_OK)
         return;
     directory_bytes = gsym_image_string(image, directory, &directory_size);
@@ -148,8 +149,8 @@ static gsym_status look_up(gsym_text *text, const gsym_image *image, uint64_t ad
                                    text->frame_capacity, text->regexes,
                                    text->regex_capacity, answer, error));
         if (!answer->found)
-            return gsym_fail(error, GSYM_E_FORMAT, 0, "address 0x%" PRIx64 " is not in GSYM",
-                             address);
+            return gsym_fail(error, GSYM_E_FORMAT, 0,
+                             "address 0x%" PRIx64 " is not in GSYM", address);
         if (answer->frame_count <= text->frame_capacity &&
             answer->regex_count <= text->regex_capacity)
             return GSYM_OK;
@@ -244,32 +245,43 @@ gsym_status gsym_text_lookup_many(gsym_text *text, const gsym_image *image,
     return text_status(text, error);
 }
 
-/* A number of base 10, or 16, 8, 2 behind 0x, 0o or 0, 0b; the whole of `bytes`. */
-static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
-    uint64_t value = 0;
-    unsigned base = 10;
-    if (size > 1 && bytes[0] == '0') {
-        char kind = (char)(bytes[1] | 0x20);
-        size_t prefix = 2;
-        if (kind == 'x') base = 16;
-        else if (kind == 'b') base = 2;
-        else if (bytes[1] == 'o') base = 8;
-        else if (bytes[1] >= '0' && bytes[1] <= '9') base = 8, prefix = 1;
-        else return false;
-        bytes += prefix;
-        size -= prefix;
+/* Hexadecimal behind 0x, octal behind 0o or 0, binary behind 0b, else decimal. */
+static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) {
+    *prefix_ret = 0;
+    if (size < 2 || bytes[0] != '0') return 10;
+    *prefix_ret = 2;
+    switch (bytes[1]) {
+        case 'x':
+        case 'X': return 16;
+        case 'b':
+        case 'B': return 2;
+        case 'o': return 8;
+        default: *prefix_ret = 1; return 8;
     }
-    for (size_t i = 0; i < size; ++i) {
-        unsigned char character = (unsigned char)bytes[i];
-        unsigned letter = (unsigned)(character | 0x20) - 'a';
-        unsigned digit = (unsigned)character - '0';
-        if (digit > 9) digit = letter < 26 ? letter + 10 : 36;
+}
+
+/* 36 for what is no digit in any base. */
+static unsigned digit_value(char character) {
+    unsigned digit = (unsigned)(unsigned char)character - '0';
+    unsigned letter = ((unsigned)(unsigned char)character | 0x20) - 'a';
+    if (digit < 10) return digit;
+    return letter < 26 ? letter + 10 : 36;
+}
+
+/* The whole of `bytes` must be the number. */
+static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
+    size_t at;
+    unsigned base = number_base(bytes, size, &at);
+    uint64_t value = 0;
+    if (at == size) return false;
+    for (; at < size; ++at) {
+        unsigned digit = digit_value(bytes[at]);
         if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
             __builtin_add_overflow(value, digit, &value))
             return false;
     }
     *value_ret = value;
-    return size > 0;
+    return true;
 }
 
 gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,

@@ -402,6 +402,10 @@ gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *im
 /* Copy a version-2 section of an unknown type into a version-2 output. */
 gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
                                      const uint8_t *data, size_t size, gsym_error *error);
+/* The same for every such section of `image`. Nothing is copied where either file
+ * is of version 1. */
+gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
+                                      gsym_error *error);
 /* Fold functions of equal range into the first of them. Call before symbols of
  * the symbol table are added. */
 gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error);

@@ -287,8 +287,8 @@ gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capa
                               size_t *size_ret, gsym_error *error) {
     creator_output *output = &creator->output;
     size_t size = 0;
-    if (!creator->is_finished)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the creator is not finished");
+    if (creator->report.file_size == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the creator has no finished file");
     while (size < capacity) {
         size_t left = capacity - size;
         size_t step = output->piece_left < left ? output->piece_left : left;

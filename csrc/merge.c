@@ -152,6 +152,16 @@ static void extend_cover(pruning *p, size_t first) {
     }
 }
 
+/* Of one start, a symbol shorter than a function from debug information would
+ * answer for that function's head. */
+static void drop_symbols_from(pruning *p, size_t first) {
+    size_t count = first;
+    for (size_t i = first; i < p->kept.count; ++i)
+        if (!is_symbol(&p->kept.items[i]) || is_rich(p->creator, &p->kept.items[i]))
+            p->kept.items[count++] = p->kept.items[i];
+    p->kept.count = count;
+}
+
 /* Keys of one start address, by ascending size. */
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
@@ -169,6 +179,7 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
             last_address(&winner) <= p->debug_info_last)
             continue;
         if (p->kept.count > first && p->kept.items[first].size == 0) p->kept.count = first;
+        if (!is_symbol(&winner)) drop_symbols_from(p, first);
         keep(p, &winner);
     }
     if (!has_function && !is_covered(keys[0].address, p->any_last))

@@ -54,7 +54,7 @@ class AtomicFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         while True:
             # Part of the name only, for it may be as long as names can be.
-            candidate = f".{name[:64]}.{os.urandom(6).hex()}.tmp"
+            candidate = f".{name[:40]}.{os.urandom(6).hex()}.tmp"
             temporary = os.path.join(directory, candidate)
             try:
                 self._descriptor = os.open(temporary, flags, 0o666)

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gsym.reference_functions import UnitFunctions, rank
+from gsym.reference_functions import UnitFunctions, is_poorer
 from gsym.reference_units import Units
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Comparer:
             elif not self._is_sample:
                 yield from self._explain(info, own_symbols)
         for (start, end), candidates in sorted(expected.items()):
-            said = f"{candidates[-1].name} {_range_text(start, end)}"
+            said = f"{candidates[0].name} {_range_text(start, end)}"
             yield Difference(start, "function", said, NOTHING)
         if not self._is_sample:
             yield from self._missing_symbols(symbols, present)
@@ -134,7 +134,7 @@ class Comparer:
         return chosen
 
     def _decode(self) -> dict[Key, list[FunctionInfo]]:
-        """Functions by their range; different records of one range in DIE order."""
+        """Functions by their range; the first of several is the one to keep."""
         expected: dict[Key, list[FunctionInfo]] = {}
         done, total = 0, sum(map(self._units.size, self.units))
         for offset in self.units:
@@ -142,10 +142,7 @@ class Comparer:
                 unit = self._units.open(offset)
                 for _, info in UnitFunctions(unit, call_sites=True):
                     key = (info.address, info.address + info.size)
-                    candidates = expected.setdefault(key, [])
-                    if info in candidates:
-                        candidates.remove(info)
-                    candidates.append(info)
+                    _add_candidate(expected.setdefault(key, []), info)
             except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
                 self.unread[offset] = _reason(error)
             done += self._units.size(offset)
@@ -175,12 +172,8 @@ class Comparer:
         if info.merged:
             yield from _compare_merged(info, candidates)
             return
-        best = candidates[-1]
-        for candidate in reversed(candidates[:-1]):
-            if rank(candidate) > rank(best):
-                best = candidate
-        found = list(_compare_functions(info, best, symbols))
-        if found and is_shared and rank(info) >= rank(best):
+        found = list(_compare_functions(info, candidates[0], symbols))
+        if found and is_shared:
             self.undecided += 1
         else:
             yield from found
@@ -215,6 +208,18 @@ class Comparer:
             for symbol in symbols[address]:
                 if symbol.kind in _FUNCTION_SYMBOLS and symbol.name:
                     yield Difference(address, "symbol", symbol.name, NOTHING)
+
+
+def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
+    """Add a function of the same range, unless it is there; the best stands first."""
+    if candidates and info == candidates[0]:
+        return
+    if info in candidates:
+        candidates.remove(info)
+    if candidates and is_poorer(info, candidates[0]):
+        candidates.append(info)
+    else:
+        candidates.insert(0, info)
 
 
 def _compare_merged(

@@ -113,7 +113,7 @@ _CATEGORIES = {
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_SYMBOL: "Symbol without a readable name",
+    lib.GSYM_WARN_SYMBOL: "Symbol with an unreadable name or a size over 32 bits",
 }
 
 _COUNTS = (

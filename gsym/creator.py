@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
     from types import TracebackType
-    from typing import Any, NamedTuple
+    from typing import Any, NamedTuple, Protocol
 
     from typing_extensions import Self
 
     from gsym.model import CallSite, FunctionInfo, InlineInfo
-    from gsym.reader import Reader
 
     CData = Any  # a cffi object, or a function of the engine
+
+    class _GsymFile(Protocol):
+        """What is used of a `Reader`, a neighbour that is not imported."""
+
+        path: str | None
+
+        @property
+        def _image(self) -> CData: ...
+        def __len__(self) -> int: ...
 
     class CreatorReport(NamedTuple):
         """What became of the functions added to a creator."""
@@ -170,17 +178,32 @@ class Creator:
             raise ValueError(f"{info.name}: {problem}") from problem
         self._call(lib.gsym_creator_add_function, function, lib.GSYM_ORIGIN_DEBUG_INFO)
 
-    def add_reader(self, reader: Reader) -> None:
+    def add_reader(self, reader: _GsymFile) -> None:
         """Add all functions of another file, whatever they hold.
 
-        Sections of a type that this package gives no meaning to are copied as
-        well where both files are of version 2.
+        Where both files are of version 2, sections of a type that has no meaning
+        here are copied as well. UUID and base address are not.
+
+        Args:
+            reader: A `gsym.Reader`.
 
         Raises:
-            ClosedError: The creator has written its file or was closed.
+            ClosedError: The creator has written its file, or one of the two was
+                closed.
             FormatError: A record of the other file is damaged.
             LimitError: The result does not fit version 1.
+            ValueError: A record says what a creator does not write, such as a
+                call that lies outside of its caller.
         """
+        image = reader._image  # noqa: SLF001 - the handle that siblings share
+        made = ffi.new("gsym_record **")
+        check(lib.gsym_record_create(made, self._error), self._error)
+        record = ffi.gc(made[0], lib.gsym_record_destroy)
+        source = self._open_handle(), image
+        for index in range(len(reader)):
+            status = lib.gsym_creator_add_entry(*source, record, index, self._error)
+            check(status, self._error, reader.path)
+        check(lib.gsym_creator_add_sections(*source, self._error), self._error)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, which appears at *path* whole or not at all.
@@ -195,7 +218,7 @@ class Creator:
             OSError: The file cannot be made or written.
             ValueError: A function lies below the base address.
         """
-        self._check_open()
+        self._open_handle()
         with AtomicFile(path) as file:
             for chunk in self._finish():
                 file.write(chunk)
@@ -209,7 +232,7 @@ class Creator:
             LimitError: The file does not fit version 1.
             ValueError: A function lies below the base address.
         """
-        self._check_open()
+        self._open_handle()
         return b"".join(map(bytes, self._finish()))
 
     def _finish(self) -> Iterator[memoryview]:
@@ -223,13 +246,13 @@ class Creator:
         finally:
             self.close()
 
-    def _check_open(self) -> None:
+    def _open_handle(self) -> CData:
         if self._handle is None:
             raise ClosedError("the creator is closed")
+        return self._handle
 
     def _call(self, function: CData, *arguments: CData) -> None:
-        self._check_open()
-        check(function(self._handle, *arguments, self._error), self._error)
+        check(function(self._open_handle(), *arguments, self._error), self._error)
 
     def _string(self, text: str) -> int:
         strp = self._strings.get(text)

@@ -168,34 +168,34 @@ class MappedImage:
         if status:
             check(status, scratch.error, self.path)
         view = scratch.view
-        start, size, name, found, _, frames, patterns, merged, _ = _ANSWER.unpack_from(
+        start, size, name, found, _, count, patterns, merged, _ = _ANSWER.unpack_from(
             view
         )
-        if frames > frame_capacity or patterns > pattern_capacity:
-            scratch = _Scratch(
-                max(frames, frame_capacity), max(patterns, pattern_capacity)
+        if count > frame_capacity or patterns > pattern_capacity:
+            self._scratches.append(
+                _Scratch(max(count, frame_capacity), max(patterns, pattern_capacity))
             )
-            self._scratches.append(scratch)
             return self.look_up(address, child)
         answer = None
         if found:
-            strings, files = self.strings, self.files
+            strings, files, frames = self.strings, self.files, []
             function = _new(FunctionRange, (strings[name], start, size))
-            end = _ANSWER.size + frames * _FRAME.size
-            rows = tuple(
-                [
-                    _new(Frame, (strings[name], *files[file], line, offset, bool(deep)))
-                    for name, offset, file, line, deep, _ in _FRAME.iter_unpack(
-                        view[_ANSWER.size : end]
-                    )
-                ]
-            )
+            end = _ANSWER.size + count * _FRAME.size
+            for strp, offset, file, line, inlined, _ in _FRAME.iter_unpack(
+                view[_ANSWER.size : end]
+            ):
+                directory, filename = files[file]
+                fields = (strings[strp], directory, filename, line, offset, inlined > 0)
+                frames.append(_new(Frame, fields))
             regexes = (
                 tuple([strings[strp] for strp in scratch.patterns[0:patterns]])
                 if patterns
                 else ()
             )
-            answer = _new(Lookup, (address, function, rows, regexes, ())), merged
+            answer = (
+                _new(Lookup, (address, function, tuple(frames), regexes, ())),
+                merged,
+            )
         self._scratches.append(scratch)
         return answer
 

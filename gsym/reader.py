@@ -9,7 +9,7 @@ and the mapping goes when the last call that uses it has ended.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
-from gsym.errors import ClosedError, UuidMismatchError
+from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.frames import Frames
 from gsym.mapped_image import MappedImage
 from gsym.model import FunctionRange, Header
@@ -217,9 +217,13 @@ class Reader:
         mapped = self._open_image()
         entries = self._functions_by_name
         if entries is None:
-            entries = {}
+            entries, count = {}, 0
             for index in range(len(self)):
-                for at, function in enumerate(mapped.function_ranges(index)):
+                functions = mapped.function_ranges(index)
+                count += len(functions)
+                if count > mapped.size:  # a function takes more than one byte
+                    raise FormatError("records lie over each other", path=self.path)
+                for at, function in enumerate(functions):
                     entries.setdefault(function.name, []).append((index, at))
             self._functions_by_name = entries
         return tuple(
@@ -288,5 +292,5 @@ def _column_of(addresses: Iterable[int] | Buffer) -> Buffer:
     from array import array
 
     column = array("Q")
-    column.extend(addresses)  # type: ignore[arg-type]
+    column.extend(iter(addresses))  # type: ignore[arg-type]
     return column

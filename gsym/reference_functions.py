@@ -229,10 +229,19 @@ class UnitFunctions:
         return parent if parent is not None and parent.tag in _NAMING_SCOPES else None
 
 
-def rank(info: FunctionInfo) -> tuple[int, int, list[int]]:
-    """How much *info* tells; of functions with one range the highest rank stays."""
-    rows = info.line_table or ()
-    return _count_calls(info.inline), len(rows), [row.address for row in rows]
+def is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
+    """Whether *left* tells less than *right* of the same range, as LLVM orders them.
+
+    Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
+    Of several functions with one range the last that is not poorer stays.
+    """
+    counts = _count_calls(left.inline), _count_calls(right.inline)
+    if counts[0] != counts[1] or left.inline != right.inline:
+        return counts[0] < counts[1]
+    rows, other_rows = left.line_table or (), right.line_table or ()
+    if len(rows) != len(other_rows):
+        return len(rows) < len(other_rows)
+    return [row.address for row in rows] < [row.address for row in other_rows]
 
 
 def _count_calls(root: InlineInfo | None) -> int:

@@ -1,7 +1,7 @@
 """Whether the records of a GSYM file are sound: envelopes, rows, inlined calls.
 
-The envelope of each record is walked with `struct`, which gives its extent; the
-engine then decodes the record whole, and what it found is checked for sense.
+`structure_envelope` finds the extent of each record; the engine then decodes it
+whole, and what it found is checked for sense.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsym._native import ffi, lib, new_error
 from gsym.structure import BrokenError, Extent, Finding
+from gsym.structure_envelope import record_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def check_records(layout: Layout, extents: list[Extent]) -> Iterator[Finding]:
         for index, offset in enumerate(layout.record_offsets()):
             what = f"record {index}"
             try:
-                end = _envelope_end(layout, offset, what)
+                end = record_end(layout, offset, what)
             except BrokenError as error:
                 yield error.finding
                 continue
@@ -49,23 +50,6 @@ def _check_place(layout: Layout, record: Extent) -> Iterator[Finding]:
         yield Finding(record.start, f"{record.name} is outside of FunctionInfo")
     if (record.start - layout.records) % _ALIGNMENT:
         yield Finding(record.start, f"{record.name} is not aligned")
-
-
-def _envelope_end(layout: Layout, offset: int, what: str) -> int:
-    """Offset of the first byte behind a record."""
-    offset += 4 + layout.strp_size
-    seen: set[int] = set()
-    while True:
-        kind, size = layout.unpack("II", offset, what)
-        if kind in seen:
-            raise BrokenError(offset, f"{what} has InfoType {kind} twice")
-        seen.add(kind)
-        offset += 8 + size
-        if offset > len(layout.data):
-            reason = f"InfoType {kind} of {what} runs past the end of the file"
-            raise BrokenError(offset - size, reason)
-        if kind == lib.GSYM_INFO_END_OF_LIST:
-            return offset
 
 
 class _Decoder:

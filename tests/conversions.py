@@ -76,7 +76,9 @@ def convert_with_llvm(
         capture_output=True,
         timeout=60,
     )
-    return read_functions(str(output)) if output.exists() else []
+    # It leaves an empty file where it found no function.
+    is_made = output.exists() and output.stat().st_size > 0
+    return read_functions(str(output)) if is_made else []
 
 
 def read_functions(path: str) -> list[gsym.FunctionInfo]:

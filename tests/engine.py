@@ -27,6 +27,8 @@ class Image:
         return text(bytes(ffi.buffer(raw, size[0])))
 
     def _file(self, index: int) -> tuple[str, str]:
+        if index == 0:
+            return "", ""
         entry = ffi.new("uint64_t[2]")
         status = lib.gsym_image_file(self._image, index, entry, entry + 1, self._error)
         check(status, self._error)

@@ -11,7 +11,7 @@ from tests.guarded import GuardedMemory
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Result = TypeVar("Result")
 
@@ -61,6 +61,12 @@ def small_file(version: int, byteorder: str) -> bytes:
     return oracle.encode_file(small_records(version, byteorder))
 
 
+def copy(reader: gsym.Reader) -> bytes:
+    with gsym.Creator(version=2) as creator:
+        creator.add_reader(reader)
+        return creator.to_bytes()
+
+
 class Tally:
     """Asks images everything, and counts answers and refusals.
 
@@ -81,21 +87,22 @@ class Tally:
         self.answers += 1
         return answer
 
-    def ask(self, data: bytes) -> None:
+    def ask(self, data: bytes, addresses: Sequence[int] = ADDRESSES) -> None:
         memory = self._memory.hold(data)
         reader = self._attempt(lambda: gsym.Reader(memory))
         if reader is None:
             return
         with reader:
-            for address in ADDRESSES:
+            for address in addresses:
                 self._attempt(lambda at=address: reader.lookup(at, merged=True))  # type: ignore[misc]
-            self._attempt(lambda: reader.lookup_many(ADDRESSES).to_pylist())
+            self._attempt(lambda: reader.lookup_many(addresses).to_pylist())
             self._attempt(lambda: reader.find("full"))
             self._attempt(lambda: [reader.header, reader.uuid, len(reader)])
             self._attempt(lambda: list(reader.functions()))
+            self._attempt(lambda: copy(reader))
 
 
-def ask(data: bytes) -> Tally:
+def ask(data: bytes, addresses: Sequence[int] = ADDRESSES) -> Tally:
     tally = Tally(len(data))
-    tally.ask(data)
+    tally.ask(data, addresses)
     return tally

@@ -206,6 +206,62 @@ def function_lists(draw: st.DrawFn, *, max_size: int = 6) -> list[gsym.FunctionI
 uuids = st.binary(max_size=20)
 
 
+# ---- functions that a creator must refuse, most of them ----------------------------
+
+# Most values are sound, or nearly all functions would be refused for their first one.
+_EDGES = (-1, U32_MAX, 2**63, U64_MAX, 2**64)
+_BAD_NAMES = ("", "a\0b", "\ud800")
+_one_in_20 = st.integers(0, 19).map(lambda number: number == 13)
+_wild_numbers = _one_in_20.flatmap(
+    lambda wild: st.sampled_from(_EDGES) if wild else st.integers(0, 12)
+)
+_wild_names = _one_in_20.flatmap(
+    lambda wild: st.sampled_from(_BAD_NAMES) if wild else names
+)
+_wild_ranges = st.lists(
+    st.builds(gsym.Range, _wild_numbers, _wild_numbers), max_size=3
+).map(tuple)
+_wild_inlines = st.recursive(
+    st.builds(gsym.InlineInfo, _wild_names, _wild_names, _wild_numbers, _wild_ranges),
+    lambda children: st.builds(
+        gsym.InlineInfo,
+        *(_wild_names, _wild_names, _wild_numbers, _wild_ranges),
+        st.lists(children, max_size=2).map(tuple),
+    ),
+    max_leaves=4,
+)
+_wild_rows = st.lists(
+    st.builds(gsym.LineEntry, _wild_numbers, _wild_names, _wild_numbers), max_size=3
+).map(tuple)
+_wild_call_sites = st.lists(
+    st.builds(
+        gsym.CallSite,
+        *(_wild_numbers, _wild_numbers),
+        st.lists(_wild_names, max_size=2).map(tuple),
+    ),
+    max_size=2,
+).map(tuple)
+
+
+def _wild_functions(
+    merged: st.SearchStrategy[tuple[gsym.FunctionInfo, ...]],
+) -> st.SearchStrategy[gsym.FunctionInfo]:
+    return st.builds(
+        gsym.FunctionInfo,
+        *(_wild_numbers, _wild_numbers, _wild_names),
+        st.none() | _wild_rows,
+        st.none() | _wild_inlines,
+        merged,
+        _wild_call_sites,
+        st.dictionaries(_wild_numbers, st.binary(max_size=3), max_size=2),
+    )
+
+
+wild_function_infos = _wild_functions(
+    st.lists(_wild_functions(st.just(())), max_size=2).map(tuple)
+)
+
+
 # ---- files as only the oracle writes them ------------------------------------------
 
 

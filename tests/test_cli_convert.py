@@ -250,6 +250,28 @@ def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
     assert target.stat().st_mtime_ns > 1
 
 
+# ---- verification
+
+
+def test_a_conversion_can_be_verified_at_once(binary: str, capsys: Captured) -> None:
+    assert main(["convert", "--quiet", "--verify", binary]) == 0
+    assert capsys.readouterr().out == (
+        f"{binary}.gsym: the structure is sound\n"
+        "2 functions of 1 of 1 units compared, 0 symbols\n"
+    )
+
+
+def test_a_conversion_that_is_found_wrong_fails(
+    binary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(arguments: list[str]) -> int:
+        assert arguments == [f"{binary}.gsym", "--against", binary]
+        return 1
+
+    monkeypatch.setattr("gsym.cli.verify.run", wrong)
+    assert main(["convert", "--quiet", "--verify", binary]) == 1
+
+
 # ---- wrong command lines
 
 
@@ -269,6 +291,8 @@ def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
         ("a --uuid xyz", "option '--uuid': 'xyz' is not a string of hex bytes"),
         ("a --uuid=", "option '--uuid': '' is not a string of hex bytes"),
         ("a --path-map /src", "option '--path-map': '/src' is not of the form OLD=NEW"),
+        ("a --verify --uuid 01", "option '--verify' excludes '--uuid'"),
+        ("a --verify --path-map a=b", "option '--verify' excludes '--path-map'"),
         ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
     ],
 )

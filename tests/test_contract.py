@@ -14,6 +14,7 @@ import pytest
 import gsym
 from gsym._native import ffi, lib
 from gsym.cli.main import VERBS
+from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = (ROOT / "csrc/gsym.h").read_text(encoding="utf-8")
@@ -206,3 +207,9 @@ def test_the_architecture_names_every_file_and_no_other() -> None:
         if path.suffix in {".py", ".pyi"} and not path.name.startswith("__")
     }
     assert named == engine | package
+
+
+def test_every_known_difference_is_explained() -> None:
+    page = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"Check:\s+`(\w+)`", page))
+    assert explained == {check.__name__ for check in CLASSES}

@@ -1,10 +1,9 @@
-"""The creator: layout to the byte, limits, and which of several functions is kept."""
+"""The creator: layout to the byte, limits, paths, and its life."""
 
 from __future__ import annotations
 
 import struct
 import subprocess
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,34 +13,14 @@ from hypothesis import strategies as st
 from gsym._native import check, ffi, lib, new_error
 from gsym.creator import Creator, iter_finished
 from gsym.errors import ClosedError, EmptyError, LimitError
-from gsym.model import (
-    CallSite,
-    FunctionInfo,
-    InlineInfo,
-    LineEntry,
-    Range,
-    join_path,
-)
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, join_path
 from tests import oracle
-from tests.views import functions_from_oracle, text
+from tests.creations import create, decoded, finish, handle_of
+from tests.strategies import BYTE_ORDERS, U32_MAX, VERSIONS
+from tests.views import U64_MAX, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
-
-KINDS = [(version, order) for version in (1, 2) for order in ("little", "big")]
-U32_MAX, U64_MAX = 2**32 - 1, 2**64 - 1
-
-
-def create(functions: Iterable[FunctionInfo], **options: Any) -> bytes:  # noqa: ANN401
-    with Creator(**options) as creator:
-        for function in functions:
-            creator.add(function)
-        return creator.to_bytes()
-
-
-def decoded(data: bytes) -> list[FunctionInfo]:
-    return functions_from_oracle(oracle.decode_file(data))
 
 
 # ---- layout ---------------------------------------------------------------------
@@ -140,8 +119,8 @@ def version_2_file(byteorder: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize("byteorder", ["little", "big"])
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("byteorder", BYTE_ORDERS)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_file_is_what_the_format_description_says(
     version: int, byteorder: str
 ) -> None:
@@ -151,7 +130,8 @@ def test_a_file_is_what_the_format_description_says(
     assert oracle.encode_file(oracle.decode_file(expected)) == expected
 
 
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("byteorder", BYTE_ORDERS)
 @pytest.mark.parametrize("capacity", [1, 7, 64, 1 << 16])
 def test_a_file_is_read_out_in_pieces_of_any_size(
     version: int, byteorder: str, capacity: int
@@ -160,13 +140,14 @@ def test_a_file_is_read_out_in_pieces_of_any_size(
     with Creator(version=version, byteorder=byteorder) as creator:
         creator.add(WORK)
         creator.add(HEAD)
-        handle = handle_of(creator)
-        finish(handle)
+        finish(creator)
         piece, size, error = bytearray(capacity), ffi.new("size_t *"), new_error()
         target = ffi.from_buffer("uint8_t[]", piece)
         pieces = b""
         while True:
-            status = lib.gsym_creator_read(handle, target, capacity, size, error)
+            status = lib.gsym_creator_read(
+                handle_of(creator), target, capacity, size, error
+            )
             check(status, error)
             if size[0] == 0:
                 break
@@ -187,7 +168,7 @@ def test_a_file_is_read_out_in_pieces_of_any_size(
         (U64_MAX - 0x20, 8),
     ],
 )
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_address_offsets_are_as_narrow_as_the_last_start_allows(
     span: int, width: int, version: int
 ) -> None:
@@ -207,7 +188,9 @@ def test_offsets_count_from_the_base_address_that_was_asked_for() -> None:
 
 
 def test_a_function_below_the_base_address_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"0x401000 is below the base address 0x401001"):
+    with pytest.raises(
+        ValueError, match=r"0x401000 is below the base address 0x401001"
+    ):
         create([WORK], base_address=START + 1)
 
 
@@ -216,23 +199,27 @@ def test_a_function_below_the_base_address_is_refused() -> None:
     [(1, 0, True), (1, 20, True), (1, 21, False), (2, 21, True), (2, 300, True)],
 )
 def test_a_uuid_may_be_as_long_as_the_version_allows(
-    version: int, size: int, fits: bool
+    version: int, size: int, *, fits: bool
 ) -> None:
     uuid = bytes(range(1, 251))[:size].ljust(size, b"u")
     if fits:
-        assert oracle.decode_file(create([WORK], version=version, uuid=uuid)).uuid == uuid
+        assert (
+            oracle.decode_file(create([WORK], version=version, uuid=uuid)).uuid == uuid
+        )
     else:
         with pytest.raises(LimitError, match="--output-version 2"):
             create([WORK], version=version, uuid=uuid)
 
 
-@pytest.mark.parametrize("options", [{"version": 0}, {"version": 3}, {"byteorder": "le"}])
+@pytest.mark.parametrize(
+    "options", [{"version": 0}, {"version": 3}, {"byteorder": "le"}]
+)
 def test_an_unknown_version_or_byte_order_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"version|byte order"):
         Creator(**options)
 
 
-# ---- what is refused ---------------------------------------------------------------
+# ---- what is refused ------------------------------------------------------------
 
 
 def with_inline(*children: InlineInfo) -> FunctionInfo:
@@ -247,9 +234,7 @@ REFUSED = {
     "rows go down": FunctionInfo(
         0x10, 4, "f", (LineEntry(0x12, "a.c", 1), LineEntry(0x11, "a.c", 2))
     ),
-    "a row is below the start": FunctionInfo(
-        0x10, 4, "f", (LineEntry(0xF, "a.c", 1),)
-    ),
+    "a row is below the start": FunctionInfo(0x10, 4, "f", (LineEntry(0xF, "a.c", 1),)),
     "a row is above all addresses": FunctionInfo(
         0x10, 4, "f", (LineEntry(2**64, "a.c", 1),)
     ),
@@ -290,11 +275,11 @@ def test_a_function_that_contradicts_itself_is_refused_and_leaves_no_trace(
         assert decoded(creator.to_bytes()) == [WORK]
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_function_of_4_gib_is_refused(version: int) -> None:
-    assert decoded(create([FunctionInfo(0, U32_MAX, "f")], version=version))[0].size == (
-        U32_MAX
-    )
+    assert decoded(create([FunctionInfo(0, U32_MAX, "f")], version=version))[
+        0
+    ].size == (U32_MAX)
     with pytest.raises(LimitError, match="size 0x100000000"):
         create([FunctionInfo(0, U32_MAX + 1, "f")], version=version)
 
@@ -363,7 +348,7 @@ def test_the_empty_path_is_no_file() -> None:
     assert file.functions[0].line_table == (oracle.LineRow(0x10, 0, 1),)
 
 
-# ---- strings and files ------------------------------------------------------------
+# ---- strings and files ----------------------------------------------------------
 
 
 def test_equal_strings_and_files_are_stored_once_in_order_of_first_use() -> None:
@@ -382,398 +367,18 @@ def test_equal_strings_and_files_are_stored_once_in_order_of_first_use() -> None
 def test_tables_stay_right_while_they_grow() -> None:
     count = 20_000
     functions = [
-        FunctionInfo(16 * i, 16, f"f{i}" * (1 + i % 9), (LineEntry(16 * i, f"/{i % 5000}/{i}.c", i),))
+        FunctionInfo(
+            16 * i,
+            16,
+            f"f{i}" * (1 + i % 9),
+            (LineEntry(16 * i, f"/{i % 5000}/{i}.c", i),),
+        )
         for i in range(count)
     ]
     assert decoded(create(functions)) == functions
 
 
-# ---- which function is kept -------------------------------------------------------
-
-
-def handle_of(creator: Creator) -> Any:  # noqa: ANN401
-    """The engine's creator: symbols of a symbol table have no way in from Python."""
-    return creator._handle  # noqa: SLF001
-
-
-def finish(handle: Any) -> Any:  # noqa: ANN401
-    report, error = ffi.new("gsym_creator_report *"), new_error()
-    check(lib.gsym_creator_finish(handle, report, error), error)
-    return report
-
-
-def add_symbol(creator: Creator, symbol: FunctionInfo) -> None:
-    handle, error = handle_of(creator), new_error()
-    strp, raw = ffi.new("uint64_t *"), symbol.name.encode()
-    check(lib.gsym_creator_add_string(handle, raw, len(raw), strp, error), error)
-    function = ffi.new("gsym_function *")
-    function.address, function.size = symbol.address, symbol.size
-    function.name = strp[0]
-    origin = lib.GSYM_ORIGIN_SYMBOL_TABLE
-    check(lib.gsym_creator_add_function(handle, function, origin, error), error)
-
-
-def merge(creator: Creator) -> None:
-    error = new_error()
-    check(lib.gsym_creator_merge_functions(handle_of(creator), error), error)
-
-
-def keep(
-    functions: Iterable[FunctionInfo],
-    symbols: Iterable[FunctionInfo] = (),
-    *,
-    is_merging: bool = False,
-    **options: Any,  # noqa: ANN401
-) -> tuple[list[FunctionInfo], Any]:
-    """What is left of functions and symbols, and the report."""
-    with Creator(**options) as creator:
-        for function in functions:
-            creator.add(function)
-        if is_merging:
-            merge(creator)
-        for symbol in symbols:
-            add_symbol(creator, symbol)
-        return decoded(creator.to_bytes()), creator.report
-
-
-def lines(name: str, *rows: tuple[int, int], size: int = 0x20) -> FunctionInfo:
-    table = tuple(LineEntry(0x100 + at, "a.c", line) for at, line in rows)
-    return FunctionInfo(0x100, size, name, table or None)
-
-
-def inlines(name: str, count: int, *rows: tuple[int, int]) -> FunctionInfo:
-    """A function with *count* nodes below the root; 0: the root alone."""
-    whole = (Range(0x100, 0x120),)
-    calls = tuple(InlineInfo(f"g{i}", "a.c", i, whole) for i in range(count))
-    return lines(name, *rows)._replace(inline=InlineInfo(name, "", 0, whole, calls))
-
-
-# Functions of one range, each richer than all before it.
-BY_RICHNESS = [
-    lines("bare"),
-    lines("site")._replace(call_sites=(CallSite(4, 0, ("g",)),)),
-    lines("one row", (0, 1)),
-    lines("two rows", (0, 1), (4, 2)),
-    lines("two rows, the second further on", (0, 1), (5, 2)),
-    lines("two rows, both further on", (2, 1), (3, 2)),
-    lines("three rows", (0, 1), (1, 2), (2, 3)),
-    inlines("root", 0),
-    inlines("call", 1),
-    inlines("calls", 2),
-]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("richer", range(1, len(BY_RICHNESS)))
-def test_the_richer_of_two_equal_ranges_is_kept(richer: int, version: int) -> None:
-    best = BY_RICHNESS[richer]
-    for poorer in BY_RICHNESS[:richer]:
-        for order in permutations([poorer, best]):
-            kept, report = keep(order, version=version)
-            assert kept == [best], poorer.name
-            assert report.functions_pruned == 1
-            assert report.duplicates_different == (poorer.name != "bare")
-
-
-def test_the_richest_of_many_is_kept_whatever_their_order() -> None:
-    for shift in range(len(BY_RICHNESS)):
-        turned = BY_RICHNESS[shift:] + BY_RICHNESS[:shift]
-        assert keep(turned)[0] == [BY_RICHNESS[-1]]
-        assert keep(reversed(turned))[0] == [BY_RICHNESS[-1]]
-
-
-def test_inlined_calls_weigh_more_than_rows() -> None:
-    calls, rows = inlines("calls", 1), lines("rows", *((i, i) for i in range(9)))
-    for order in permutations([calls, rows]):
-        assert keep(order)[0] == [calls]
-
-
-def test_rows_decide_where_inlined_calls_are_equal() -> None:
-    few = inlines("f", 2, (0, 1))
-    many = inlines("f", 2, (0, 1), (4, 2))
-    for order in permutations([few, many]):
-        assert keep(order)[0] == [many]
-
-
-def test_rows_do_not_decide_between_different_trees_of_one_size() -> None:
-    many = inlines("f", 2, (0, 1), (4, 2))
-    few = inlines("other", 2, (0, 1))
-    assert keep([many, few])[0] == [few]
-    assert keep([few, many])[0] == [many]
-
-
-def test_lines_and_files_do_not_decide_between_rows() -> None:
-    one, other = lines("f", (0, 1), (4, 9)), lines("f", (0, 7), (4, 2))
-    assert keep([one, other])[0] == [other]
-    assert keep([other, one])[0] == [one]
-
-
-def test_equal_content_is_no_difference() -> None:
-    kept, report = keep([WORK, WORK, WORK])
-    assert kept == [WORK]
-    assert (report.duplicates_different, report.functions_pruned) == (0, 2)
-
-
-def test_of_bare_functions_the_last_is_kept() -> None:
-    names = ["a", "b", "c"]
-    kept, report = keep(FunctionInfo(0x10, 4, name) for name in names)
-    assert kept == [FunctionInfo(0x10, 4, "c")]
-    assert report.duplicates_different == 0
-
-
-def test_of_equal_symbols_the_last_is_kept_and_beats_a_bare_function() -> None:
-    symbols = [FunctionInfo(0x10, 4, name) for name in ("b", "c")]
-    assert keep([FunctionInfo(0x10, 4, "a")], symbols)[0] == symbols[1:]
-
-
-def test_an_empty_function_yields_to_a_range_with_its_start() -> None:
-    empty, whole = FunctionInfo(0x10, 0, "label"), FunctionInfo(0x10, 4, "f")
-    after = FunctionInfo(0x20, 0, "g")
-    for order in permutations([empty, whole, after]):
-        kept, report = keep(order)
-        assert kept == [whole, after]
-        assert report.overlapping == 0
-    assert keep([whole], [empty])[0] == [whole]
-
-
-def test_other_functions_that_overlap_are_all_kept_and_counted() -> None:
-    functions = [
-        FunctionInfo(0x10, 0x10, "short"),
-        FunctionInfo(0x10, 0x20, "long"),
-        FunctionInfo(0x18, 4, "inside"),
-        FunctionInfo(0x1A, 0, "empty inside"),
-        FunctionInfo(0x1C, 4, "behind inside"),
-        FunctionInfo(0x20, 4, "adjacent"),
-    ]
-    kept, report = keep(functions)
-    assert kept == functions
-    assert report.overlapping == 3
-
-
-# ---- symbols ----------------------------------------------------------------------
-
-DEBUG = lines("f", (0, 1))  # [0x100, 0x120)
-
-INSIDE = {
-    "at its start, shorter": (0x100, 0x10, True),
-    "within": (0x104, 4, False),
-    "up to its end": (0x110, 0x10, False),
-    "past its end": (0x110, 0x11, True),
-    "empty": (0x110, 0, False),
-    "empty at its last byte": (0x11F, 0, False),
-    "empty at its end": (0x120, 0, True),
-    "behind": (0x120, 4, True),
-    "around": (0xF0, 0x80, True),
-}
-
-
-@pytest.mark.parametrize(("start", "size", "is_kept"), INSIDE.values(), ids=INSIDE)
-def test_a_symbol_inside_a_function_of_the_debug_information_is_dropped(
-    start: int, size: int, is_kept: bool
-) -> None:
-    symbol = FunctionInfo(start, size, "symbol")
-    kept, report = keep([DEBUG], [symbol])
-    assert set(kept) == ({DEBUG, symbol} if is_kept else {DEBUG})
-    assert report.functions_pruned == (0 if is_kept else 1)
-    assert (report.functions_debug_info, report.functions_symbol_table) == (1, 1)
-
-
-def test_a_symbol_inside_of_another_symbol_is_kept() -> None:
-    symbols = [FunctionInfo(0x10, 0x20, "outer"), FunctionInfo(0x18, 4, "inner")]
-    assert keep([], symbols)[0] == symbols
-
-
-def test_an_earlier_long_function_covers_symbols_behind_a_later_short_one() -> None:
-    functions = [FunctionInfo(0x10, 0x40, "long"), FunctionInfo(0x18, 4, "short")]
-    assert keep(functions, [FunctionInfo(0x20, 4, "symbol")])[0] == functions
-
-
-def test_an_empty_function_of_the_debug_information_covers_nothing() -> None:
-    empty, symbol = FunctionInfo(0x10, 0, "empty"), FunctionInfo(0x11, 4, "symbol")
-    assert keep([empty], [symbol])[0] == [empty, symbol]
-
-
-def test_a_symbol_at_address_0_is_kept() -> None:
-    symbols = [FunctionInfo(0, 0, "zero"), FunctionInfo(1, 1, "one")]
-    assert keep([], symbols)[0] == symbols
-
-
-def test_a_bare_function_keeps_its_place_when_a_symbol_names_it() -> None:
-    outer = FunctionInfo(0x10, 0x40, "outer")
-    bare, symbol = FunctionInfo(0x20, 4, "bare"), FunctionInfo(0x20, 4, "symbol")
-    assert keep([outer, bare], [symbol])[0] == [outer, symbol]
-
-
-RENAMES = {
-    ("foo", "_Z3foov"): "_Z3foov",
-    ("foo", "_ZN1a3fooEi"): "_ZN1a3fooEi",
-    ("foo", "$s1m3fooyyF"): "$s1m3fooyyF",
-    ("foo", "$S1m3fooyyF"): "$S1m3fooyyF",
-    ("foo", "foo"): "foo",
-    ("foo", "__foo"): "foo",
-    ("foo", "_Z3barv"): "foo",
-    ("foo", "_Z4foo2v"): "foo",
-    ("a::foo", "_ZN1a3fooEi"): "a::foo",
-    ("_Z3foov", "_ZN1a7_Z3foovEi"): "_Z3foov",
-    ("$s3foo", "_Z6$s3foov"): "$s3foo",
-}
-
-
-@pytest.mark.parametrize(("names", "expected"), RENAMES.items(), ids=map(str, RENAMES))
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_mangled_name_of_the_symbol_table_moves_to_the_function(
-    names: tuple[str, str], expected: str, version: int
-) -> None:
-    function = lines(names[0], (0, 1))
-    kept, _ = keep([function], [lines(names[1])], version=version)
-    assert kept == [function._replace(name=expected)]
-
-
-def test_the_last_mangled_name_that_fits_is_taken() -> None:
-    symbols = [lines(name) for name in ("_ZN3fooC1Ev", "_ZN3fooC2Ev", "alias")]
-    (kept,), _ = keep([lines("foo", (0, 1))], symbols)
-    assert kept.name == "_ZN3fooC2Ev"
-
-
-# ---- the rules once more, said another way ---------------------------------------
-
-
-def richness(function: FunctionInfo) -> tuple[int, int]:
-    """Enough for the functions made below: distinct pairs, no call sites."""
-    calls = -1 if function.inline is None else len(function.inline.children)
-    return calls, len(function.line_table or ())
-
-
-def kept_by_the_rules(
-    functions: list[FunctionInfo], symbols: list[FunctionInfo]
-) -> list[FunctionInfo]:
-    """Every rule applied to every pair."""
-    best: dict[tuple[int, int], FunctionInfo] = {}
-    for info in (*functions, *symbols):
-        key = info.address, info.size
-        if key not in best or richness(info) >= richness(best[key]):
-            best[key] = info
-    described = {(info.address, info.size) for info in functions}
-    ranges = [
-        (start, size)
-        for start, size in best
-        if size or not any(other == start and more for other, more in best)
-    ]
-    return [
-        best[start, size]
-        for start, size in sorted(ranges)
-        if (start, size) in described
-        or not any(
-            other < start < other + more and start + size <= other + more
-            for other, more in described
-        )
-    ]
-
-
-def some_function(
-    address: int, size: int, calls: int, rows: int, number: int
-) -> FunctionInfo:
-    whole = (Range(address, address + size),)
-    table = tuple(LineEntry(address, "a.c", i) for i in range(rows))
-    tree = tuple(InlineInfo("g", "a.c", 1, whole) for _ in range(calls))
-    return FunctionInfo(
-        address,
-        size,
-        f"f{number}",
-        table or None,
-        InlineInfo("f", "", 0, whole, tree) if calls and size else None,
-    )
-
-
-_starts, _lengths, _few = st.integers(0, 12), st.integers(0, 8), st.integers(0, 2)
-
-
-@given(
-    st.lists(st.tuples(_starts, _lengths, _few, _few), max_size=12),
-    st.lists(st.tuples(_starts, _lengths), max_size=12),
-)
-def test_what_is_kept_follows_from_the_rules_for_pairs(
-    functions: list[tuple[int, int, int, int]], symbols: list[tuple[int, int]]
-) -> None:
-    infos = [some_function(*shape, i) for i, shape in enumerate(functions)]
-    names = [FunctionInfo(*place, f"s{i}") for i, place in enumerate(symbols)]
-    if not infos and not names:
-        return
-    kept, report = keep(infos, names)
-    assert kept == kept_by_the_rules(infos, names)
-    assert report.functions == len(kept)
-    assert report.functions_pruned == len(infos) + len(names) - len(kept)
-    assert report.functions_with_lines == sum(
-        info.line_table is not None for info in kept
-    )
-
-
-# ---- merged functions --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
-def test_functions_of_one_range_become_children_of_the_poorest(
-    version: int, byteorder: str
-) -> None:
-    other = FunctionInfo(0x200, 8, "other")
-    added = [*reversed(BY_RICHNESS), other]
-    kept, report = keep(added, is_merging=True, version=version, byteorder=byteorder)
-    site, bare, *rest = BY_RICHNESS[1], BY_RICHNESS[0], *BY_RICHNESS[2:]
-    # Call sites do not count here, so the order of these two is that of adding.
-    assert kept == [site._replace(merged=(bare, *rest)), other]
-    assert report.functions_merged == len(BY_RICHNESS) - 1
-    assert report.functions_pruned == 0
-
-
-def test_a_symbol_of_the_same_range_does_not_replace_merged_functions() -> None:
-    one, two = FunctionInfo(0x10, 4, "one"), FunctionInfo(0x10, 4, "two")
-    kept, report = keep([one, two], [FunctionInfo(0x10, 4, "sym")], is_merging=True)
-    assert kept == [one._replace(merged=(two,))]
-    assert (report.functions_merged, report.functions_pruned) == (1, 1)
-
-
-def test_a_child_equal_to_the_child_before_it_is_left_out() -> None:
-    one, two = FunctionInfo(0x10, 4, "one"), FunctionInfo(0x10, 4, "two")
-    kept, report = keep([one, one, one, two, two, one], is_merging=True)
-    assert kept == [one._replace(merged=(one, two, one))]
-    assert report.functions_merged == 5
-
-
-def test_merged_functions_stand_between_inline_info_and_call_sites() -> None:
-    sites = (CallSite(4, 2, ("g",)),)
-    parent = inlines("parent", 1)._replace(call_sites=sites, extra={9: b"nine"})
-    child = inlines("child", 2)
-    (kept,), _ = keep([parent, child], is_merging=True)
-    assert kept == parent._replace(merged=(child,))
-    record = create([kept])
-    at = [record.index(struct.pack("<I", kind), 0x60) for kind in (2, 3)]
-    assert at == sorted(at)
-    assert create([parent._replace(merged=(child,))]) == record
-
-
-def test_children_of_children_become_siblings() -> None:
-    one, two, three, four = (FunctionInfo(0x10, 4, name) for name in "abcd")
-    first, second = one._replace(merged=(two,)), three._replace(merged=(four,))
-    kept, report = keep([first, second], is_merging=True)
-    assert kept == [one._replace(merged=(two, three, four))]
-    assert report.functions_merged == 1
-
-
-def test_merging_leaves_different_ranges_alone() -> None:
-    functions = [FunctionInfo(0x10, size, f"f{size}") for size in (4, 5, 6)]
-    kept, report = keep(reversed(functions), is_merging=True)
-    assert kept == functions
-    assert report.functions_merged == 0
-
-
-def test_thousands_of_equal_ranges_are_merged_and_pruned_in_no_time() -> None:
-    names = [FunctionInfo(0x10, 4, f"f{i}") for i in range(20_000)]
-    assert keep(names)[0] == names[-1:]
-    (kept,), _ = keep(names, is_merging=True)
-    assert [child.name for child in kept.merged] == [info.name for info in names[1:]]
-
-
-# ---- the creator's life ---------------------------------------------------------------
+# ---- the creator's life ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -793,6 +398,16 @@ def test_a_creator_is_used_up_once_its_file_is_made(use: Any) -> None:  # noqa: 
         assert creator.report.functions == 1
         with pytest.raises(ClosedError):
             use(creator)
+
+
+def test_nothing_is_read_of_a_file_that_was_not_made() -> None:
+    with Creator(base_address=START + 1) as creator:
+        creator.add(WORK)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="no finished file"):
+                next(iter_finished(handle_of(creator)))
+            with pytest.raises(ValueError, match=r"below|is finished"):
+                finish(creator)
 
 
 def test_a_creator_is_closed_by_its_block() -> None:
@@ -832,13 +447,13 @@ def test_pieces_of_a_finished_file_are_about_a_megabyte() -> None:
     with Creator() as creator:
         for start in range(3):
             creator.add(FunctionInfo(start, 1, f"f{start}", extra={7: blob}))
-        finish(handle_of(creator))
+        finish(creator)
         sizes = [len(piece) for piece in iter_finished(handle_of(creator))]
     assert sizes[:-1] == [1 << 20] * 3
     assert 0 < sizes[-1] < 1 << 20
 
 
-# ---- LLVM reads what we write ---------------------------------------------------------
+# ---- LLVM reads what we write ---------------------------------------------------
 
 
 def test_llvm_reads_a_version_1_file(llvm_gsymutil: str, tmp_path: Path) -> None:
@@ -856,27 +471,3 @@ def test_llvm_reads_a_version_1_file(llvm_gsymutil: str, tmp_path: Path) -> None
 
 def run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-# ---- real files ----------------------------------------------------------------------
-
-
-def test_real_files_are_written_again_byte_for_byte(gsym_fixtures: Path) -> None:
-    """Functions added in the order in which their names came into the file."""
-    paths = sorted(gsym_fixtures.glob("*.gsym"))
-    assert paths
-    for path in paths:
-        data = path.read_bytes()
-        file = oracle.decode_file(data)
-        order = sorted(
-            zip(file.functions, decoded(data), strict=True), key=lambda pair: pair[0].name
-        )
-        again = create(
-            [info for _, info in order],
-            version=file.version,
-            byteorder=file.byteorder,
-            base_address=file.base_address,
-            uuid=file.uuid,
-        )
-        assert decoded(again) == decoded(data), path.name
-        print(path.name, again == data, len(again), len(data))

@@ -249,7 +249,7 @@ CALLS = [
         """),
     ),
     Case(
-        "a call from a file that is not in the table is dropped with what is below",
+        "a call from a file that is not in the table",
         inlines(
             function(
                 "f",
@@ -266,8 +266,30 @@ CALLS = [
         ),
         words("""
             1000-1040 f
+              inlined g 1004-1010 from :5
+                inlined h 1004-1008 from /src/b.h:1
               inlined k 1010-1014 from /src/b.h:1
         """),
+        "llvm-gsymutil drops such a call and what is below",
+    ),
+    Case(
+        "a call without a file",
+        inlines(
+            function(
+                "f",
+                0x1000,
+                0x1040,
+                Die(
+                    Tag.inlined_subroutine,
+                    {At.abstract_origin: G, **code(0x1004, 0x1008), At.call_line: 5},
+                ),
+            )
+        ),
+        words("""
+            1000-1040 f
+              inlined g 1004-1008 from :5
+        """),
+        "llvm-gsymutil drops such a call",
     ),
     Case(
         "an inlined function without a name",
@@ -618,13 +640,13 @@ def test_a_tree_reads_the_same_in_every_layout(layout: Layout, tmp_path: Path) -
 @pytest.mark.parametrize(
     "name",
     [
-        "a call from a file that is not in the table is dropped with what is below",
+        "a call from a file that is not in the table",
         "what lies outside of the caller is dropped with what is below",
         "what lies partly outside keeps the pieces inside",
         "no call that holds: no tree",
     ],
 )
-def test_a_dropped_call_is_counted(name: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_call_is_counted(name: str, tmp_path: Path) -> None:
     case = next(case for case in CASES if case.name == name)
     report = convert_bytes(tmp_path, case.image).report
     assert sum(report.warnings.values()) >= 1

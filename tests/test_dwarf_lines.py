@@ -9,6 +9,7 @@ import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dwarf_constants import At, Content, Form
+from tests.inputs.elf import code_section
 from tests.inputs.encoding import Encoding, uleb
 from tests.inputs.line_program import (
     CONST_ADD_PC,
@@ -62,7 +63,8 @@ def f_with(table: LineProgram, version: int = 4, **attributes: int) -> bytes:
     """A program of one function f at 1000-1040."""
     named = {getattr(At, key): value for key, value in attributes.items()}
     f = function("f", 0x1000, 0x1040, attributes=named)
-    return program(unit(f, version=version, lines=table))
+    main = unit(f, version=version, lines=table)
+    return program(main, text=[code_section(0xE00)])
 
 
 def rows(*expected: str) -> str:
@@ -248,6 +250,14 @@ def taken(name: str, expected: str, *ops: Op, differs: str = "") -> Case:
     return Case(name, f_with(lines(*ops)), expected, differs)
 
 
+GOING_DOWN = (
+    *START,
+    COPY,
+    *(set_address(0x1020), advance_line(1), COPY),
+    *(set_address(0x1010), advance_line(1), COPY),
+    *(set_address(0x1030), advance_line(1), COPY),
+    *END,
+)
 ROWS_OF_A_FUNCTION = [
     taken(
         "the last of several rows at the start",
@@ -301,6 +311,11 @@ ROWS_OF_A_FUNCTION = [
         "1000-1040 f\n",
         *START,
         COPY,
+    ),
+    taken(
+        "rows end where addresses go down",
+        rows("1000 a.c:10", "1020 a.c:11"),
+        *GOING_DOWN,
     ),
     taken(
         "a function between sequences has no rows",
@@ -357,6 +372,7 @@ ROWS_OF_A_FUNCTION = [
 
 
 DOUBLED = "llvm-gsymutil prints the slash of a directory that ends in one twice"
+BACKSLASH = "llvm-gsymutil joins with a backslash where the directory has one"
 COLLAPSED = "llvm-gsymutil keeps one of several slashes"
 
 
@@ -404,7 +420,7 @@ PATHS = [
         PathCase("/src", None, "/r.c", "/r.c", DOUBLED),
         PathCase("/src", None, "//net/a.c", "//net/a.c", DOUBLED),
         PathCase("/src", "lib//x", "a.c", "/src/lib//x/a.c"),
-        PathCase("/src", "C:\\lib", "a.c", "C:\\lib\\a.c"),
+        PathCase("/src", "C:\\lib", "a.c", "C:\\lib/a.c", BACKSLASH),
         PathCase("C:\\src", "lib", "a.c", "C:\\src/lib/a.c"),
         PathCase("/src", None, "C:\\a.c", "C:\\a.c"),
         PathCase("/src", None, "hg:host/repo:path:rev", "/src/hg:host/repo:path:rev"),
@@ -622,25 +638,19 @@ def test_path_prefixes_are_rewritten_by_the_first_rule_that_fits(
     assert describe(functions) == f"1000-1040 f\n  1000 {path}:5\n"
 
 
-@pytest.mark.parametrize(
-    ("ops", "expected"),
-    [
-        (
-            sequence((0x1000, 5), (0x1004, 6, 9), end=0x1040),
-            "a row names a file that is not there",
-        ),
-        (
-            [*START, COPY, set_address(0xF00), COPY, *END],
-            "a row steps back",
-        ),
-    ],
-    ids=["file index", "order"],
-)
-def test_damage_of_a_row_is_counted(
-    ops: list[Op], expected: str, tmp_path: Path
-) -> None:
-    report, functions = convert_bytes(tmp_path, f_with(lines(*ops)))
-    assert sum(report.warnings.values()) == 1, expected
+DAMAGED_ROWS = {
+    "Invalid file index in DWARF line table": tuple(
+        sequence((0x1000, 5), (0x1004, 6, 9), (0x1008, 7, 1), end=0x1040)
+    ),
+    "Non-monotonically increasing addresses": GOING_DOWN,
+}
+
+
+@pytest.mark.parametrize("category", DAMAGED_ROWS)
+def test_damage_of_a_row_is_counted(category: str, tmp_path: Path) -> None:
+    image = f_with(lines(*DAMAGED_ROWS[category]))
+    report, functions = convert_bytes(tmp_path, image)
+    assert set(report.warnings) == {category}
     assert functions[0].line_table is not None
 
 

@@ -370,6 +370,17 @@ def test_a_list_reads_the_same_in_every_layout(layout: Layout, tmp_path: Path) -
     """)
 
 
+def test_a_function_too_large_for_the_format_is_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
+    image = program(
+        unit(function("huge", 0x1000, 1 << 33), function("f", 0x1100, 0x1110))
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == "1100-1110 f\n"
+    assert sum(report.warnings.values()) == 1
+
+
 @pytest.mark.parametrize("low", [0xFFFFFFFE, 0xFFFFFFFF, 0])
 def test_dead_functions_of_a_32_bit_program_are_left_out(
     low: int, tmp_path: Path

@@ -305,7 +305,7 @@ def many_units(count: int, layout: Layout) -> bytes:
                 version=layout.version,
                 dwarf64=layout.dwarf64,
                 lines=LineProgram(
-                    sequence((start, n), (start + 4, n + 1, 2), end=start + 0x20),
+                    sequence((start, n), (start + 4, n + 1, 0), end=start + 0x20),
                     files=files,
                     directories=("/src",),
                 ),

@@ -214,6 +214,11 @@ def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
     assert names == [None, "_start", "_start", "main", None]
 
 
+def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
+    image = with_symbols(Symbol("huge", 0x1000, 1 << 33), Symbol("main", 0x1100, 8))
+    assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
+
+
 def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
     tmp_path: Path,
 ) -> None:
@@ -292,9 +297,8 @@ def test_the_report_names_the_architecture(
         ((Segment(0x400), Segment(0x1000)), EXECUTABLE, 0x400),
         ((Segment(0x800), Segment(0x400)), EXECUTABLE, 0x800),
         ((Segment(0x200, kind=PT_NOTE), Segment(0)), SHARED, 0),
-        ((), RELOCATABLE, 0),
     ],
-    ids=["first of two", "not the lowest", "the first that is loaded", "object file"],
+    ids=["first of two", "not the lowest", "the first that is loaded"],
 )
 def test_the_base_address_is_that_of_the_image(
     segments: tuple[Segment, ...], kind: int, base: int, tmp_path: Path
@@ -304,6 +308,12 @@ def test_the_base_address_is_that_of_the_image(
     with gsym.open(str(tmp_path / "input.gsym")) as reader:
         assert reader.header.base_address == base
         assert reader.lookup(0x100F) is not None
+
+
+def test_a_relocatable_file_is_unsupported(tmp_path: Path) -> None:
+    image = Elf([code_section()], symbols=[MAIN], type=RELOCATABLE).to_bytes()
+    with pytest.raises(gsym.UnsupportedError, match="relocat"):
+        convert_bytes(tmp_path, image)
 
 
 GNU_ID = note(b"GNU\0", 3, ID, "little")

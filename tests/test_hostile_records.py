@@ -137,7 +137,7 @@ def nested_inlines(version: int, depth: int) -> bytes:
 @every_version
 def test_inlined_calls_nested_without_end_are_answered_or_refused(version: int) -> None:
     body = info(INLINE_INFO, nested_inlines(version, DEEP)) + END_OF_LIST
-    ask(file_with(version, body))
+    ask(file_with(version, body), [START])
 
 
 @every_version
@@ -190,6 +190,23 @@ def test_many_merged_functions_are_all_answered(version: int) -> None:
         answer = reader.lookup(START, merged=True)
         assert answer is not None
         assert len(answer.merged) == count
+
+
+def test_entries_that_share_a_record_of_many_functions_take_little_memory() -> None:
+    count = 2_000
+    child = record(1, END_OF_LIST)
+    body = info(MERGED, u32(count) + (u32(len(child)) + child) * count) + END_OF_LIST
+    function = oracle.FunctionInfo(START, SIZE, NAME)
+    file = oracle.GsymFile(
+        *(1, "little", 1, START, b"", b"\0main\0", ((0, 0),)),
+        functions=(function,) * count,
+    )
+    data = oracle.encode_file(file, [record(1, body)] + [b""] * (count - 1))
+    offsets = 48 + count
+    first = data[offsets : offsets + 4]
+    shared = data[:offsets] + first * count + data[offsets + 4 * count :]
+    with gsym.Reader(shared) as reader, pytest.raises(gsym.FormatError):
+        reader.find("main")
 
 
 # ---- numbers at their limits ---------------------------------------------------------

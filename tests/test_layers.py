@@ -13,16 +13,20 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
 
 # Lowest first. A name stands for a module of the package or for a whole subpackage.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "diagnostics", "model", "atomic_file"}),
+    frozenset({"errors", "diagnostics", "model", "atomic_file", "workers"}),
     frozenset({"_core"}),
     frozenset({"_native"}),
-    frozenset({"formats"}),
-    frozenset({"sources", "creator", "reader", "workers"}),
+    frozenset({"formats", "sources", "mapped_image"}),
+    frozenset({"decoded_functions", "frames"}),
+    frozenset({"reader"}),
+    frozenset({"creator"}),
     frozenset({"llvm_text", "segments", "statistics", "structure"}),
+    frozenset({"structure_envelope"}),
     frozenset({"structure_records"}),
     frozenset({"reference_elf", "reference_lines"}),
     frozenset({"reference_units"}),
     frozenset({"reference_functions"}),
+    frozenset({"comparison"}),
     frozenset({"conversion", "verification"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),

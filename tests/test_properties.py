@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -11,7 +12,12 @@ import gsym
 from gsym._native import lib
 from tests import oracle, strategies
 from tests.engine import Image
-from tests.views import boundaries, functions_from_oracle, lookup_from_oracle
+from tests.views import (
+    boundaries,
+    functions_from_oracle,
+    lookup_from_oracle,
+    to_oracle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,6 +86,33 @@ def test_a_file_survives_a_trip_through_the_other_version(
         assert create(reader.functions(), 1, byteorder) == first
 
 
+def copy(data: bytes, version: int, byteorder: str) -> bytes:
+    """*data* written again, without a look at its functions from Python."""
+    with gsym.Reader(data) as reader:
+        creator = gsym.Creator(
+            version, byteorder, reader.header.base_address, reader.uuid
+        )
+        creator.add_reader(reader)
+        return creator.to_bytes()
+
+
+@given(
+    strategies.function_lists(),
+    strategies.versions,
+    strategies.byte_orders,
+    strategies.uuids,
+)
+def test_a_copy_in_another_version_and_byte_order_holds_the_same(
+    functions: list[gsym.FunctionInfo], version: int, byteorder: str, uuid: bytes
+) -> None:
+    foreign = oracle.encode_file(to_oracle(functions, 2, "big", uuid=uuid))
+    first = copy(foreign, version, byteorder)
+    file = oracle.decode_file(first)
+    assert functions_from_oracle(file) == functions
+    assert file.uuid == uuid
+    assert copy(copy(first, 3 - version, "big"), version, byteorder) == first
+
+
 @given(strategies.function_lists(), strategies.versions, strategies.byte_orders)
 def test_the_same_functions_give_the_same_bytes(
     functions: list[gsym.FunctionInfo], version: int, byteorder: str
@@ -101,6 +134,22 @@ def test_functions_may_be_added_in_any_order(
     functions, shuffled = lists
     with gsym.Reader(create(shuffled, version, "little")) as reader:
         assert list(reader.functions()) == functions
+
+
+@given(st.lists(strategies.wild_function_infos, min_size=1, max_size=4))
+def test_functions_that_make_no_sense_are_refused_or_come_out_readable(
+    functions: list[gsym.FunctionInfo],
+) -> None:
+    with gsym.Creator() as creator:
+        for function in functions:
+            with suppress(ValueError, gsym.LimitError):
+                creator.add(function)
+        with suppress(ValueError, gsym.EmptyError):
+            data = creator.to_bytes()
+            file = oracle.decode_file(data)
+            with gsym.Reader(data) as reader:
+                assert list(reader.functions()) == functions_from_oracle(file)
+            assert oracle.encode_file(file) == data
 
 
 def test_a_saved_file_holds_the_same_bytes(tmp_path: Path) -> None:
@@ -126,23 +175,38 @@ def expected_lookup(file: oracle.GsymFile, address: int) -> gsym.Lookup | None:
     return answer._replace(merged=tuple(merged))
 
 
+def expected_rows(
+    file: oracle.GsymFile, expected: list[gsym.Lookup | None]
+) -> list[dict[str, object]]:
+    """The answers as `Frames.to_pylist` spells them."""
+    return [
+        {
+            "address_index": index,
+            "function": oracle.find_entry(file, answer.address),
+            "name": frame.name,
+            "file": frame.path,
+            "line": frame.line,
+            "offset": frame.offset,
+            "inlined": frame.inlined,
+        }
+        for index, answer in enumerate(expected)
+        if answer is not None
+        for frame in answer.frames
+    ]
+
+
 def assert_answers_equal(data: bytes, functions: list[gsym.FunctionInfo]) -> None:
     file = oracle.decode_file(data)
     addresses = boundaries(functions)
     expected = [expected_lookup(file, address) for address in addresses]
+    alone = [answer and answer._replace(merged=()) for answer in expected]
     with gsym.Reader(data) as reader:
-        assert [
-            reader.lookup(address, merged=True) for address in addresses
-        ] == expected
-        assert [reader.lookup(address) for address in addresses] == [
-            None if answer is None else answer._replace(merged=())
-            for answer in expected
-        ]
-        assert reader.lookup_many(addresses).to_pylist() == expected_rows(expected)
-
-
-def expected_rows(expected: list[gsym.Lookup | None]) -> list[object]:
-    return list(expected)
+        assert [reader.lookup(at, merged=True) for at in addresses] == expected
+        assert [reader.lookup(at) for at in addresses] == alone
+        frames = reader.lookup_many(addresses)
+        assert frames.to_pylist() == expected_rows(file, expected)
+        assert frames.found == sum(answer is not None for answer in expected)
+        assert frames.damaged == 0
 
 
 @given(strategies.function_lists(), strategies.versions, strategies.byte_orders)

@@ -108,8 +108,8 @@ def to_oracle(
 
 
 def path_from_oracle(file: oracle.GsymFile, index: int) -> str:
-    """The path of a file entry; an entry that does not exist has none."""
-    if index >= len(file.files):
+    """The path of a file entry; entry 0 and entries that do not exist have none."""
+    if not 0 < index < len(file.files):
         return ""
     directory, basename = (text(file.string(strp)) for strp in file.files[index])
     if not directory:
@@ -139,7 +139,7 @@ def function_from_oracle(
         function.size,
         text(file.string(function.name)),
         None
-        if rows is None
+        if not rows  # a table without rows says as much as none
         else tuple(
             gsym.LineEntry(row.address, path_from_oracle(file, row.file), row.line)
             for row in rows
@@ -176,7 +176,7 @@ def lookup_from_oracle(file: oracle.GsymFile, answer: oracle.Answer) -> gsym.Loo
                 text(frame.directory),
                 text(frame.basename),
                 frame.line,
-                frame.offset,
+                frame.offset % 2**64,  # below zero where ranges are damaged
                 index < last,
             )
             for index, frame in enumerate(answer.frames)

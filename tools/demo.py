@@ -39,25 +39,26 @@ def compiler(variable: str, names: tuple[str, ...]) -> list[str] | None:
     return next(([name] for name in names if shutil.which(name)), None)
 
 
-def inline_depths(node: gsym.InlineInfo, depth: int = 0) -> Iterator[tuple[int, int]]:
-    """(depth, first address) of each call inlined below *node*."""
-    for child in node.children:
-        yield depth + 1, child.ranges[0].start
-        yield from inline_depths(child, depth + 1)
+def inline_depths(root: gsym.InlineInfo) -> Iterator[tuple[int, int]]:
+    """(depth, first address) of each call inlined below *root*."""
+    for child in root.children:
+        yield 1, child.ranges[0].start
+        for depth, address in inline_depths(child):
+            yield depth + 1, address
 
 
-def deepest_addresses(path: Path, source: str, count: int) -> list[int]:
-    """Addresses in functions of *source* with the longest inline chains."""
-    found = [(0, 0)]
+def telling_addresses(path: Path, source: str) -> list[int]:
+    """Start and deepest inlined call of the function of *source* that has most."""
+    best = (0, [0])
     with gsym.open(str(path)) as reader:
         for info in reader.functions():
             rows = info.line_table or ()
             if any(row.path.endswith(source) for row in rows):
-                found.append((0, info.address))
-                if info.inline is not None:
-                    found.extend(inline_depths(info.inline))
-    found.sort(key=lambda entry: (-entry[0], entry[1]))
-    return [address for _, address in found[:count]]
+                inlined = () if info.inline is None else inline_depths(info.inline)
+                deepest = max(inlined, default=(0, info.address))
+                addresses = sorted({info.address, deepest[1]})
+                best = max(best, (1 + deepest[0], addresses))
+    return best[1]
 
 
 def show(compile_command: list[str], source: str) -> Path:
@@ -66,7 +67,7 @@ def show(compile_command: list[str], source: str) -> Path:
     finished = program.with_suffix(".gsym")
     run(*compile_command, "-g", "-O2", "-o", str(program), f"tools/demo/{source}")
     run(GSYM, "convert", str(program), "-o", str(finished))
-    addresses = deepest_addresses(finished, source, 3)
+    addresses = telling_addresses(finished, source)
     run(GSYM, "lookup", str(finished), *(hex(address) for address in addresses))
     return finished
 
@@ -90,6 +91,7 @@ def main() -> int:
         f"\nNext, with a binary of your own that was built with -g:\n"
         f"  {binary}/gsym convert BINARY           # writes BINARY.gsym\n"
         f"  {binary}/gsym lookup BINARY.gsym ADDRESS...\n"
+        f"  {binary}/gsym dump {finished}\n"
         f"  {binary}/gsym stats {finished}\n"
         f"  {binary}/gsym --help\n"
         f"From Python (start {binary}/python):\n"

@@ -78,20 +78,26 @@ _VERSIONS = (1, 2)
 def run(arguments: list[str]) -> int:
     """Convert each input; the exit code is 1 if one of them failed."""
     values = COMMAND.parse(arguments)
+    for option in ("--segment-size", "--path-map", "--uuid"):
+        if values.flag("--verify") and values.texts(option):
+            raise UsageError(f"option '--verify' excludes '{option}'")
     jobs = _jobs(values)
     converter = _converter(values)
     reports: list[ConversionReport] = []
+    verified = True
     for source, target in jobs:
         report = _try(converter, source, target)
         if report is not None:
             reports.append(report)
             _tell(report, values)
+            if values.flag("--verify"):
+                verified = _verify(report) and verified
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
         conversion_report.write_depfile(depfile, reports)
     if summary is not None:
         conversion_report.write_json(summary, reports)
-    return int(len(reports) < len(jobs))
+    return 0 if verified and len(reports) == len(jobs) else 1
 
 
 def _jobs(values: Values) -> list[tuple[str, str]]:
@@ -168,6 +174,16 @@ def _tell(report: ConversionReport, values: Values) -> None:
         print(line)
     for line in conversion_report.warning_lines(report, _replaced_id(report)):
         print(line, file=sys.stderr)
+
+
+def _verify(report: ConversionReport) -> bool:
+    """Whether the outputs say what the input says; what they do not is printed."""
+    from gsym.cli import verify
+
+    results = [
+        verify.run([output, "--against", report.input]) for output in report.outputs
+    ]
+    return not any(results)
 
 
 def _replaced_id(report: ConversionReport) -> bytes:

@@ -37,6 +37,7 @@ def run(arguments: list[str]) -> int:
         else:
             _write_lines(_header_lines(reader.header))
             for info in reader.functions():
+                sys.stdout.write("\n")
                 _write_lines(_function_lines(info))
     return 0
 
@@ -59,7 +60,6 @@ def _header_lines(header: Header) -> Iterator[str]:
 
 def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
     end = info.address + info.size
-    yield f"{indent}"
     yield f"{indent}{info.address:#x}..{end:#x} {printable(info.name)}"
     if info.line_table is not None:
         yield f"{indent}  lines"
@@ -68,8 +68,9 @@ def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
             yield f"{indent}    {row.address:#x} {place}"
     if info.inline is not None:
         yield f"{indent}  inlined calls"
-        for child in info.inline.children:
-            yield from _inline_lines(child, f"{indent}    ")
+        for depth, node in _in_order(info.inline):
+            if depth:  # the root is the function itself
+                yield f"{indent}  {_inline_line(depth, node)}"
     if info.call_sites:
         yield f"{indent}  call sites"
         for site in info.call_sites:
@@ -81,15 +82,10 @@ def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
         yield from _function_lines(other, f"{indent}    ")
 
 
-def _inline_lines(root: InlineInfo, indent: str) -> Iterator[str]:
-    """A node and those below it; nesting is the file's to choose, so no recursion."""
-    pending = [(root, indent)]
-    while pending:
-        node, margin = pending.pop()
-        ranges = " ".join(f"{start:#x}..{end:#x}" for start, end in node.ranges)
-        place = printable(f"{node.call_path}:{node.call_line}")
-        yield f"{margin}{ranges} {printable(node.name)} called at {place}"
-        pending += [(child, f"{margin}  ") for child in reversed(node.children)]
+def _inline_line(depth: int, node: InlineInfo) -> str:
+    ranges = " ".join(f"{start:#x}..{end:#x}" for start, end in node.ranges)
+    place = printable(f"{node.call_path}:{node.call_line}")
+    return f"{'  ' * depth}{ranges} {printable(node.name)} called at {place}"
 
 
 def _call_site(site: CallSite) -> str:
@@ -109,20 +105,27 @@ def _function_object(info: FunctionInfo) -> dict[str, object]:
         "size": info.size,
         "name": info.name,
         "line_table": None if rows is None else [row._asdict() for row in rows],
-        "inline": None if info.inline is None else _inline_object(info.inline),
+        "inline": None if info.inline is None else _inline_objects(info.inline),
         "merged": [_function_object(other) for other in info.merged],
         "call_sites": [site._asdict() for site in info.call_sites],
         "extra": {str(kind): payload.hex() for kind, payload in info.extra.items()},
     }
 
 
-def _inline_object(root: InlineInfo) -> dict[str, object]:
-    """The tree as nested objects, without recursion."""
-    top: list[dict[str, object]] = []
-    pending = [(root, top)]
+def _inline_objects(root: InlineInfo) -> list[dict[str, object]]:
+    """The tree as a flat list: programs that read JSON bound how deep it nests."""
+    objects = []
+    for depth, node in _in_order(root):
+        fields = node._asdict()
+        del fields["children"]
+        objects.append({"depth": depth, **fields})
+    return objects
+
+
+def _in_order(root: InlineInfo) -> Iterator[tuple[int, InlineInfo]]:
+    """(depth, node), each before its children; the file chooses how deep it nests."""
+    pending = [(0, root)]
     while pending:
-        node, siblings = pending.pop()
-        children: list[dict[str, object]] = []
-        siblings.append({**node._asdict(), "children": children})
-        pending += [(child, children) for child in reversed(node.children)]
-    return top[0]
+        depth, node = pending.pop()
+        yield depth, node
+        pending += [(depth + 1, child) for child in reversed(node.children)]

@@ -34,8 +34,8 @@ _OPTIONS = (
         "--arch",
         "value",
         (
-            "Convert only the code for this architecture, given by name or number;\n"
-            "may be given many times"
+            "Of a file for several architectures convert only this one, given by\n"
+            "name or number; may be given many times"
         ),
     ),
     ("--benchmark-reader", "", ""),
@@ -138,7 +138,6 @@ class Options:
         self.verbose = bool(given.get("--verbose"))
         self.convert = self._last("--convert")
         self.symtab_file = self._last("--symtab-file")
-        self.architectures = given.get("--arch", [])
         self.output = self._last("--out-file")
         self.json_summary_file = self._last("--json-summary-file")
         self.verify = bool(given.get("--verify"))

@@ -181,13 +181,10 @@ class ElfSource:
         )
 
     def _map(self) -> mmap.mmap:
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if os.fstat(descriptor).st_size == 0:
+        with open(self.path, "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size == 0:
                 raise FormatError("the file is empty", path=self.path, offset=0)
-            return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        finally:
-            os.close(descriptor)
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def _call(self, function: Any, *arguments: Any) -> None:
         check(function(*arguments, self._error), self._error, self.path)

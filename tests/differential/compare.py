@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-Ranges = list[tuple[int, int]]
+    from tests.differential.sampling import Function
 
 
 class Comparison(NamedTuple):
@@ -51,9 +51,9 @@ def compare_files(
     binary: Path, theirs: Path, ours: Path, count: int, seed: int
 ) -> Comparison:
     """Compare two files made from *binary* at *count* addresses."""
-    their_ranges = sampling.function_ranges(theirs)
-    our_ranges = sampling.function_ranges(ours)
-    addresses = sampling.random_addresses(their_ranges + our_ranges, count, seed)
+    their_functions = sampling.functions(theirs)
+    our_functions = sampling.functions(ours)
+    addresses = sampling.random_addresses(their_functions + our_functions, count, seed)
     their_answers = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], theirs, addresses)
     our_answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
     reading = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], ours, addresses)
@@ -66,7 +66,10 @@ def compare_files(
             if their != our
         }
     )
-    cases = _cases(binary, different, their_ranges, our_ranges)
+    readable = peers.decompressed(binary, ours.parent)
+    cases = _cases(readable, different, their_functions, our_functions)
+    if readable != binary:
+        cases = [case._replace(has_zdebug=True) for case in cases]
     verdicts = {case.address: _verdict(case) for case in cases}
     return Comparison(
         len(addresses),
@@ -89,8 +92,8 @@ def _verdict(case: Case) -> str:
 def _cases(
     binary: Path,
     different: Sequence[tuple[int, str, str]],
-    their_ranges: Ranges,
-    our_ranges: Ranges,
+    their_functions: list[Function],
+    our_functions: list[Function],
 ) -> list[Case]:
     if not different:
         return []
@@ -105,8 +108,8 @@ def _cases(
             address,
             peers.parse_frames(their),
             peers.parse_frames(our),
-            sampling.range_at(their_ranges, address),
-            sampling.range_at(our_ranges, address),
+            sampling.function_at(their_functions, address),
+            sampling.function_at(our_functions, address),
             linkage[index],
             short[index],
             elf.symbols_near(symbols, address),
@@ -118,8 +121,8 @@ def _cases(
 def _describe(case: Case) -> str:
     lines = [f"0x{case.address:x}"]
     for title, frames in (
-        (f"theirs {_hex(case.their_range)}", case.theirs),
-        (f"ours {_hex(case.our_range)}", case.ours),
+        (f"theirs {_hex(case.their_function)}", case.theirs),
+        (f"ours {_hex(case.our_function)}", case.ours),
         ("llvm-symbolizer", case.linkage),
     ):
         lines.append(f"  {title}")
@@ -127,5 +130,5 @@ def _describe(case: Case) -> str:
     return "\n".join(lines)
 
 
-def _hex(extent: tuple[int, int] | None) -> str:
-    return f"0x{extent[0]:x}-0x{extent[1]:x}" if extent else "nowhere"
+def _hex(function: Function | None) -> str:
+    return f"0x{function.start:x}-0x{function.end:x}" if function else "nowhere"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.differential.peers import Frame
+    from tests.differential.sampling import Function
 
 
 class Symbol(NamedTuple):
@@ -28,27 +29,30 @@ class Symbol(NamedTuple):
 class Case(NamedTuple):
     """One address that the two files answer differently.
 
-    Frames are innermost first and none where the address is not found; a range is
-    that of the record the answer came from. *linkage* and *short* are the frames of
+    Frames are innermost first and none where the address is not found; a function is
+    the record that the answer came from. *linkage* and *short* are the frames of
     llvm-symbolizer on the DWARF: with linkage names, where the outermost name is
-    the symbol table's, and with the short names of the DWARF. *symbols* are those at
-    or before the address that may cover it.
+    the symbol table's, and with the short names of the DWARF, empty where it has no
+    function. *symbols* are those at or before the address that may cover it.
     """
 
     address: int
     theirs: tuple[Frame, ...]
     ours: tuple[Frame, ...]
-    their_range: tuple[int, int] | None
-    our_range: tuple[int, int] | None
+    their_function: Function | None
+    our_function: Function | None
     linkage: tuple[Frame, ...]
     short: tuple[Frame, ...]
     symbols: tuple[Symbol, ...]
+    has_zdebug: bool = False
 
 
 def name_is_qualified(case: Case) -> bool:
     """Names carry their namespaces and classes in every language version."""
     return _differ_only_in_names(case) and all(
-        our.name == their.name or our.name.endswith("::" + their.name)
+        our.name == their.name
+        or our.name.endswith("::" + their.name)
+        or (our is case.ours[-1] and _is_linkage_name(case))
         for our, their in zip(case.ours, case.theirs, strict=True)
     )
 
@@ -58,66 +62,80 @@ def name_is_of_symbol_table(case: Case) -> bool:
     return (
         _differ_only_in_names(case)
         and case.ours[:-1] == case.theirs[:-1]
-        and f"{len(case.theirs[-1].name)}{case.theirs[-1].name}" in case.ours[-1].name
-        and _symbol_starts_range(case)
+        and _is_linkage_name(case)
     )
+
+
+def path_is_exact(case: Case) -> bool:
+    """A path comes out as it went in: a file in the root has one slash."""
+    return len(case.ours) == len(case.theirs) > 0 and all(
+        our == their or our == their._replace(path=their.path.removeprefix("/"))
+        for our, their in zip(case.ours, case.theirs, strict=True)
+    )
+
+
+def old_compression_is_read(case: Case) -> bool:
+    """Sections named .zdebug_* are read."""
+    return case.has_zdebug and not _has_lines(case.theirs)
 
 
 def symbol_inside_function_is_dropped(case: Case) -> bool:
     """A symbol inside a DWARF function hides neither its lines nor its tail."""
-    if not _has_lines(case.ours) or _has_lines(case.theirs):
+    if case.our_function is None or case.our_function.is_bare or not _is_bare(case):
         return False
-    start, end = case.our_range or (0, 0)
+    start, end, _ = case.our_function
     return any(
-        start <= symbol.start < end
-        and (symbol.start, symbol.size) != (start, end - start)
+        start <= symbol.start and (symbol.start, symbol.size) != (start, end - start)
         for symbol in case.symbols
     )
 
 
-def untyped_symbol_is_added(case: Case) -> bool:
+def symbol_without_type_is_added(case: Case) -> bool:
     """Symbols of hand-written code count, with or without a type."""
-    return (
-        len(case.ours) == 1
-        and not _has_lines(case.ours)
-        and any(
-            symbol.name == case.ours[0].name and symbol.kind != "FUNC"
-            for symbol in case.symbols
-        )
+    return not _has_dwarf(case) and any(
+        symbol.name == case.ours[0].name and symbol.kind != "FUNC"
+        for symbol in case.symbols
+        if case.ours and _starts(symbol, case.our_function)
     )
 
 
-def inline_below_other_block_is_kept(case: Case) -> bool:
+def inline_below_try_block_is_kept(case: Case) -> bool:
     """Calls inlined below try and catch blocks are found."""
     return (
-        case.their_range == case.our_range
+        _is_same_record(case)
         and len(case.ours) > len(case.theirs) > 0
-        and case.ours[-1].name == case.theirs[-1].name
-        and case.ours[0].path == case.theirs[0].path
-        and case.ours[0].line == case.theirs[0].line
+        and case.ours[0][1:3] == case.theirs[0][1:3]
+        and case.ours[-1].offset == case.theirs[-1].offset
     )
 
 
 def later_range_is_kept(case: Case) -> bool:
     """A bad range of a function does not lose the good ones behind it."""
-    return _has_lines(case.ours) and not _has_lines(case.theirs)
+    return (
+        case.our_function is not None
+        and not case.our_function.is_bare
+        and _is_bare(case)
+    )
 
 
 def rows_behind_start_are_kept(case: Case) -> bool:
     """A function whose first row lies behind its start keeps its rows."""
     return (
-        case.their_range == case.our_range
-        and [frame.name for frame in case.ours] == [frame.name for frame in case.theirs]
+        _is_same_record(case)
         and case.ours[1:] == case.theirs[1:]
+        and [(frame.name, frame.offset) for frame in case.ours[:1]]
+        == [(frame.name, frame.offset) for frame in case.theirs[:1]]
     )
 
 
 CLASSES: tuple[Callable[[Case], bool], ...] = (
-    name_is_qualified,
     name_is_of_symbol_table,
+    name_is_qualified,
+    path_is_exact,
+    old_compression_is_read,
+    symbol_without_type_is_added,
     symbol_inside_function_is_dropped,
-    untyped_symbol_is_added,
-    inline_below_other_block_is_kept,
+    inline_below_try_block_is_kept,
     rows_behind_start_are_kept,
     later_range_is_kept,
 )
@@ -133,9 +151,33 @@ def _has_lines(frames: tuple[Frame, ...]) -> bool:
     return any(frame.path for frame in frames)
 
 
+def _has_dwarf(case: Case) -> bool:
+    """Whether the DWARF has a function at the address."""
+    return any(frame.name for frame in case.short)
+
+
+def _is_bare(case: Case) -> bool:
+    """Whether theirs knows the address from the symbol table alone, or not at all."""
+    return case.their_function is None or case.their_function.is_bare
+
+
+def _is_same_record(case: Case) -> bool:
+    """Whether both answers come from debug information of the same range."""
+    return case.their_function == case.our_function is not None and not _is_bare(case)
+
+
+def _starts(symbol: Symbol, function: Function | None) -> bool:
+    return function is not None and symbol.start == function.start
+
+
+def _is_linkage_name(case: Case) -> bool:
+    name = case.theirs[-1].name
+    return f"{len(name)}{name}" in case.ours[-1].name and _symbol_starts_range(case)
+
+
 def _symbol_starts_range(case: Case) -> bool:
-    return case.our_range is not None and any(
-        symbol.name == case.ours[-1].name and symbol.start == case.our_range[0]
+    return any(
+        symbol.name == case.ours[-1].name and _starts(symbol, case.our_function)
         for symbol in case.symbols
     )
 
@@ -144,20 +186,31 @@ def agrees(case: Case) -> bool:
     """Whether the DWARF and the symbol table confirm the answer of ours."""
     if not case.ours:
         return not case.linkage
-    if len(case.ours) != len(case.linkage):
+    judge = _without_unknown_calls(case.linkage)
+    if len(case.ours) != len(judge):
         return False
-    inner = zip(case.ours[:-1], case.linkage[:-1], strict=True)
+    inner = zip(case.ours[:-1], judge[:-1], strict=True)
     if not all(
-        _is_name(our.name, judge.name) and _is_place(our, judge) for our, judge in inner
+        _is_name(our.name, right.name) and _is_place(our, right) for our, right in inner
     ):
         return False
     outer = case.ours[-1]
-    # The judge takes the file of a symbol without DWARF from its STT_FILE entry.
-    is_place = _is_place(outer, case.linkage[-1]) or not case.linkage[-1].line
-    names = {frames[-1].name for frames in (case.linkage, case.short) if frames}
-    return is_place and (
+    names = {frames[-1].name for frames in (judge, case.short) if frames}
+    # Where the DWARF has no function, GSYM has no place to put a line.
+    return (_is_place(outer, judge[-1]) or not (outer.path or _has_dwarf(case))) and (
         any(_is_name(outer.name, name) for name in names) or _symbol_starts_range(case)
     )
+
+
+def _without_unknown_calls(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The frames that LLVM's lookup rules leave: a call from nowhere is none."""
+    kept: list[Frame] = []
+    for frame in frames:
+        if kept and not frame.path:
+            kept[-1] = kept[-1]._replace(name=frame.name)
+        else:
+            kept.append(frame)
+    return tuple(kept)
 
 
 def _is_name(ours: str, judge: str) -> bool:

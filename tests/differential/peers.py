@@ -83,6 +83,23 @@ def gsymutil_answers(
     return answers
 
 
+def decompressed(binary: Path, folder: Path) -> Path:
+    """*binary*, or a copy whose .zdebug sections LLVM can read too."""
+    headers = subprocess.run(
+        ["readelf", "--section-headers", "--wide", str(binary)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if ".zdebug_" not in headers.stdout:
+        return binary
+    copy = folder / "decompressed"
+    subprocess.run(
+        ["objcopy", "--decompress-debug-sections", str(binary), str(copy)], check=True
+    )
+    return copy
+
+
 _FRAME = re.compile(
     r"(?P<name>.*?)(?: \+ (?P<offset>\d+))?(?: @ (?P<path>.*):(?P<line>\d+))?"
     r"(?: \[inlined\])?",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -9,20 +10,45 @@ from typing import NamedTuple
 SOURCES = Path(__file__).parent / "sources"
 
 
+class Edit(NamedTuple):
+    """A change to the assembly that GCC annotates, for what no compiler here emits."""
+
+    title: str
+    pattern: str
+    replacement: str
+
+
 class Flavour(NamedTuple):
-    """How a program is built: compiler, source and options."""
+    """How a program is built; the paths in it start with *prefix*."""
 
     compiler: str
     source: str
     options: str
     linker: str = ""
+    edit: Edit | None = None
+    prefix: str = "sources"
 
     @property
     def title(self) -> str:
         """A name for reports, also usable as a file name."""
         words = [self.compiler, *self.options.split(), *self.linker.split()]
-        return "".join(words).replace("/", "").replace("=", "").replace(",", "")
+        words.append(self.edit.title if self.edit else "")
+        words.append("" if self.prefix == "sources" else "-root")
+        return "".join(words).translate(str.maketrans("", "", "/=,"))
 
+
+TRY_BLOCKS = Edit(
+    "-try-blocks",
+    r"\.uleb128 0xb(\t# \(TAG: DW_TAG_lexical_block\))",
+    r".uleb128 0x32\1",
+)
+CXX20 = Edit("-language-c++20", r"\.byte\t0x21(\t# DW_AT_language)", r".byte\t0x2b\1")
+# The first range of a split function lies outside of the code, as if discarded.
+BAD_RANGE = Edit(
+    "-bad-range",
+    r"(\.LLRL\d+:\n)(\t\.byte\t0x7\t# DW_RLE_start_length)",
+    r"\1\t.byte\t0x7\n\t.quad\t0x10\n\t.uleb128 0x8\n\2",
+)
 
 _LLD = "-fuse-ld=lld-19"
 FLAVOURS = (
@@ -33,10 +59,12 @@ FLAVOURS = (
     Flavour("gcc", "shapes.c", "-O2 -gdwarf-5 -gdwarf64"),
     Flavour("gcc", "shapes.c", "-O2 -gdwarf-4 -gdwarf64"),
     Flavour("gcc", "shapes.c", "-O0 -g"),
+    Flavour("gcc", "shapes.c", "-O0 -g", prefix=""),
     Flavour("gcc", "shapes.c", "-Os -g -ffunction-sections", "-Wl,--gc-sections"),
     Flavour("gcc", "shapes.c", "-O2 -g -flto"),
     Flavour("gcc", "shapes.c", "-O2 -g -gz=zlib"),
     Flavour("gcc", "shapes.c", "-O2 -g -gz=zlib-gnu"),
+    Flavour("gcc", "shapes.c", "-O2 -gdwarf-5", edit=BAD_RANGE),
     Flavour("clang-19", "shapes.c", "-O2 -gdwarf-4"),
     Flavour("clang-19", "shapes.c", "-O2 -gdwarf-5"),
     Flavour("clang-19", "shapes.c", "-O2 -gline-tables-only"),
@@ -44,6 +72,8 @@ FLAVOURS = (
     Flavour("g++", "shapes.cc", "-O2 -gdwarf-2 -gstrict-dwarf"),
     Flavour("g++", "shapes.cc", "-O2 -gdwarf-4 -fdebug-types-section"),
     Flavour("g++", "shapes.cc", "-O2 -gdwarf-5"),
+    Flavour("g++", "shapes.cc", "-O2 -gdwarf-5", edit=TRY_BLOCKS),
+    Flavour("g++", "shapes.cc", "-O2 -gdwarf-5", edit=CXX20),
     Flavour("g++", "shapes.cc", "-O2 -gdwarf-5 -std=c++11"),
     Flavour("g++", "shapes.cc", "-O0 -g"),
     Flavour("g++", "shapes.cc", "-O2 -g -flto"),
@@ -66,19 +96,27 @@ def build(flavour: Flavour, output: Path) -> Path:
     Raises:
         FileNotFoundError: The compiler is not installed.
         subprocess.CalledProcessError: The compiler refused; `stderr` says why.
+        ValueError: There was nothing to edit.
     """
-    subprocess.run(
-        [
-            flavour.compiler,
-            *flavour.options.split(),
-            f"-ffile-prefix-map={SOURCES}=sources",
-            str(SOURCES / flavour.source),
-            *flavour.linker.split(),
-            "-o",
-            str(output),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    source = SOURCES / flavour.source
+    options = [
+        *flavour.options.split(),
+        f"-ffile-prefix-map={SOURCES}={flavour.prefix}",
+    ]
+    if flavour.edit:
+        assembly = output.with_suffix(".s")
+        _run(flavour.compiler, *options, "-S", "-dA", str(source), "-o", str(assembly))
+        text, count = re.subn(
+            flavour.edit.pattern, flavour.edit.replacement, assembly.read_text("utf-8")
+        )
+        if not count:
+            raise ValueError(f"nothing to edit for {flavour.edit.title} in {assembly}")
+        assembly.write_text(text, "utf-8")
+        source, options = assembly, []
+    linker = flavour.linker.split()
+    _run(flavour.compiler, *options, str(source), *linker, "-o", str(output))
     return output
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)

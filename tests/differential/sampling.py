@@ -10,18 +10,28 @@ import bisect
 import itertools
 import random
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 _HEADER = struct.Struct("<IHBBQIII20s")
+_REACH_OF_EMPTY = 16
+_RECORD_HEAD = struct.Struct("<III")
 _WIDTHS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
-def function_ranges(gsym: Path) -> list[tuple[int, int]]:
-    """(start, end) of each function of a little-endian version-1 file, by start."""
+class Function(NamedTuple):
+    """Extent of a record; a bare one has neither lines nor inlined calls."""
+
+    start: int
+    end: int
+    is_bare: bool
+
+
+def functions(gsym: Path) -> list[Function]:
+    """The functions of a little-endian version-1 file, by address."""
     data = gsym.read_bytes()
     magic, version, width, _, base, count, *_ = _HEADER.unpack_from(data)
     if (magic, version) != (0x4753594D, 1):
@@ -29,29 +39,34 @@ def function_ranges(gsym: Path) -> list[tuple[int, int]]:
     starts = struct.unpack_from(f"<{count}{_WIDTHS[width]}", data, _HEADER.size)
     table = (_HEADER.size + count * width + 3) & ~3
     records = struct.unpack_from(f"<{count}I", data, table)
-    sizes = (struct.unpack_from("<I", data, record)[0] for record in records)
+    heads = (_RECORD_HEAD.unpack_from(data, record) for record in records)
     return [
-        (base + start, base + start + size)
-        for start, size in zip(starts, sizes, strict=True)
+        Function(base + start, base + start + size, info_type == 0)
+        for start, (size, _name, info_type) in zip(starts, heads, strict=True)
     ]
 
 
-def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same addresses as ascending ranges that do not touch."""
+def union(functions: Iterable[Function]) -> list[tuple[int, int]]:
+    """Their addresses as ascending ranges that do not touch.
+
+    An empty function counts with the next addresses up to another function, as a
+    lookup has it.
+    """
+    by_start = sorted(functions)
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
+    next_starts = [*(function.start for function in by_start[1:]), 1 << 64]
+    for (start, end, _), next_start in zip(by_start, next_starts, strict=True):
+        reached = end if end > start else min(start + _REACH_OF_EMPTY, next_start)
         if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        elif start < end:
-            merged.append((start, end))
+            merged[-1] = (merged[-1][0], max(reached, merged[-1][1]))
+        elif start < reached:
+            merged.append((start, reached))
     return merged
 
 
-def random_addresses(
-    ranges: Iterable[tuple[int, int]], count: int, seed: int
-) -> list[int]:
-    """*count* addresses, each byte of the union of *ranges* equally likely."""
-    covered = union(ranges)
+def random_addresses(functions: Iterable[Function], count: int, seed: int) -> list[int]:
+    """*count* addresses inside *functions*, each byte equally likely."""
+    covered = union(functions)
     ends = list(itertools.accumulate(end - start for start, end in covered))
     generator = random.Random(seed)  # noqa: S311 - a sample, no secret
     addresses = []
@@ -62,21 +77,21 @@ def random_addresses(
     return addresses
 
 
-def range_at(ranges: list[tuple[int, int]], address: int) -> tuple[int, int] | None:
-    """The range whose record answers *address*, as LLVM chooses it.
+def function_at(functions: list[Function], address: int) -> Function | None:
+    """The one whose record answers *address*, as LLVM chooses it.
 
     That is the first one that holds the address among those with the last start
     before it; an empty one holds all that follows.
     """
-    last = bisect.bisect_right(ranges, (address, 1 << 64)) - 1
+    last = bisect.bisect_right(functions, (address, 1 << 64)) - 1
     if last < 0:
         return None
-    first = bisect.bisect_left(ranges, (ranges[last][0], 0))
+    first = bisect.bisect_left(functions, (functions[last].start,))
     return next(
         (
-            (start, end)
-            for start, end in ranges[first : last + 1]
-            if start == end or address < end
+            function
+            for function in functions[first : last + 1]
+            if function.start == function.end or address < function.end
         ),
         None,
     )

@@ -82,7 +82,7 @@ def test_llvm_symbolizer_reads_ours_for_a_stripped_program(
     directory.mkdir(exist_ok=True)
     ours = directory / "program.gsym"
     gsym.convert(str(binary), str(ours))
-    addresses = sampling.random_addresses(sampling.function_ranges(ours), 500, seed=2)
+    addresses = sampling.random_addresses(sampling.functions(ours), 500, seed=2)
     expected = [
         tuple(frame._replace(offset=-1) for frame in peers.parse_frames(answer))
         for answer in peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)

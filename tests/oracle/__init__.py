@@ -11,7 +11,7 @@ from tests.oracle.lookup import (
     Frame,
     NotFoundError,
     answer_text,
-    find_function,
+    find_entry,
     lookup,
     lookup_merged,
 )
@@ -42,7 +42,7 @@ __all__ = [
     "decode_line_table",
     "encode_file",
     "encode_line_table",
-    "find_function",
+    "find_entry",
     "lookup",
     "lookup_merged",
 ]

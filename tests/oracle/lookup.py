@@ -35,16 +35,16 @@ class Answer:
     call_site_patterns: tuple[bytes, ...]
 
 
-def find_function(file: GsymFile, address: int) -> FunctionInfo:
+def find_entry(file: GsymFile, address: int) -> int:
     """Among the entries of the greatest start <= address, the first that covers it."""
     starts = [function.start for function in file.functions]
     below = [start for start in starts if start <= address]
     if address >= file.base_address and below:
-        for function in file.functions:
+        for index, function in enumerate(file.functions):
             if function.start == below[-1] and (
                 function.size == 0 or address < function.start + function.size
             ):
-                return function
+                return index
     raise NotFoundError(f"address {address:#x} is not in GSYM")
 
 
@@ -132,13 +132,13 @@ def answer_of(
 
 def lookup(file: GsymFile, address: int, *, llvm_rules: bool) -> Answer:
     """Answer *address*; an address without an answer raises."""
-    function = find_function(file, address)
+    function = file.functions[find_entry(file, address)]
     return answer_of(file, function, address, llvm_rules=llvm_rules)
 
 
 def lookup_merged(file: GsymFile, address: int, *, llvm_rules: bool) -> list[Answer]:
     """The answer to *address*, then those of the functions merged into that one."""
-    function = find_function(file, address)
+    function = file.functions[find_entry(file, address)]
     return [
         answer_of(file, each, address, llvm_rules=llvm_rules)
         for each in (function, *function.merged)

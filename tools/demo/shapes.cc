@@ -1,6 +1,5 @@
-// Inlined methods and a template, for names as C++ compilers write them.
+// Inlined methods of a template in a namespace: names as C++ compilers write them.
 #include <cstdio>
-#include <vector>
 
 namespace shapes {
 
@@ -9,11 +8,11 @@ template <typename Number> struct Rectangle {
     Number area() const { return width * height; }
 };
 
-inline int total_area(const std::vector<Rectangle<int>> &rectangles)
+template <typename Shape> int total_area(const Shape *shapes, int count)
 {
     int total = 0;
-    for (const auto &rectangle : rectangles)
-        total += rectangle.area();
+    for (int i = 0; i < count; i++)
+        total += shapes[i].area();
     return total;
 }
 
@@ -21,6 +20,8 @@ inline int total_area(const std::vector<Rectangle<int>> &rectangles)
 
 int main(int argc, char **)
 {
-    std::vector<shapes::Rectangle<int>> rectangles(argc + 3, {argc, 2});
-    std::printf("%d\n", shapes::total_area(rectangles));
+    shapes::Rectangle<int> rectangles[64];
+    for (int i = 0; i < 64; i++)
+        rectangles[i] = {argc + i, argc * i};
+    std::printf("%d\n", shapes::total_area(rectangles, argc % 64));
 }

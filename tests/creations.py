@@ -1,0 +1,82 @@
+"""Files made by the creator for tests, also through what only the engine offers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.creator import Creator, CreatorReport
+from tests import oracle
+from tests.views import functions_from_oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.model import FunctionInfo
+
+
+def create(functions: Iterable[FunctionInfo], **options: Any) -> bytes:  # noqa: ANN401
+    """A file of *functions*; *options* are those of `Creator`."""
+    with Creator(**options) as creator:
+        for function in functions:
+            creator.add(function)
+        return creator.to_bytes()
+
+
+def decoded(data: bytes) -> list[FunctionInfo]:
+    """What the oracle reads in a file."""
+    return functions_from_oracle(oracle.decode_file(data))
+
+
+def handle_of(creator: Creator) -> Any:  # noqa: ANN401
+    """The engine's creator: symbols of a symbol table have no way in from Python."""
+    return creator._handle  # noqa: SLF001
+
+
+def finish(creator: Creator) -> None:
+    """Lay the file out, and read nothing of it."""
+    report, error = ffi.new("gsym_creator_report *"), new_error()
+    check(lib.gsym_creator_finish(handle_of(creator), report, error), error)
+
+
+def add_symbol(creator: Creator, symbol: FunctionInfo) -> None:
+    """Add address, size and name as a symbol table has them."""
+    handle, error = handle_of(creator), new_error()
+    strp, raw = ffi.new("uint64_t *"), symbol.name.encode()
+    check(lib.gsym_creator_add_string(handle, raw, len(raw), strp, error), error)
+    function = ffi.new("gsym_function *")
+    function.address, function.size = symbol.address, symbol.size
+    function.name = strp[0]
+    origin = lib.GSYM_ORIGIN_SYMBOL_TABLE
+    check(lib.gsym_creator_add_function(handle, function, origin, error), error)
+
+
+def merge(creator: Creator) -> None:
+    """Fold equal ranges of the functions added so far."""
+    error = new_error()
+    check(lib.gsym_creator_merge_functions(handle_of(creator), error), error)
+
+
+class Kept(NamedTuple):
+    functions: list[FunctionInfo]
+    report: CreatorReport
+
+
+def keep(
+    functions: Iterable[FunctionInfo],
+    symbols: Iterable[FunctionInfo] = (),
+    *,
+    is_merging: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Kept:
+    """What is left of functions and symbols."""
+    with Creator(**options) as creator:
+        for function in functions:
+            creator.add(function)
+        if is_merging:
+            merge(creator)
+        for symbol in symbols:
+            add_symbol(creator, symbol)
+        left = decoded(creator.to_bytes())
+        assert creator.report is not None
+        return Kept(left, creator.report)

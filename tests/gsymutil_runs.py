@@ -1,0 +1,43 @@
+"""Ways to run `gsymutil`: in this process, and as a program that reads a stream."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.cli.gsymutil import main
+
+if TYPE_CHECKING:
+    import pytest
+
+COMMAND = [sys.executable, "-m", "gsym.cli.gsymutil"]
+
+
+class Printed(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+class Run:
+    """Runs the program in this process; *capture* is the fixture `capfdbinary`."""
+
+    def __init__(self, capture: pytest.CaptureFixture[bytes]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Printed:
+        status = main(list(arguments))
+        out, err = self._capture.readouterr()
+        return Printed(status, out.decode(), err.decode())
+
+
+def stream(lines: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """Send *lines* to `--addresses-from-stdin`."""
+    return subprocess.run(
+        [*COMMAND, "--addresses-from-stdin", *options],
+        input=lines,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )

@@ -1,0 +1,294 @@
+"""Files appear whole or not at all, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.atomic_file import AtomicFile
+from gsym.creator import Creator
+from gsym.errors import ClosedError, EmptyError
+from gsym.model import FunctionInfo
+from gsym.reader import open as open_gsym
+from tests.creations import create
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from typing_extensions import Buffer
+
+FUNCTION = FunctionInfo(0x1000, 16, "main")
+
+
+class StopError(Exception):
+    """Something goes wrong in the block."""
+
+
+def write(path: Path | str, *pieces: Buffer, keep_same: bool = False) -> None:
+    with AtomicFile(path, keep_same=keep_same) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+# ---- success --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", [None, b"", b"old" * 1000])
+def test_what_was_written_replaces_what_was_there(
+    tmp_path: Path, old: bytes | None
+) -> None:
+    path = tmp_path / "a"
+    if old is not None:
+        path.write_bytes(old)
+    write(str(path), b"one ", bytearray(b"two "), memoryview(b"three"))
+    assert path.read_bytes() == b"one two three"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
+
+
+def test_nothing_is_seen_before_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with AtomicFile(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+def test_a_write_that_is_cut_short_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: whole(fd, bytes(data[:3])))
+    write(tmp_path / "a", b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_file_and_directory_are_synced_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        steps.append("sync directory" if is_directory else "sync file")
+
+    replace = os.replace
+
+    def rename(source: str, target: str) -> None:
+        steps.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", rename)
+    write(tmp_path / "a", b"x")
+    assert steps == ["sync file", "rename", "sync directory"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_the_mode_is_that_of_any_new_file(tmp_path: Path, mask: int) -> None:
+    old = os.umask(mask)
+    try:
+        write(tmp_path / "a", b"x")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "to").mkdir()
+    target, link = tmp_path / "to" / "a", tmp_path / "link"
+    link.symlink_to(target)
+    write(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_a_name_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+    for name in ("n" * 255, "\N{SNOWMAN}" * 85):
+        write(tmp_path / name, b"x")
+        assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_a_device_is_written_to_and_stays() -> None:
+    write("/dev/null", b"x")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)  # noqa: PTH116
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, b"through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_an_old_file_that_is_mapped_stays_readable(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    path.write_bytes(create([FUNCTION]))
+    with open_gsym(path) as reader:
+        write(path, create([FUNCTION._replace(name="other")]))
+        assert list(reader.functions()) == [FUNCTION]
+
+
+# ---- the same bytes -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "is_kept"),
+    [(b"same", True), (b"sama", False), (b"sam", False), (b"same!", False)],
+)
+def test_a_file_that_would_stay_the_same_is_kept_on_request(
+    tmp_path: Path, old: bytes, *, is_kept: bool
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(old)
+    before = path.stat().st_ino
+    write(path, b"same", keep_same=True)
+    assert path.read_bytes() == b"same"
+    assert (path.stat().st_ino == before) == is_kept
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
+
+
+def test_the_same_bytes_are_written_anew_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"same")
+    with path.open("rb"):  # keeps its inode from being used again
+        before = path.stat().st_ino
+        write(path, b"same")
+        assert path.stat().st_ino != before
+
+
+def test_a_new_file_is_the_same_as_none(tmp_path: Path) -> None:
+    write(tmp_path / "a", b"", keep_same=True)
+    assert (tmp_path / "a").read_bytes() == b""
+
+
+# ---- failure --------------------------------------------------------------------
+
+
+def fail_in_block(path: Path) -> None:
+    with AtomicFile(path) as file:
+        file.write(b"half")
+        raise StopError
+
+
+def failing(name: str) -> Callable[[pytest.MonkeyPatch], None]:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return lambda monkeypatch: monkeypatch.setattr(os, name, fail)
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_an_exception_leaves_everything_as_it_was(
+    tmp_path: Path, old: bytes | None
+) -> None:
+    path = tmp_path / "a"
+    if old is not None:
+        path.write_bytes(old)
+    with pytest.raises(StopError):
+        fail_in_block(path)
+    assert [entry.read_bytes() for entry in tmp_path.iterdir()] == (
+        [] if old is None else [old]
+    )
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_full_device_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with monkeypatch.context() as patch:
+        failing(call)(patch)
+        with pytest.raises(OSError, match="No space left"):
+            write(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
+
+
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write(tmp_path, b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write(tmp_path / "none" / "a", b"x")
+
+
+def test_a_file_system_that_cannot_sync_folders_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write(tmp_path / "a", b"x")
+    assert (tmp_path / "a").read_bytes() == b"x"
+
+
+def test_a_name_that_is_taken_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers: Iterator[bytes] = iter([b"\1" * 6, b"\1" * 6, b"\2" * 6])
+    monkeypatch.setattr(os, "urandom", lambda _: next(numbers))
+    with AtomicFile(tmp_path / "a") as first:
+        first.write(b"first")
+        with AtomicFile(tmp_path / "a") as second:
+            second.write(b"second")
+        assert (tmp_path / "a").read_bytes() == b"second"
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+# ---- the creator's files --------------------------------------------------------
+
+
+def test_a_creator_saves_the_bytes_it_would_give(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    with Creator() as creator:
+        creator.add(FUNCTION)
+        creator.save(path)
+        assert creator.report is not None
+        assert creator.report.file_size == path.stat().st_size
+    assert path.read_bytes() == create([FUNCTION])
+
+
+def test_a_creator_that_cannot_make_a_file_is_not_used_up(tmp_path: Path) -> None:
+    with Creator() as creator:
+        creator.add(FUNCTION)
+        with pytest.raises(FileNotFoundError):
+            creator.save(tmp_path / "none" / "a.gsym")
+        creator.save(tmp_path / "a.gsym")
+    assert (tmp_path / "a.gsym").read_bytes() == create([FUNCTION])
+
+
+def test_a_creator_leaves_nothing_behind_when_its_file_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Creator() as creator:
+        creator.add(FUNCTION)
+        with monkeypatch.context() as patch:
+            failing("write")(patch)
+            with pytest.raises(OSError, match="No space left"):
+                creator.save(tmp_path / "a.gsym")
+        with pytest.raises(ClosedError):
+            creator.save(tmp_path / "a.gsym")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_creator_without_functions_leaves_no_file(tmp_path: Path) -> None:
+    with Creator() as creator, pytest.raises(EmptyError):
+        creator.save(tmp_path / "a.gsym")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,112 @@
+"""`gsym verify`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from tests.hostile import small_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Captured = pytest.CaptureFixture[str]
+
+SOURCE = "int twice(int n) { return n * 2; }\nint main(void) { return twice(0); }\n"
+
+
+@pytest.fixture
+def program(compiler: str, tmp_path: Path) -> str:
+    source, program = tmp_path / "main.c", os.fspath(tmp_path / "program")
+    source.write_text(SOURCE, encoding="utf-8")
+    command = [compiler, "-g", "-Wl,--build-id", os.fspath(source), "-o", program]
+    subprocess.run(command, check=True, timeout=60)
+    gsym.convert(program, f"{program}.gsym")
+    return program
+
+
+def rename(path: str, old: str, new: str) -> None:
+    """Rename a function of a GSYM file."""
+    with gsym.open(path) as reader:
+        header, functions = reader.header, list(reader.functions())
+    with gsym.Creator(base_address=header.base_address, uuid=header.uuid) as creator:
+        for info in functions:
+            creator.add(info._replace(name=new) if info.name == old else info)
+        creator.save(path)
+
+
+def test_a_sound_file_passes(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "sound.gsym"
+    path.write_bytes(small_file(1, "little"))
+    assert main(["verify", os.fspath(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: the structure is sound\n"
+
+
+def test_findings_are_printed_with_their_offset(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "damaged.gsym"
+    path.write_bytes(small_file(1, "little") + b"junk")
+    assert main(["verify", os.fspath(path)]) == 1
+    assert capsys.readouterr().out.startswith("offset 0x")
+    assert main(["verify", os.fspath(path), "--against", "unused"]) == 1
+
+
+def test_a_file_that_its_binary_confirms_passes(program: str, capsys: Captured) -> None:
+    assert main(["verify", f"{program}.gsym", "--against", program]) == 0
+    captured = capsys.readouterr()
+    assert "2 functions of 1 of 1 units compared" in captured.out
+    assert captured.err == ""
+
+
+def test_a_difference_is_printed_with_both_sides(
+    program: str, capsys: Captured
+) -> None:
+    rename(f"{program}.gsym", "twice", "thrice\x1b")
+    command = ["verify", f"{program}.gsym", "--against", program]
+    for sampled in (command, [*command, "--sample", "1"]):
+        assert main(sampled) == 1
+        out = capsys.readouterr().out
+        assert "name: twice in the binary, thrice\\x1b in the file" in out
+
+
+def test_long_lists_are_cut(tmp_path: Path, capsys: Captured) -> None:
+    with gsym.Creator() as creator:
+        for number in range(60):
+            info = gsym.FunctionInfo(0x1000 + 16 * number, 16, f"f{number}")
+            row = gsym.LineEntry(info.address + 8, "a.c", 1)
+            creator.add(info._replace(line_table=(row,)))
+        path = os.fspath(tmp_path / "file.gsym")
+        creator.save(path)
+    data = bytearray((tmp_path / "file.gsym").read_bytes())
+    # The first bytes of a record are the size: rows are now outside of it.
+    for offset in (i for i in range(len(data)) if data[i : i + 4] == b"\x10\0\0\0"):
+        data[offset] = 8
+    (tmp_path / "file.gsym").write_bytes(data)
+    assert main(["verify", path]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 51
+    assert lines[-1] == "... and 10 more"
+
+
+def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
+    missing = os.fspath(tmp_path / "missing")
+    path = tmp_path / "sound.gsym"
+    path.write_bytes(small_file(1, "little"))
+    assert main(["verify", missing]) == 1
+    assert main(["verify", os.fspath(path), "--against", missing]) == 1
+    assert capsys.readouterr().err.count("No such file") == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["a", "b"], ["a", "--sample", "3"], ["a", "--against", "b", "--sample", "0"]],
+)
+def test_a_wrong_command_line_is_told(arguments: list[str], capsys: Captured) -> None:
+    assert main(["verify", *arguments]) == 2
+    assert "gsym verify: error: " in capsys.readouterr().err

@@ -1,0 +1,151 @@
+"""The command line of `gsymutil`: what it takes, and how it refuses the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.gsymutil_runs import Run
+from tests.hostile import small_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    return Run(capfdbinary)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the file `small` in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small").write_bytes(small_file(1, "little"))
+    return tmp_path
+
+
+def test_help_and_version_go_to_standard_output(run: Run) -> None:
+    shown = run("--help")
+    assert (shown.status, shown.err) == (0, "")
+    assert "USAGE: gsymutil [options] <input GSYM files>\n\nOPTIONS:\n" in shown.out
+    assert "\n  --address=<value>      " in shown.out
+    assert "--benchmark-reader" not in shown.out
+    assert run("-hv") == run("-v", "-h") == shown
+    version = run("--version")
+    assert version.out.startswith(f"gsymutil\ngsym version {gsym.__version__}\n")
+    assert run("-v") == version
+
+
+def test_nothing_is_done_when_nothing_is_asked(run: Run) -> None:
+    assert run() == run("") == (0, "", "")
+
+
+# ---- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nope"], "unknown argument '--nope'"),
+        (["--nope", "--more"], "unknown argument '--nope'"),
+        (["--"], "unknown argument '--'"),
+        (["-x"], "unknown argument '-x'"),
+        (["-address=1"], "unknown argument '-a'"),
+        (["--quiet=1"], "unknown argument '--quiet=1'"),
+        (["--hel"], "unknown argument '--hel', did you mean '--help'?"),
+        (["--helpx"], "unknown argument '--helpx', did you mean '--help'?"),
+        (
+            ["--conver=x"],
+            "unknown argument '--conver=x', did you mean '--convert=x'?",
+        ),
+        (["--address"], "--address: missing argument"),
+        (["--nope", "-o"], "-o: missing argument"),
+        (["-vo"], "-o: missing argument"),
+        (
+            ["--address=zz"],
+            "gsymutil: for the --address option: 'zz' value invalid for uint argument!",
+        ),
+        (
+            ["--address=1", "--num-threads", "0x100000000"],
+            (
+                "gsymutil: for the --num-threads option: '0x100000000' value invalid "
+                "for uint argument!"
+            ),
+        ),
+        (
+            ["--segment-size="],
+            (
+                "gsymutil: for the --segment-size option: '' value invalid for uint "
+                "argument!"
+            ),
+        ),
+        (
+            ["--output-version=3"],
+            (
+                "gsymutil: for the --output-version option: '3' is invalid. "
+                "Use '1' or '2'."
+            ),
+        ),
+        (
+            ["--merged-functions-filter=a"],
+            (
+                "gsymutil: --merged-functions-filter can only be used with "
+                "--address/--addresses-from-stdin"
+            ),
+        ),
+        (
+            ["--merged-functions-filter=a", "--address=1"],
+            "gsymutil: --merged-functions-filter requires --merged-functions",
+        ),
+        (
+            ["--callsites-yaml-file="],
+            "gsymutil: --callsites-yaml-file option requires a non-empty argument.",
+        ),
+        (["missing"], "missing: No such file or directory"),
+        (["."], ".: Is a directory"),
+        (["broken"], "broken: not a GSYM file (bad magic)"),
+        (["empty"], "empty: data too small to be a GSYM file"),
+    ],
+)
+def test_a_mistake_is_named_on_standard_error(
+    arguments: list[str], message: str, folder: Path, run: Run
+) -> None:
+    (folder / "broken").write_bytes(b"no GSYM file")
+    (folder / "empty").touch()
+    assert run(*arguments) == (1, "", message + "\n")
+
+
+@pytest.mark.parametrize(
+    "number", ["", "0x", "08", "0o8", "0b2", "-1", "+1", "1 ", "1_0", "a", "2" * 20]
+)
+def test_a_word_that_is_no_number_is_refused(number: str, run: Run) -> None:
+    reason = f"for the --address option: '{number}' value invalid for uint argument!"
+    assert run("--address", number, "small") == (1, "", f"gsymutil: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            ["--convert=a", "b"],
+            "no input files can be specified when using the --convert option.",
+        ),
+        *(
+            (
+                ["--addresses-from-stdin", other],
+                (
+                    "no input files or addresses can be specified when using the "
+                    "--addresses-from-stdin option."
+                ),
+            )
+            for other in ("a", "--address=1")
+        ),
+    ],
+)
+def test_options_that_exclude_each_other_are_named_on_standard_output(
+    arguments: list[str], reason: str, run: Run
+) -> None:
+    assert run(*arguments) == (1, f"error: {reason}\n", "")

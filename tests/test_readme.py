@@ -1,0 +1,116 @@
+"""What the README shows works when it is typed in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """Code blocks of the README marked with *language*."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def steps(console: str) -> list[tuple[str, list[str]]]:
+    """(command, lines it is shown to print) of a console block."""
+    found: list[tuple[str, list[str]]] = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            found.append((line.removeprefix("$ "), []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def shape(line: str) -> str:
+    """*line* without what depends on machine, compiler and build."""
+    line = re.sub(r"/\S*/(?=tools/)", "/", line)
+    line = re.sub(r"build id [0-9a-f]+|no build id", "build id", line)
+    return re.sub(r"\b(0x)?\d+(\.\d+)?\b", "N", line)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like a fresh checkout, with the commands on the path."""
+    shutil.copytree(ROOT / "tools/demo", tmp_path / "tools/demo")
+    commands = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(commands), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path)
+    if shutil.which("cc") is None:
+        pytest.skip("not installed: cc")
+    if shutil.which("gsym") is None:
+        pytest.skip("the package is not installed, so there is no gsym command")
+    return tmp_path
+
+
+def run(command: str) -> list[str]:
+    process = subprocess.run(
+        ["sh", "-c", command], check=True, capture_output=True, text=True
+    )
+    return process.stdout.splitlines()
+
+
+def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
+    (console,) = blocks("console")
+    for command, shown in steps(console):
+        printed = run(command)
+        if command.startswith("gsym lookup"):
+            # Which calls stand at an address is the compiler's choice.
+            assert shape(printed[0]).startswith("N: ")
+        else:
+            assert list(map(shape, printed)) == list(map(shape, shown)), command
+    assert (checkout / "stairs.gsym").exists()
+
+
+def test_the_python_example_runs(checkout: Path) -> None:
+    subprocess.run(
+        ["cc", "-g", "-O2", "-o", "stairs", "tools/demo/stairs.c"], check=True
+    )
+    (example,) = blocks("python")
+    script = checkout / "example.py"
+    script.write_text(example, encoding="utf-8")
+    printed = run(f"{sys.executable} example.py")
+    (shown,) = blocks("text")
+    first, *frames, last = map(shape, shown.splitlines())
+    assert [shape(printed[0]), shape(printed[-1])] == [first, last]
+    assert shape(printed[-2]) == frames[-1]
+
+
+def test_the_two_commands_are_targets_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    (shell,) = blocks("sh")
+    wanted = set(re.findall(r"^make (\w+)", shell, re.MULTILINE))
+    assert wanted == {"demo", "test"}
+    assert wanted <= targets
+
+
+def test_the_files_that_are_linked_exist() -> None:
+    links = set(re.findall(r"\]\(([\w/]+\.md)\)", README))
+    assert "docs/differences.md" in links
+    for link in links:
+        assert (ROOT / link).is_file(), link
+
+
+def test_the_demo_ends_with_an_inline_chain() -> None:
+    if not any(map(shutil.which, ("gcc", "clang"))):
+        pytest.skip("no compiler that is known to inline")
+    output = subprocess.run(
+        [sys.executable, "tools/demo.py"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    ).stdout
+    assert "step at " in output
+    assert output.count("[inlined]") >= 3
+    assert "Next, with a binary of your own" in output

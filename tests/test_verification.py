@@ -1,0 +1,387 @@
+"""`compare`: what the engine says of a binary, against what pyelftools makes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import gsym
+from gsym.verification import Comparison, check_structure, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[gsym.FunctionInfo], gsym.FunctionInfo | None]
+
+SOURCE = """
+static volatile int sink;
+static inline __attribute__((always_inline)) void innermost(int n) {
+    sink = n;
+    sink += n * 3;
+}
+static inline __attribute__((always_inline)) void middle(int n) {
+    sink -= n;
+    innermost(n + 1);
+}
+__attribute__((noinline)) int outer(int n) {
+    sink = 1;
+    middle(n);
+    if (n > 3) middle(n * 2);
+    return sink;
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return outer(argc);
+}
+"""
+
+
+def build(compiler: str, folder: Path, flags: list[str], **sources: str) -> str:
+    """Compile and link {name with _ for the dot: text}; the path of the program."""
+    paths = []
+    for name, text in sources.items():
+        path = folder / name.replace("_", ".")
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    program = folder / "program"
+    subprocess.run(
+        [compiler, "-g", *flags, "-Wl,--build-id=sha1", *paths, "-o", program],
+        check=True,
+        timeout=60,
+    )
+    return os.fspath(program)
+
+
+@pytest.fixture(scope="module")
+def compiled(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return build(compiler, tmp_path_factory.mktemp("once"), ["-O2"], main_c=SOURCE)
+
+
+@pytest.fixture
+def program(compiled: str, tmp_path: Path) -> str:
+    """A program to do anything with."""
+    return shutil.copy(compiled, os.fspath(tmp_path))
+
+
+def convert(program: str, **options: object) -> str:
+    path = f"{program}.gsym"
+    gsym.convert(program, path, **options)  # type: ignore[arg-type]
+    assert check_structure(path) == []
+    return path
+
+
+# ---- both sides agree
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+def test_a_converted_program_is_as_pyelftools_reads_it(
+    compiler: str, tmp_path: Path, version: int, optimisation: str
+) -> None:
+    flags = [f"-gdwarf-{version}", optimisation]
+    program = build(compiler, tmp_path, flags, main_c=SOURCE)
+    found = compare(convert(program), program)
+    assert found.differences == []
+    assert found.unread == {}
+    assert found.functions >= 2
+    assert found.symbols > 0
+    assert found.units == found.units_in_all > 0
+
+
+@pytest.mark.parametrize("merged_functions", [False, True])
+@pytest.mark.parametrize("call_sites", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_all_kinds_of_output_can_be_compared(
+    program: str, *, version: int, call_sites: bool, merged_functions: bool
+) -> None:
+    path = convert(
+        program,
+        version=version,
+        call_sites=call_sites,
+        merged_functions=merged_functions,
+    )
+    assert compare(path, program).differences == []
+
+
+@pytest.mark.parametrize("compression", ["zlib", "zlib-gnu", "zstd"])
+def test_compressed_sections_are_inflated(
+    program: str, objcopy: str, compression: str
+) -> None:
+    flag = f"--compress-debug-sections={compression}"
+    done = subprocess.run([objcopy, flag, program], check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"objcopy cannot write {compression}")
+    found = compare(convert(program), program)
+    assert (found.differences, found.unread) == ([], {})
+    assert found.functions >= 2
+
+
+# ---- planted errors
+
+
+class Plant(NamedTuple):
+    """A change to the function `outer` and what `compare` calls it."""
+
+    name: str
+    subject: str
+    change: Callable[[gsym.FunctionInfo], gsym.FunctionInfo]
+
+
+def rows(
+    change: Callable[[gsym.LineEntry], gsym.LineEntry], index: int
+) -> Callable[[gsym.FunctionInfo], gsym.FunctionInfo]:
+    def plant(info: gsym.FunctionInfo) -> gsym.FunctionInfo:
+        table = list(info.line_table or ())
+        table[index] = change(table[index])
+        return info._replace(line_table=tuple(table))
+
+    return plant
+
+
+def calls(
+    change: Callable[[gsym.InlineInfo], gsym.InlineInfo | None],
+) -> Callable[[gsym.FunctionInfo], gsym.FunctionInfo]:
+    """Change the first inlined call, or cut it out."""
+
+    def plant(info: gsym.FunctionInfo) -> gsym.FunctionInfo:
+        assert info.inline is not None
+        first, *others = info.inline.children
+        changed = change(first)
+        children = (changed, *others) if changed is not None else tuple(others)
+        return info._replace(inline=info.inline._replace(children=children))
+
+    return plant
+
+
+def shorten(call: gsym.InlineInfo) -> gsym.InlineInfo:
+    """Move a boundary by one byte, for the call and for nothing in it."""
+    first, *others = call.ranges
+    shorter = first._replace(end=first.end - 1)
+    return call._replace(ranges=(shorter, *others), children=())
+
+
+PLANTS = [
+    Plant("a changed line", "lines", rows(lambda r: r._replace(line=r.line + 1), 1)),
+    Plant(
+        "a shifted row", "lines", rows(lambda r: r._replace(address=r.address + 1), -1)
+    ),
+    Plant("another file", "lines", rows(lambda r: r._replace(path="/x.c"), 0)),
+    Plant(
+        "a lost row",
+        "lines",
+        lambda info: info._replace(line_table=(info.line_table or ())[:-1]),
+    ),
+    Plant("no rows", "lines", lambda info: info._replace(line_table=None)),
+    Plant("a renamed function", "name", lambda info: info._replace(name="renamed")),
+    Plant("a cut call", "inlined calls", calls(lambda _: None)),
+    Plant(
+        "a renamed call", "inlined calls", calls(lambda call: call._replace(name="x"))
+    ),
+    Plant(
+        "a call from another line",
+        "inlined calls",
+        calls(lambda call: call._replace(call_line=call.call_line + 1)),
+    ),
+    Plant(
+        "a call from another file",
+        "inlined calls",
+        calls(lambda call: call._replace(call_path="/x.c")),
+    ),
+    Plant("a shifted boundary", "inlined calls", calls(shorten)),
+    Plant(
+        "a lost inner call",
+        "inlined calls",
+        calls(lambda call: call._replace(children=())),
+    ),
+    Plant("no calls", "inlined calls", lambda info: info._replace(inline=None)),
+    Plant("a moved end", "function", lambda info: info._replace(size=info.size + 1)),
+]
+
+
+def rewrite(
+    path: str,
+    change: Change,
+    *,
+    uuid: bytes | None = None,
+    base_address: int | None = None,
+    extra: tuple[gsym.FunctionInfo, ...] = (),
+) -> None:
+    """Change functions of a file; those that *change* makes None of are left out."""
+    with gsym.open(path) as reader:
+        header = reader.header
+        functions = [*map(change, reader.functions()), *extra]
+    with gsym.Creator(
+        base_address=header.base_address if base_address is None else base_address,
+        uuid=header.uuid if uuid is None else uuid,
+    ) as creator:
+        for info in functions:
+            if info is not None:
+                creator.add(info)
+        creator.save(path)
+
+
+def only(name: str, change: Change) -> Change:
+    """Change the functions of one name."""
+    return lambda info: change(info) if info.name == name else info
+
+
+def same(info: gsym.FunctionInfo) -> gsym.FunctionInfo:
+    return info
+
+
+def subjects(found: Comparison) -> set[str]:
+    return {difference.subject for difference in found.differences}
+
+
+def test_a_file_written_anew_is_the_same(program: str) -> None:
+    path = convert(program)
+    rewrite(path, same)
+    assert compare(path, program).differences == []
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_a_planted_error_is_found(program: str, plant: Plant) -> None:
+    path = convert(program)
+    with gsym.open(path) as reader:
+        (outer,) = reader.find("outer")
+    rewrite(path, only("outer", plant.change))
+    found = compare(path, program).differences
+    assert {difference.subject for difference in found} == {plant.subject}
+    for difference in found:
+        assert outer.start <= difference.address < outer.start + outer.size
+        assert difference.binary != difference.gsym
+
+
+def test_a_lost_function_is_found(program: str) -> None:
+    path = convert(program)
+    rewrite(path, only("outer", lambda _: None))
+    found = compare(path, program).differences
+    assert [(each.subject, each.gsym) for each in found] == [
+        ("function", "(nothing)"),
+        ("symbol", "(nothing)"),
+    ]
+
+
+def test_an_invented_function_is_found(program: str) -> None:
+    path = convert(program)
+    invented = gsym.FunctionInfo(0x7FFF0000, 16, "invented")
+    rewrite(path, same, extra=(invented,))
+    (difference,) = compare(path, program).differences
+    assert (difference.address, difference.subject) == (0x7FFF0000, "function")
+    assert "invented" in difference.gsym
+
+
+def test_a_symbol_under_another_name_or_missing_is_found(program: str) -> None:
+    path = convert(program)
+    rewrite(path, only("_start", lambda info: info._replace(name="renamed")))
+    assert subjects(compare(path, program)) == {"name"}
+    rewrite(path, only("renamed", lambda _: None))
+    (difference,) = compare(path, program).differences
+    assert (difference.subject, difference.binary) == ("symbol", "_start")
+
+
+def test_the_file_of_another_binary_is_found(program: str) -> None:
+    path = convert(program)
+    with gsym.open(path) as reader:
+        uuid, base_address = reader.uuid, reader.header.base_address
+    rewrite(path, same, uuid=b"\xab" * 20)
+    (difference,) = compare(path, program).differences
+    assert difference.subject == "UUID"
+    assert (difference.binary, difference.gsym) == (uuid.hex(), "ab" * 20)
+    if base_address:
+        rewrite(path, same, uuid=uuid, base_address=base_address - 0x10)
+        assert subjects(compare(path, program)) == {"base address"}
+
+
+# ---- samples
+
+UNIT = (
+    "int first_{0}(int n) {{ return n + {0}; }}\nint second_{0}(int n) {{ return n; }}"
+)
+
+
+@pytest.fixture
+def units(compiler: str, tmp_path: Path) -> str:
+    """A program of four units, in the order of their names."""
+    sources = {f"unit{n}_c": UNIT.format(n) for n in range(3)}
+    return build(compiler, tmp_path, ["-O1"], **sources, main_c=SOURCE)
+
+
+def misline(info: gsym.FunctionInfo) -> gsym.FunctionInfo:
+    return rows(lambda row: row._replace(line=row.line + 100), 0)(info)
+
+
+@pytest.mark.parametrize(
+    ("sample", "found_in"),
+    [(1, {0}), (2, {0, 2}), (4, {0, 1, 2}), (99, {0, 1, 2})],
+)
+def test_a_sample_covers_units_spread_over_the_binary(
+    units: str, sample: int, found_in: set[int]
+) -> None:
+    path = convert(units)
+    for number in range(3):
+        rewrite(path, only(f"first_{number}", misline))
+    found = compare(path, units, sample=sample)
+    assert found.units == min(sample, 4)
+    assert found.units_in_all == 4
+    assert {each.subject for each in found.differences} == {"lines"}
+    assert len(found.differences) == len(found_in)
+
+
+def test_a_function_of_several_units_is_left_open_by_a_sample(
+    cxx_compiler: str, tmp_path: Path
+) -> None:
+    (tmp_path / "shared.h").write_text(
+        "inline int shared(int n) { return n * 3; }\n", encoding="utf-8"
+    )
+    user = '#include "shared.h"\nint use_{0}(int n) {{ return shared(n); }}\n'
+    program = build(
+        cxx_compiler,
+        tmp_path,
+        ["-O0"],
+        one_cc=user.format(1),
+        two_cc=user.format(2) + "int main() { return use_2(1); }\n",
+    )
+    path = convert(program)
+    assert compare(path, program).differences == []
+    rewrite(path, only("_Z6sharedi", misline))
+    assert subjects(compare(path, program)) == {"lines"}
+    sampled = compare(path, program, sample=1)
+    assert (sampled.differences, sampled.undecided) == ([], 1)
+
+
+def test_progress_ends_at_the_whole(program: str) -> None:
+    steps: list[tuple[int, int]] = []
+    compare(convert(program), program, progress=partial(_note, steps))
+    assert steps
+    assert steps[-1][0] == steps[-1][1] > 0
+
+
+def _note(steps: list[tuple[int, int]], done: int, total: int) -> None:
+    steps.append((done, total))
+
+
+# ---- inputs that cannot be compared
+
+
+def test_a_binary_without_debug_information_has_symbols_to_compare(
+    program: str, objcopy: str
+) -> None:
+    subprocess.run([objcopy, "--strip-debug", program], check=True)
+    path = convert(program)
+    found = compare(path, program)
+    assert (found.differences, found.functions) == ([], 0)
+    assert found.symbols > 2
+
+
+def test_a_file_that_is_no_elf_is_an_error(program: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"no ELF")
+    with pytest.raises(gsym.FormatError, match="pyelftools"):
+        compare(convert(program), os.fspath(other))
