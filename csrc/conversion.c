@@ -40,7 +40,8 @@ struct gsym_conversion {
     warning_list warnings;
     range_list text;
     struct { path_rule *items; size_t count, capacity; } path_rules;
-    unit_list units;
+    unit_list units, type_units;
+    struct { uint64_t *items; size_t count, capacity; } abbrev_offsets;
     unit_span *spans;
     conversion_worker *workers;
     uint32_t worker_count;
@@ -112,6 +113,8 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
     free(conversion->parked);
     free(conversion->spans);
     free(conversion->units.items);
+    free(conversion->type_units.items);
+    free(conversion->abbrev_offsets.items);
     free(conversion->text.items);
     free(conversion->warnings.items);
     sync_deinit(&conversion->gate);
@@ -198,6 +201,32 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     return GSYM_OK;
 }
 
+static int compare_offsets(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static gsym_status list_abbrev_offsets(gsym_conversion *conversion, const unit_list *units,
+                                       gsym_error *error) {
+    if (!ARRAY_RESERVE(conversion->abbrev_offsets, units->count))
+        return gsym_fail_memory(error);
+    for (size_t i = 0; i < units->count; ++i)
+        conversion->abbrev_offsets.items[conversion->abbrev_offsets.count++] =
+            units->items[i].abbrev_offset;
+    return GSYM_OK;
+}
+
+/* Each offset once, ascending. */
+static void sort_abbrev_offsets(gsym_conversion *conversion) {
+    uint64_t *items = conversion->abbrev_offsets.items;
+    size_t count = conversion->abbrev_offsets.count, kept = 0;
+    if (count == 0) return;
+    qsort(items, count, sizeof *items, compare_offsets);
+    for (size_t i = 1; i < count; ++i)
+        if (items[i] != items[kept]) items[++kept] = items[i];
+    conversion->abbrev_offsets.count = kept + 1;
+}
+
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
     dwarf_input *input = &conversion->input;
     sort_text(&conversion->text);
@@ -205,9 +234,17 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
     input->text_count = conversion->text.count;
     input->path_rules = conversion->path_rules.items;
     input->path_rule_count = conversion->path_rules.count;
-    GSYM_TRY(dwarf_scan_units(input, &conversion->units, &conversion->warnings, error));
+    GSYM_TRY(dwarf_scan_units(input, &conversion->units, &conversion->type_units,
+                              &conversion->warnings, error));
     input->units = conversion->units.items;
     input->unit_count = conversion->units.count;
+    input->type_units = conversion->type_units.items;
+    input->type_unit_count = conversion->type_units.count;
+    GSYM_TRY(list_abbrev_offsets(conversion, &conversion->units, error));
+    GSYM_TRY(list_abbrev_offsets(conversion, &conversion->type_units, error));
+    sort_abbrev_offsets(conversion);
+    input->abbrev_offsets = conversion->abbrev_offsets.items;
+    input->abbrev_offset_count = conversion->abbrev_offsets.count;
     return create_workers(conversion, error);
 }
 

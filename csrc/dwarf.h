@@ -32,8 +32,12 @@ typedef struct dwarf_input {
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may hold code */
     size_t text_count;
-    const struct dwarf_unit_header *units;
+    const struct dwarf_unit_header *units; /* of .debug_info, by offset */
     size_t unit_count;
+    const struct dwarf_unit_header *type_units; /* by signature */
+    size_t type_unit_count;
+    const uint64_t *abbrev_offsets; /* where tables start, ascending */
+    size_t abbrev_offset_count;
     const struct path_rule *path_rules;
     size_t path_rule_count;
 } dwarf_input;
@@ -90,6 +94,7 @@ enum dwarf_field {
     FIELD_STR_OFFSETS_BASE,
     FIELD_ADDR_BASE,
     FIELD_RNGLISTS_BASE,
+    FIELD_SIGNATURE,
     FIELD_COUNT,
     FIELD_NONE = 255
 };
@@ -139,16 +144,19 @@ typedef struct abbrev_table {
     abbrev_op *ops;
     size_t op_count, op_capacity;
     bool is_sequential; /* codes are 1, 2, 3 ... */
-    bool is_used;
     bool is_damaged;
     uint64_t offset;
     uint8_t address_size, offset_size;
     bool is_version_2;
 } abbrev_table;
 
-#define ABBREV_CACHE_SIZE 8
+/* Compiled tables by their offset. Most units have a table of their own, so those
+ * read in order keep few; those that references lead to are all kept. */
 typedef struct abbrev_cache {
-    abbrev_table slots[ABBREV_CACHE_SIZE];
+    abbrev_table **slots;
+    size_t count, capacity;
+    size_t limit; /* forget all when this many are held; 0: none */
+    abbrev_table *spare;
 } abbrev_cache;
 
 struct dwarf_unit_header;
@@ -189,6 +197,9 @@ typedef struct dwarf_unit_header {
     uint8_t type; /* DW_UT_* */
     uint8_t address_size;
     uint8_t offset_size;
+    bool is_in_types;     /* stands in .debug_types, not in .debug_info */
+    uint64_t signature;   /* of a type unit */
+    uint64_t type_offset; /* of the type's DIE, from the unit's start */
 } dwarf_unit_header;
 
 typedef struct unit_list {
@@ -196,9 +207,13 @@ typedef struct unit_list {
     size_t count, capacity;
 } unit_list;
 
-/* Find the units of .debug_info. What follows a damaged header is given up. */
+/* Find the units of .debug_info and, besides, the type units of .debug_info and
+ * .debug_types. What follows a damaged header is given up. */
 gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
-                             warning_list *warnings, gsym_error *error);
+                             unit_list *type_units, warning_list *warnings,
+                             gsym_error *error);
+/* The type unit with a signature, or NULL. */
+const dwarf_unit_header *dwarf_type_unit(const dwarf_input *input, uint64_t signature);
 
 /* A string of the input; a NUL follows. */
 typedef struct dwarf_string {
@@ -211,6 +226,7 @@ typedef struct dwarf_unit {
     const dwarf_input *input;
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
+    gsym_debug_section section; /* that holds its DIEs */
     uint64_t first_child; /* offset of the DIE behind the root */
     bool has_children;
     bool has_stmt_list;
@@ -247,7 +263,7 @@ bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
 static inline bool dwarf_is_address_form(uint16_t form) {
     return form == DW_FORM_addr || form == DW_FORM_addrx ||
            (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4) ||
-           form == DW_FORM_GNU_addr_index;
+           form == DW_FORM_GNU_addr_index || form == DW_FORM_LLVM_addrx_offset;
 }
 
 /* ---- ranges ------------------------------------------------------------------------- */
@@ -359,6 +375,17 @@ void unit_walk_deinit(unit_walk *walk);
 
 /* ---- names ------------------------------------------------------------------------------ */
 
+typedef struct scope_list {
+    walk_scope *items;
+    size_t count, capacity;
+} scope_list;
+
+/* Scopes found by a scan of one unit, or of one scope that the walk jumped over. */
+typedef struct scanned_scopes {
+    uint64_t key; /* offset of the first DIE scanned + 1; 0: an empty slot */
+    scope_list scopes;
+} scanned_scopes;
+
 /* Resolves names for one unit; opens others for references across units. */
 typedef struct name_resolver {
     const dwarf_unit *unit;
@@ -366,8 +393,11 @@ typedef struct name_resolver {
     warning_list *warnings;
     abbrev_cache foreign_abbrevs;
     dwarf_unit foreign; /* the one opened last */
-    buffer *arena;      /* takes names that are put together */
+    struct { scanned_scopes *items; size_t count, capacity; } scanned; /* hash by key */
+    buffer *arena; /* takes names that are put together */
 } name_resolver;
+
+void name_resolver_deinit(name_resolver *resolver);
 
 /* A name as it stands in the input or, with `bytes` NULL, at `arena_offset`. */
 typedef struct resolved_name {

@@ -19,6 +19,8 @@ enum op_kind {
     OP_READ_SLEB,
     OP_READ_STRING, /* raw: offset of the string in .debug_info */
     OP_READ_CONSTANT,
+    OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
+    OP_SKIP_ADDRX_OFFSET,
     OP_INDIRECT,    /* the form stands in front of the value */
     OP_UNKNOWN
 };
@@ -34,7 +36,7 @@ struct abbrev_op {
 /* ---- forms ----------------------------------------------------------------------- */
 
 enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
-       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_UNKNOWN = -9 };
+       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_ADDRX_OFFSET = -9, FORM_UNKNOWN = -10 };
 
 /* Size in bytes of a value of `form`, or one of the kinds above. */
 static int form_size(uint64_t form, const abbrev_table *table) {
@@ -87,6 +89,7 @@ static int form_size(uint64_t form, const abbrev_table *table) {
         case DW_FORM_block2: return FORM_BLOCK2;
         case DW_FORM_block4: return FORM_BLOCK4;
         case DW_FORM_indirect: return FORM_INDIRECT;
+        case DW_FORM_LLVM_addrx_offset: return FORM_ADDRX_OFFSET;
         default: return FORM_UNKNOWN;
     }
 }
@@ -131,6 +134,7 @@ static enum dwarf_field field_of_scope(uint64_t attribute) {
     switch (attribute) {
         case DW_AT_name: return FIELD_NAME;
         case DW_AT_specification: return FIELD_SPECIFICATION;
+        case DW_AT_signature: return FIELD_SIGNATURE;
         default: return FIELD_NONE;
     }
 }
@@ -193,6 +197,7 @@ static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
         case FORM_ULEB: op.kind = OP_READ_ULEB; break;
         case FORM_SLEB: op.kind = OP_READ_SLEB; break;
         case FORM_STRING: op.kind = OP_READ_STRING; break;
+        case FORM_ADDRX_OFFSET: op.kind = OP_READ_ADDRX_OFFSET; break;
         default: op.kind = size > 0 && size < 8 ? OP_READ_UINT : OP_UNKNOWN; break;
     }
     return op;
@@ -208,6 +213,7 @@ static abbrev_op skipping_op(uint64_t form, int size) {
         case FORM_BLOCK1: op.kind = OP_SKIP_BLOCK, op.size = 1; break;
         case FORM_BLOCK2: op.kind = OP_SKIP_BLOCK, op.size = 2; break;
         case FORM_BLOCK4: op.kind = OP_SKIP_BLOCK, op.size = 4; break;
+        case FORM_ADDRX_OFFSET: op.kind = OP_SKIP_ADDRX_OFFSET; break;
         case FORM_UNKNOWN: break;
         default: op.kind = OP_SKIP, op.size = (uint32_t)size; break;
     }
@@ -215,7 +221,9 @@ static abbrev_op skipping_op(uint64_t form, int size) {
 }
 
 /* A value that can be kept: blocks and 16-byte data say nothing about code. */
-static bool is_readable(int size) { return size >= FORM_STRING && size <= 8; }
+static bool is_readable(int size) {
+    return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
+}
 
 static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
                               uint64_t form, int64_t constant) {
@@ -308,29 +316,104 @@ const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code) {
                                                                 : NULL;
 }
 
+/* ---- cache -------------------------------------------------------------------------- */
+
+static bool is_table_of(const abbrev_table *table, const dwarf_unit_header *header) {
+    return table->offset == header->abbrev_offset &&
+           table->address_size == header->address_size &&
+           table->offset_size == header->offset_size &&
+           table->is_version_2 == (header->version == 2);
+}
+
+/* The slot of a unit's table, or the empty one where it belongs. */
+static abbrev_table **find_slot(const abbrev_cache *cache, uint64_t offset,
+                                const dwarf_unit_header *header) {
+    size_t mask = cache->capacity - 1;
+    size_t slot = (size_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (cache->slots[slot] != NULL &&
+           (header == NULL || !is_table_of(cache->slots[slot], header)))
+        slot = (slot + 1) & mask;
+    return &cache->slots[slot];
+}
+
+static bool grow(abbrev_cache *cache) {
+    abbrev_cache grown = {.capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity};
+    grown.slots = calloc(grown.capacity, sizeof(abbrev_table *));
+    if (grown.slots == NULL) return false;
+    for (size_t i = 0; i < cache->capacity; ++i)
+        if (cache->slots[i] != NULL)
+            *find_slot(&grown, cache->slots[i]->offset, NULL) = cache->slots[i];
+    free(cache->slots);
+    cache->slots = grown.slots;
+    cache->capacity = grown.capacity;
+    return true;
+}
+
+static void table_destroy(abbrev_table *table) {
+    if (table == NULL) return;
+    free(table->items);
+    free(table->ops);
+    free(table);
+}
+
+/* Forget all tables; the memory of one serves the next. */
+static void forget(abbrev_cache *cache) {
+    for (size_t i = 0; i < cache->capacity; ++i) {
+        if (cache->slots[i] == NULL) continue;
+        table_destroy(cache->spare);
+        cache->spare = cache->slots[i];
+        cache->slots[i] = NULL;
+    }
+    cache->count = 0;
+}
+
+/* Sound tables do not overlap. A few wrong offsets inside of a table do not cut it
+ * short, but many units cannot each have nearly all of the section for a table. */
+#define MAX_OVERLAPPING_TABLES 16
+
+static cursor table_bytes(const dwarf_input *input, uint64_t offset) {
+    cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
+    size_t low = 0, high = input->abbrev_offset_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->abbrev_offsets[middle] <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    low += MAX_OVERLAPPING_TABLES;
+    if (low < input->abbrev_offset_count && !c.failed &&
+        input->abbrev_offsets[low] - offset < cursor_left(&c))
+        c.end = c.at + (input->abbrev_offsets[low] - offset);
+    return c;
+}
+
 const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
                                      const dwarf_unit_header *header) {
-    uint64_t hash = header->abbrev_offset * UINT64_C(0x9e3779b97f4a7c15);
-    abbrev_table *table = &cache->slots[(hash >> 32) % ABBREV_CACHE_SIZE];
-    if (table->is_used && table->offset == header->abbrev_offset &&
-        table->address_size == header->address_size &&
-        table->offset_size == header->offset_size &&
-        table->is_version_2 == (header->version == 2))
-        return table;
+    abbrev_table **slot, *table;
+    if (cache->limit != 0 && cache->count >= cache->limit) forget(cache);
+    if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
+    slot = find_slot(cache, header->abbrev_offset, header);
+    if (*slot != NULL) return *slot;
+    table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
+    cache->spare = NULL;
+    if (table == NULL) return NULL;
     table->offset = header->abbrev_offset;
     table->address_size = header->address_size;
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
-    table->is_used =
-        compile_table(table, dwarf_section(input, GSYM_DEBUG_ABBREV, header->abbrev_offset));
-    return table->is_used ? table : NULL;
+    if (!compile_table(table, table_bytes(input, header->abbrev_offset))) {
+        cache->spare = table;
+        return NULL;
+    }
+    ++cache->count;
+    return *slot = table;
 }
 
 void abbrev_cache_deinit(abbrev_cache *cache) {
-    for (size_t i = 0; i < ABBREV_CACHE_SIZE; ++i) {
-        free(cache->slots[i].items);
-        free(cache->slots[i].ops);
-    }
+    forget(cache);
+    table_destroy(cache->spare);
+    free(cache->slots);
 }
 
 /* ---- running ------------------------------------------------------------------------ */
@@ -345,14 +428,18 @@ static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw)
 static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
                    dwarf_fields *fields);
 
-/* The form is part of the DIE; another indirection is refused. */
+/* The form is part of the DIE. */
 static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
                          dwarf_fields *fields) {
-    uint64_t form = cursor_uleb(c);
-    int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
-    int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
+    uint64_t form;
+    int size;
+    int64_t constant;
     abbrev_op op;
-    if (size == FORM_INDIRECT || size == FORM_UNKNOWN) return false;
+    do form = cursor_uleb(c);
+    while (form == DW_FORM_indirect);
+    size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
+    constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
+    if (size == FORM_UNKNOWN) return false;
     op = is_readable(size) ? reading_op((enum dwarf_field)field, form, size, constant)
                            : skipping_op(form, size);
     return run_op(table, &op, c, fields);
@@ -382,6 +469,14 @@ static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
             (void)cursor_cstring(c, &ignored);
             break;
         case OP_READ_CONSTANT: keep(fields, op, (uint64_t)op->constant); break;
+        case OP_READ_ADDRX_OFFSET:
+            size = cursor_uleb(c) << 32;
+            keep(fields, op, size | cursor_u32(c));
+            break;
+        case OP_SKIP_ADDRX_OFFSET:
+            cursor_skip_leb(c);
+            cursor_skip(c, 4);
+            break;
         case OP_INDIRECT: return run_indirect(table, op->field, c, fields);
         default: return false;
     }

@@ -45,6 +45,7 @@ enum {
     DW_AT_ranges = 0x55,
     DW_AT_call_file = 0x58,
     DW_AT_call_line = 0x59,
+    DW_AT_signature = 0x69,
     DW_AT_linkage_name = 0x6e,
     DW_AT_str_offsets_base = 0x72,
     DW_AT_addr_base = 0x73,

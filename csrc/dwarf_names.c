@@ -1,9 +1,9 @@
 /* dwarf_names.c - what a function is called.
  *
  * The linkage name wins. Without one, the name gets the names of the scopes
- * around its declaration in front (A::B::name), which are found on demand: from
+ * around its declaration in front (A::B::name), which are found on demand: among
  * the scopes the walk remembered or, below a class it jumped over and in other
- * units, by a short walk of its own. */
+ * units, by a scan that is done once. */
 #include "dwarf.h"
 
 #define MAX_SCOPES 64
@@ -39,7 +39,7 @@ static void chain_init(die_chain *chain) {
 
 static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
     const dwarf_unit_header *header = unit->header;
-    return header != NULL && offset >= header->offset + header->header_size &&
+    return header != NULL && !header->is_in_types && offset >= header->offset + header->header_size &&
            offset < header->end;
 }
 
@@ -77,6 +77,24 @@ static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     return offset;
 }
 
+/* The name of the type that a declaration stands for, from its type unit. */
+static dwarf_string name_by_signature(name_resolver *resolver, uint64_t signature) {
+    const dwarf_input *input = resolver->unit->input;
+    const dwarf_unit_header *header = dwarf_type_unit(input, signature);
+    dwarf_string none = {"", 0};
+    dwarf_unit unit;
+    dwarf_fields fields;
+    uint64_t offset;
+    if (header == NULL || !dwarf_unit_open(&unit, input, header, &resolver->foreign_abbrevs,
+                                           resolver->warnings))
+        return none;
+    offset = header->offset + header->type_offset;
+    if (header->type_offset < header->header_size || offset >= header->end ||
+        read_die(&unit, offset, &fields) == NULL || !dwarf_has(&fields, FIELD_NAME))
+        return none;
+    return dwarf_string_value(&unit, fields.form[FIELD_NAME], fields.raw[FIELD_NAME]);
+}
+
 /* Follow the DIE at `offset` and those it refers to, keeping the first name met.
  * Where linkage names count, the first of them ends the search. */
 static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
@@ -99,6 +117,9 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
             chain->name = dwarf_string_value(unit, fields.form[FIELD_NAME],
                                              fields.raw[FIELD_NAME]);
         offset = next_of(unit, &fields);
+        if (chain->name.size == 0 && dwarf_has(&fields, FIELD_SIGNATURE) &&
+            fields.form[FIELD_SIGNATURE] == DW_FORM_ref_sig8)
+            chain->name = name_by_signature(resolver, fields.raw[FIELD_SIGNATURE]);
     }
 }
 
@@ -109,53 +130,106 @@ static bool is_scope(const abbrev *a) {
            a->action == ACTION_FUNCTION;
 }
 
-/* The innermost scope around `target` among the DIEs from `from` on, or `outer`. */
-static uint64_t scan_for_scope(const dwarf_unit *unit, uint64_t from, uint64_t target,
-                               uint64_t outer) {
-    uint64_t stack[MAX_SCOPES];
+/* List the scopes among the DIEs from `from` to the end of their level. False where
+ * memory ran out; what cannot be read ends the list. */
+static bool scan_scopes(const dwarf_unit *unit, uint64_t from, scope_list *scopes) {
+    uint32_t outer[DWARF_MAX_DEPTH];
+    uint32_t current = NO_INDEX;
     unsigned depth = 0;
     cursor c = dwarf_unit_cursor(unit, from);
-    while (cursor_left(&c) > 0 && cursor_offset(&c) < target) {
-        uint64_t offset = cursor_offset(&c), sibling;
+    while (cursor_left(&c) > 0) {
+        uint64_t offset = cursor_offset(&c);
         uint64_t code = cursor_uleb(&c);
         const abbrev *a;
         if (code == 0) {
-            if (c.failed || depth == 0) return 0;
-            outer = stack[--depth];
+            if (c.failed || depth == 0) break;
+            if (current != outer[--depth] && current != NO_INDEX)
+                scopes->items[current].end = offset;
+            current = outer[depth];
             continue;
         }
         a = abbrev_find(unit->abbrevs, code);
-        if (a == NULL) return 0;
-        sibling = a->has_children ? dwarf_sibling(unit, a, &c) : 0;
-        if (sibling != 0 && sibling <= target) {
-            c.at = c.start + sibling;
-            continue;
-        }
-        if (!abbrev_skip(unit->abbrevs, a, &c)) return 0;
+        if (a == NULL || !abbrev_skip(unit->abbrevs, a, &c)) break;
         if (!a->has_children) continue;
-        if (depth == MAX_SCOPES) return 0;
-        stack[depth++] = outer;
-        if (is_scope(a)) outer = offset;
+        if (depth == DWARF_MAX_DEPTH || scopes->count >= NO_INDEX) break;
+        outer[depth++] = current;
+        if (a->action == ACTION_INLINED) current = NO_INDEX;
+        if (!is_scope(a)) continue;
+        if (!ARRAY_RESERVE(*scopes, 1)) return false;
+        scopes->items[scopes->count] = (walk_scope){
+            offset, cursor_offset(&c), unit->header->end, current, a->tag, false};
+        current = (uint32_t)scopes->count++;
     }
-    return outer;
+    return true;
 }
 
-/* The innermost scope that the walk remembered around `target`, or NULL. */
-static const walk_scope *remembered_scope(const unit_walk *walk, uint64_t target) {
-    size_t low = 0, high = walk->scopes.count;
+static scanned_scopes *find_scanned(const name_resolver *resolver, uint64_t key) {
+    size_t mask = resolver->scanned.capacity - 1;
+    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (resolver->scanned.items[slot].key != 0 &&
+           resolver->scanned.items[slot].key != key)
+        slot = (slot + 1) & mask;
+    return &resolver->scanned.items[slot];
+}
+
+static bool grow_scanned(name_resolver *resolver) {
+    scanned_scopes *old = resolver->scanned.items;
+    size_t capacity = resolver->scanned.capacity;
+    resolver->scanned.capacity = capacity == 0 ? 64 : 2 * capacity;
+    resolver->scanned.items = calloc(resolver->scanned.capacity, sizeof *old);
+    if (resolver->scanned.items == NULL) {
+        resolver->scanned.items = old;
+        resolver->scanned.capacity = capacity;
+        return false;
+    }
+    for (size_t i = 0; i < capacity; ++i)
+        if (old[i].key != 0) *find_scanned(resolver, old[i].key) = old[i];
+    free(old);
+    return true;
+}
+
+/* The scopes below a place that the walk did not see; NULL: out of memory. */
+static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
+                                      uint64_t from) {
+    scanned_scopes *scanned;
+    if (2 * resolver->scanned.count >= resolver->scanned.capacity &&
+        !grow_scanned(resolver))
+        return NULL;
+    scanned = find_scanned(resolver, from + 1);
+    if (scanned->key == 0) {
+        if (!scan_scopes(unit, from, &scanned->scopes)) return NULL;
+        scanned->key = from + 1;
+        ++resolver->scanned.count;
+    }
+    return &scanned->scopes;
+}
+
+void name_resolver_deinit(name_resolver *resolver) {
+    for (size_t i = 0; i < resolver->scanned.capacity; ++i)
+        free(resolver->scanned.items[i].scopes.items);
+    free(resolver->scanned.items);
+    abbrev_cache_deinit(&resolver->foreign_abbrevs);
+}
+
+/* The innermost of `count` scopes around `target`, or NULL. */
+static const walk_scope *innermost(const walk_scope *scopes, size_t count,
+                                   uint64_t target) {
+    size_t low = 0, high = count;
     const walk_scope *scope;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (walk->scopes.items[middle].offset < target)
+        if (scopes[middle].offset < target)
             low = middle + 1;
         else
             high = middle;
     }
+    if (low < count && scopes[low].offset == target) /* is one itself */
+        return scopes[low].parent == NO_INDEX ? NULL : &scopes[scopes[low].parent];
     if (low == 0) return NULL;
-    scope = &walk->scopes.items[low - 1];
+    scope = &scopes[low - 1];
     while (scope->end <= target) {
         if (scope->parent == NO_INDEX) return NULL;
-        scope = &walk->scopes.items[scope->parent];
+        scope = &scopes[scope->parent];
     }
     return scope;
 }
@@ -163,13 +237,21 @@ static const walk_scope *remembered_scope(const unit_walk *walk, uint64_t target
 /* Offset of the scope around the DIE at `offset`, or 0. */
 static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const dwarf_unit *unit = unit_of(resolver, offset);
-    const walk_scope *scope;
+    const scope_list *scanned;
+    const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
-    if (unit != resolver->unit) return scan_for_scope(unit, unit->first_child, offset, 0);
-    scope = remembered_scope(resolver->walk, offset);
-    if (scope == NULL) return 0;
-    if (!scope->is_skipped) return scope->offset;
-    return scan_for_scope(unit, scope->children, offset, scope->offset);
+    if (unit == resolver->unit) {
+        scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
+                          offset);
+        if (scope == NULL || !scope->is_skipped) return scope == NULL ? 0 : scope->offset;
+        scanned = scanned_from(resolver, unit, scope->children);
+    } else {
+        scope = NULL;
+        scanned = scanned_from(resolver, unit, unit->first_child);
+    }
+    inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
+    if (inner != NULL) return inner->offset;
+    return scope == NULL ? 0 : scope->offset;
 }
 
 /* The scope around what a chain describes: around its last DIE that has one. */

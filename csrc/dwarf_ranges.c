@@ -36,18 +36,27 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
     }
 }
 
-/* One entry of a version-5 list; false at its end or where it is damaged. */
+/* What an index into .debug_addr stands for; one out of range stands for code that
+ * is not there. */
+static uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c, bool *is_known) {
+    uint64_t address;
+    if (dwarf_address_index(unit, cursor_uleb(c), &address)) return address;
+    *is_known = false;
+    return address_mask(unit);
+}
+
+/* One entry of a version-5 list; false at its end or where it cannot be read.
+ * *is_range tells whether it is one. */
 static bool read_entry(const dwarf_unit *unit, cursor *c, uint64_t *base,
                        gsym_range *range_ret, bool *is_range, bool *is_damaged) {
     unsigned size = unit->header->address_size;
-    uint64_t mask = address_mask(unit), index;
-    bool known = true;
+    uint64_t mask = address_mask(unit);
+    bool is_known = true;
     *is_range = true;
     switch (cursor_u8(c)) {
-        case DW_RLE_end_of_list: *is_damaged = c->failed; return false;
+        case DW_RLE_end_of_list: *is_damaged |= c->failed; return false;
         case DW_RLE_base_addressx:
-            index = cursor_uleb(c);
-            known = dwarf_address_index(unit, index, base);
+            *base = read_indexed_address(unit, c, &is_known);
             *is_range = false;
             break;
         case DW_RLE_base_address:
@@ -55,20 +64,17 @@ static bool read_entry(const dwarf_unit *unit, cursor *c, uint64_t *base,
             *is_range = false;
             break;
         case DW_RLE_startx_endx:
-            index = cursor_uleb(c);
-            known = dwarf_address_index(unit, index, &range_ret->start);
-            index = cursor_uleb(c);
-            known = dwarf_address_index(unit, index, &range_ret->end) && known;
+            range_ret->start = read_indexed_address(unit, c, &is_known);
+            range_ret->end = read_indexed_address(unit, c, &is_known);
             break;
         case DW_RLE_startx_length:
-            index = cursor_uleb(c);
-            known = dwarf_address_index(unit, index, &range_ret->start);
+            range_ret->start = read_indexed_address(unit, c, &is_known);
             range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
             break;
         case DW_RLE_offset_pair:
             range_ret->start = (*base + cursor_uleb(c)) & mask;
             range_ret->end = (*base + cursor_uleb(c)) & mask;
-            *is_range = *base < mask - 1;
+            *is_range = *base < mask - 1; /* -1 and -2 stand for dead code */
             break;
         case DW_RLE_start_end:
             range_ret->start = cursor_uint(c, size);
@@ -78,10 +84,11 @@ static bool read_entry(const dwarf_unit *unit, cursor *c, uint64_t *base,
             range_ret->start = cursor_uint(c, size);
             range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
             break;
-        default: known = false; break;
+        default: *is_damaged = true; return false;
     }
-    *is_damaged = c->failed || !known;
-    return !*is_damaged;
+    *is_damaged |= c->failed || !is_known;
+    *is_range &= is_known;
+    return !c->failed;
 }
 
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
@@ -89,7 +96,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
     cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
     uint64_t base = unit->low_pc, mask = address_mask(unit);
     gsym_range range = {0, 0};
-    bool is_range, is_damaged;
+    bool is_range, is_damaged = false;
     while (read_entry(unit, &c, &base, &range, &is_range, &is_damaged))
         if (is_range && range.start < mask - 1 &&
             !add_range(ranges, range.start, range.end))

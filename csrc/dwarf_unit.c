@@ -45,21 +45,35 @@ static bool read_header(cursor *c, dwarf_unit_header *header) {
         header->abbrev_offset = cursor_uint(c, header->offset_size);
         if (header->type == DW_UT_skeleton || header->type == DW_UT_split_compile)
             cursor_skip(c, 8); /* dwo_id */
-        if (header->type == DW_UT_type || header->type == DW_UT_split_type)
-            cursor_skip(c, 8u + header->offset_size); /* signature, type offset */
     } else {
         header->abbrev_offset = cursor_uint(c, header->offset_size);
         header->address_size = cursor_u8(c);
+        if (header->is_in_types) header->type = DW_UT_type;
+    }
+    if (header->type == DW_UT_type || header->type == DW_UT_split_type) {
+        header->signature = cursor_u64(c);
+        header->type_offset = cursor_uint(c, header->offset_size);
     }
     header->header_size = (uint32_t)(cursor_offset(c) - header->offset);
     return !c->failed && header->offset + header->header_size <= header->end;
 }
 
-gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
-                             warning_list *warnings, gsym_error *error) {
-    cursor c = dwarf_section(input, GSYM_DEBUG_INFO, 0);
+static bool is_type_unit(const dwarf_unit_header *header) {
+    return header->type == DW_UT_type || header->type == DW_UT_split_type;
+}
+
+static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
+    if (!ARRAY_RESERVE(*units, 1)) return false;
+    units->items[units->count++] = *header;
+    return true;
+}
+
+static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
+                                unit_list *units, unit_list *type_units,
+                                warning_list *warnings, gsym_error *error) {
+    cursor c = dwarf_section(input, section, 0);
     while (cursor_left(&c) > 0) {
-        dwarf_unit_header header = {0};
+        dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
         uint64_t offset = cursor_offset(&c);
         if (!read_header(&c, &header)) {
             if (header.end <= offset) {
@@ -68,17 +82,49 @@ gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
             }
             header.version = 0;
         }
-        c = dwarf_section(input, GSYM_DEBUG_INFO, header.end);
+        c = dwarf_section(input, section, header.end);
         if (header.version < 2 || header.version > 5 ||
             (header.address_size != 8 && header.address_size != 4 &&
              header.address_size != 2)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
             continue;
         }
-        if (!ARRAY_RESERVE(*units, 1)) return gsym_fail_memory(error);
-        units->items[units->count++] = header;
+        if ((section == GSYM_DEBUG_INFO && !add_unit(units, &header)) ||
+            (is_type_unit(&header) && !add_unit(type_units, &header)))
+            return gsym_fail_memory(error);
     }
     return GSYM_OK;
+}
+
+static int compare_signatures(const void *left, const void *right) {
+    const dwarf_unit_header *a = left, *b = right;
+    if (a->signature != b->signature) return a->signature < b->signature ? -1 : 1;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
+                             unit_list *type_units, warning_list *warnings,
+                             gsym_error *error) {
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_INFO, units, type_units, warnings, error));
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_TYPES, units, type_units, warnings, error));
+    if (type_units->count > 1)
+        qsort(type_units->items, type_units->count, sizeof *type_units->items,
+              compare_signatures);
+    return GSYM_OK;
+}
+
+const dwarf_unit_header *dwarf_type_unit(const dwarf_input *input, uint64_t signature) {
+    size_t low = 0, high = input->type_unit_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->type_units[middle].signature < signature)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < input->type_unit_count && input->type_units[low].signature == signature
+               ? &input->type_units[low]
+               : NULL;
 }
 
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
@@ -99,8 +145,8 @@ const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t o
 /* ---- the root DIE ------------------------------------------------------------------ */
 
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
-    const dwarf_bytes *info = &unit->input->sections[GSYM_DEBUG_INFO];
-    return cursor_at(info->data, (size_t)unit->header->end, offset,
+    const dwarf_bytes *section = &unit->input->sections[unit->section];
+    return cursor_at(section->data, (size_t)unit->header->end, offset,
                      unit->input->big_endian);
 }
 
@@ -133,6 +179,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     memset(unit, 0, sizeof *unit);
     unit->input = input;
     unit->header = header;
+    unit->section = header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
     unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
     if (unit->abbrevs == NULL || unit->abbrevs->is_damaged)
         dwarf_warn(warnings, GSYM_WARN_ABBREVIATIONS, header->offset,
@@ -142,7 +189,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {
         /* A unit of padding has no DIE, which is no fault. */
-        if (root < header->end && input->sections[GSYM_DEBUG_INFO].data[root] != 0)
+        if (root < header->end && input->sections[unit->section].data[root] != 0)
             dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, root, 0);
         return false;
     }
@@ -189,7 +236,7 @@ static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
 dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
     dwarf_string none = {"", 0};
     switch (form) {
-        case DW_FORM_string: return section_string(unit->input, GSYM_DEBUG_INFO, raw);
+        case DW_FORM_string: return section_string(unit->input, unit->section, raw);
         case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
         case DW_FORM_line_strp: return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
         case DW_FORM_strx:
@@ -218,6 +265,11 @@ bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                          uint64_t *address_ret) {
     *address_ret = raw;
     if (form == DW_FORM_addr) return true;
+    if (form == DW_FORM_LLVM_addrx_offset) {
+        bool is_known = dwarf_address_index(unit, raw >> 32, address_ret);
+        *address_ret += (uint32_t)raw;
+        return is_known;
+    }
     return dwarf_is_address_form(form) && dwarf_address_index(unit, raw, address_ret);
 }
 

@@ -59,7 +59,7 @@ static bool ascend(walker *w, uint64_t offset) {
     }
     if (w->walk->levels.count == 0) return false;
     upper = w->walk->levels.items[--w->walk->levels.count];
-    if (w->level.scope != upper.scope)
+    if (w->level.scope != upper.scope && w->level.scope != NO_INDEX)
         w->walk->scopes.items[w->level.scope].end = offset;
     w->level = upper;
     return true;
@@ -281,6 +281,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
 
 static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
     walk_level level = w->level;
+    level.scope = NO_INDEX; /* what is declared here belongs to the callee */
     if (level.function == NO_INDEX) { /* in an abstract or dropped function */
         if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     } else {

@@ -86,6 +86,7 @@ static const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
     [GSYM_DEBUG_LINE_STR] = "debug_line_str", [GSYM_DEBUG_RANGES] = "debug_ranges",
     [GSYM_DEBUG_RNGLISTS] = "debug_rnglists", [GSYM_DEBUG_ADDR] = "debug_addr",
     [GSYM_DEBUG_STR_OFFSETS] = "debug_str_offsets",
+    [GSYM_DEBUG_TYPES] = "debug_types",
 };
 
 static void find_debug_sections(gsym_elf *elf) {

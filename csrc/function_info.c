@@ -59,7 +59,7 @@ static gsym_status encode_extras(buffer *out, const gsym_function *function,
         if (function->extras[i].type <= GSYM_INFO_CALL_SITES) {
             free(sorted);
             return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                             "InfoType %" PRIu32 " cannot be kept as it is: it has a meaning",
+                             "InfoType %" PRIu32 " is not unknown: it has a meaning",
                              function->extras[i].type);
         }
         sorted[i] = &function->extras[i];

@@ -212,7 +212,8 @@ gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
 
 typedef enum gsym_lookup_flags {
     /* LLVM's GsymReader rules, its faults included: a missing row or file
-     * fails the whole lookup, inlines without a line table are dropped. */
+     * fails the whole lookup, inlines without a line table are dropped, offsets
+     * have 32 bits. Errors say what LLVM says, with its offsets in the text. */
     GSYM_LOOKUP_LLVM = 1
 } gsym_lookup_flags;
 
@@ -453,6 +454,7 @@ typedef enum gsym_debug_section {
     GSYM_DEBUG_RNGLISTS,
     GSYM_DEBUG_ADDR,
     GSYM_DEBUG_STR_OFFSETS,
+    GSYM_DEBUG_TYPES,
     GSYM_DEBUG_SECTION_COUNT
 } gsym_debug_section;
 

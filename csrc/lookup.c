@@ -47,8 +47,8 @@ static inline void put_frame(frame_sink *sink, gsym_frame frame) {
 }
 
 /* LLVM names the offset inside the data it was decoding, and does so in the text. */
-static gsym_status fail_in_data(const lookup_query *query, gsym_status status, uint64_t base,
-                                gsym_error *error) {
+static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
+                                uint64_t base, gsym_error *error) {
     char what[GSYM_ERROR_TEXT_SIZE];
     if (!query->llvm || status != GSYM_E_FORMAT) return status;
     memcpy(what, error->what, sizeof what);
@@ -143,7 +143,8 @@ static uint32_t known_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }
 
-static gsym_status put_inline_frames(const lookup_query *query, const found_function *function,
+static gsym_status put_inline_frames(const lookup_query *query,
+                                     const found_function *function,
                                      gsym_frame *innermost, frame_sink *sink,
                                      gsym_error *error) {
     const gsym_image *image = query->image;

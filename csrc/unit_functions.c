@@ -24,7 +24,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
     line_table_deinit(&joiner->lines);
     abbrev_cache_deinit(&joiner->abbrevs);
-    abbrev_cache_deinit(&joiner->resolver.foreign_abbrevs);
+    name_resolver_deinit(&joiner->resolver);
     free(joiner->name_map.keys);
     free(joiner->name_map.values);
     free(joiner->parents.items);
@@ -257,12 +257,15 @@ static void rows_of_sequence(const row_list *rows, const line_sequence *sequence
 }
 
 /* Rows of a range that runs on into further sequences, copied behind the others. */
-static bool gather_rows(unit_functions *result, const line_table *lines, size_t position,
+static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_t position,
                         unit_function *function, const gsym_range *range) {
+    const line_table *lines = &joiner->lines;
     uint32_t first = function->row_first, count = function->row_count;
     size_t gathered = result->rows.count;
     for (;;) {
-        if (result->rows.count + count >= NO_INDEX) break;
+        if (result->rows.count + count >= NO_INDEX ||
+            result->rows.count - gathered + count > joiner->row_budget)
+            break;
         if (!ARRAY_RESERVE(result->rows, count)) return false;
         memcpy(result->rows.items + result->rows.count, result->rows.items + first,
                count * sizeof *result->rows.items);
@@ -298,7 +301,7 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
     if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
                     sequence_by_high(lines, position + 1)->low >= range->end))
         return true;
-    return gather_rows(result, lines, position, function, range);
+    return gather_rows(result, joiner, position, function, range);
 }
 
 /* Number the files of the rows. Overlapping functions may share rows, but not
@@ -558,6 +561,8 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
+#define OWN_TABLES 8 /* abbreviation tables kept for the next units */
+
 static void clear(unit_functions *result, size_t index) {
     result->unit_index = index;
     result->rows.count = result->file_codes.count = 0;
@@ -572,6 +577,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const dwarf_input *input, size_t index) {
     const dwarf_unit_header *header = &input->units[index];
     clear(result, index);
+    joiner->abbrevs.limit = OWN_TABLES;
     result->lines_end = 0;
     if (header->type == DW_UT_type || header->type == DW_UT_split_type) return true;
     if (!dwarf_unit_open(&joiner->unit, input, header, &joiner->abbrevs, joiner->warnings))
@@ -589,7 +595,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.warnings = joiner->warnings;
     joiner->resolver.foreign.header = NULL;
     joiner->resolver.arena = &result->arena;
-    joiner->row_budget = 64 * (uint64_t)result->rows.count + 65536;
-    joiner->node_budget = 64 * (uint64_t)joiner->walk.nodes.count + 65536;
+    joiner->row_budget = 16 * (uint64_t)result->rows.count + 65536;
+    joiner->node_budget = 16 * (uint64_t)joiner->walk.nodes.count + 65536;
     return add_functions(result, joiner);
 }

@@ -61,11 +61,15 @@ class Comparer:
     """
 
     def __init__(
-        self, elf: ReferenceElf, sample: int | None, progress: Progress | None
+        self,
+        elf: ReferenceElf,
+        sample: int | None,
+        path_map: Sequence[tuple[str, str]],
+        progress: Progress | None,
     ) -> None:
         self._elf = elf
         self._progress = progress
-        self._units = Units(elf)
+        self._units = Units(elf, path_map)
         self._is_sample = sample is not None
         # Ranges that units outside of the sample claim for themselves.
         self._others: list[list[Range]] = []

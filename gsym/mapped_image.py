@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # The engine's records, in the machine's byte order.
 _ANSWER = Struct("=3Q6I")
 _FRAME = Struct("=2Q4I")
+_ANSWER_WITH_FRAME = Struct("=3Q6I2Q4I")  # the first frame stands behind the answer
 _STRP = Struct("=Q")
 _FUNCTION_RANGE = Struct("=3Q")
 
@@ -113,6 +114,13 @@ class _Scratch:
         self.frame_capacity = frame_capacity
         self.pattern_capacity = pattern_capacity
 
+    def grown(self, frame_count: int, pattern_count: int) -> _Scratch:
+        """One with room for more."""
+        return _Scratch(
+            max(frame_count, self.frame_capacity),
+            max(pattern_count, self.pattern_capacity),
+        )
+
 
 class _Release:
     """Closes an image; keeps the bytes below it until then."""
@@ -151,53 +159,55 @@ class MappedImage:
             scratch = self._scratches.pop()
         except IndexError:
             scratch = _Scratch(_FRAMES_AT_FIRST, _PATTERNS_AT_FIRST)
-        frame_capacity = scratch.frame_capacity
-        pattern_capacity = scratch.pattern_capacity
         status = _lookup(
             self.image,
             address,
             child,
             0,
             scratch.frames,
-            frame_capacity,
+            scratch.frame_capacity,
             scratch.patterns,
-            pattern_capacity,
+            scratch.pattern_capacity,
             scratch.answer,
             scratch.error,
         )
         if status:
             check(status, scratch.error, self.path)
-        view = scratch.view
-        start, size, name, found, _, count, patterns, merged, _ = _ANSWER.unpack_from(
-            view
-        )
-        if count > frame_capacity or patterns > pattern_capacity:
-            self._scratches.append(
-                _Scratch(max(count, frame_capacity), max(patterns, pattern_capacity))
-            )
+        # fmt: off
+        (start, size, function, found, _, count, patterns, merged, _,
+         name, offset, file, line, inlined, _,
+        ) = _ANSWER_WITH_FRAME.unpack_from(scratch.view)
+        # fmt: on
+        if count > scratch.frame_capacity or patterns > scratch.pattern_capacity:
+            self._scratches.append(scratch.grown(count, patterns))
             return self.look_up(address, child)
-        answer = None
-        if found:
-            strings, files, frames = self.strings, self.files, []
-            function = _new(FunctionRange, (strings[name], start, size))
-            end = _ANSWER.size + count * _FRAME.size
-            for strp, offset, file, line, inlined, _ in _FRAME.iter_unpack(
-                view[_ANSWER.size : end]
-            ):
-                directory, filename = files[file]
-                fields = (strings[strp], directory, filename, line, offset, inlined > 0)
-                frames.append(_new(Frame, fields))
-            regexes = (
-                tuple([strings[strp] for strp in scratch.patterns[0:patterns]])
-                if patterns
-                else ()
-            )
-            answer = (
-                _new(Lookup, (address, function, tuple(frames), regexes, ())),
-                merged,
-            )
+        if not found:
+            self._scratches.append(scratch)
+            return None
+        strings = self.strings
+        directory, filename = self.files[file]
+        frame = (strings[name], directory, filename, line, offset, inlined > 0)
+        frames: tuple[Frame, ...] = (_new(Frame, frame),)
+        if count > 1:
+            frames += self._outer_frames(scratch, count)
+        regexes = self._patterns(scratch, patterns) if patterns else ()
         self._scratches.append(scratch)
-        return answer
+        extent = _new(FunctionRange, (strings[function], start, size))
+        return _new(Lookup, (address, extent, frames, regexes, ())), merged
+
+    def _outer_frames(self, scratch: _Scratch, count: int) -> tuple[Frame, ...]:
+        strings, files, frames = self.strings, self.files, []
+        end = _ANSWER.size + count * _FRAME.size
+        for name, offset, file, line, inlined, _ in _FRAME.iter_unpack(
+            scratch.view[_ANSWER_WITH_FRAME.size : end]
+        ):
+            directory, filename = files[file]
+            frame = (strings[name], directory, filename, line, offset, inlined > 0)
+            frames.append(_new(Frame, frame))
+        return tuple(frames)
+
+    def _patterns(self, scratch: _Scratch, count: int) -> tuple[str, ...]:
+        return tuple([self.strings[strp] for strp in scratch.patterns[0:count]])
 
     def function_ranges(self, index: int) -> list[FunctionRange]:
         """The function of entry *index* and those merged into it."""

@@ -7,9 +7,10 @@ which knows neither zstd nor files that mix `.debug_*` with `.zdebug_*` sections
 from __future__ import annotations
 
 import zlib
-from io import BytesIO
+from io import SEEK_END, BytesIO
+from mmap import ACCESS_READ, mmap
 from sys import version_info
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from elftools.common.exceptions import ELFError
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
@@ -74,21 +75,23 @@ class ReferenceElf:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._stream: BinaryIO = open(path, "rb")  # noqa: SIM115 - see close
+        with open(path, "rb") as file:
+            if file.seek(0, SEEK_END) == 0:
+                raise FormatError("the file is empty", path=path)
+            self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
         try:
-            self.elf = ELFFile(self._stream)
+            # A mapping reads like a file, which is all that pyelftools asks for.
+            self.elf = ELFFile(cast("BinaryIO", self._data))
             # (start, end) of the sections that hold code, sorted.
             self.text_ranges = sorted(self._text_ranges())
         except Exception as error:
-            self._stream.close()
-            if isinstance(error, OSError):
-                raise
+            self._data.close()
             # pyelftools lets errors of many classes through on damaged input.
-            raise FormatError(f"pyelftools: {error}", path=path) from error
+            raise FormatError(f"pyelftools: {error!r}", path=path) from error
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        self._data.close()
 
     @property
     def byteorder(self) -> str:
@@ -131,7 +134,7 @@ class ReferenceElf:
             for section in self.elf.iter_sections()
         ]
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
-        names = self.elf.get_section(table["sh_link"]).data()
+        names = self._bytes(self.elf.get_section(table["sh_link"]))
         for symbol in table.iter_symbols():
             index = symbol["st_shndx"]
             if isinstance(index, int) and index < len(is_code) and is_code[index]:
@@ -191,9 +194,16 @@ class ReferenceElf:
             address=section["sh_addr"],
         )
 
+    def _bytes(self, section: Section) -> bytes:
+        """The section as it is in the file."""
+        offset, size = section["sh_offset"], section["sh_size"]
+        if offset + size > len(self._data):
+            reason = f"section {section.name} runs past the end of the file"
+            raise FormatError(reason, path=self.path, offset=offset)
+        return self._data[offset : offset + size]
+
     def _inflated(self, section: Section) -> bytes:
-        self._stream.seek(section["sh_offset"])
-        raw = self._stream.read(section["sh_size"])
+        raw = self._bytes(section)
         if section["sh_flags"] & _SHF_COMPRESSED:
             header = section.structs.Elf_Chdr.parse(raw)
             kind = section.structs.Elf_word("").parse(raw)

@@ -32,7 +32,7 @@ _RETURN_ADDRESS = {
     "DW_TAG_GNU_call_site": "DW_AT_low_pc",
 }
 _BAD_FILE_INDEX = 0xFFFF_FFFF
-_MAX_REFERENCE_CHAIN = 64
+_MAX_SCOPES = 64
 
 
 class _Scope:
@@ -204,28 +204,36 @@ class UnitFunctions:
             return name
         if name.startswith("_Z") and (".isra." in name or ".part." in name):
             return name
-        scope = self._naming_scope(die, _MAX_REFERENCE_CHAIN)
-        while scope is not None:
+        scope = self._naming_scope(die, set())
+        for _ in range(_MAX_SCOPES):
+            if scope is None:
+                break
             outer = self._units.text(scope, "DW_AT_name")
             if outer.startswith("<") and outer.endswith(">"):
                 outer = "{" + outer[1:-1] + "}"
             if outer:
                 name = f"{outer}::{name}"
-            scope = self._naming_scope(scope, _MAX_REFERENCE_CHAIN)
+            scope = self._naming_scope(scope, set())
         return name
 
-    def _naming_scope(self, die: DIE, budget: int) -> DIE | None:
-        """The DIE whose name stands in front of that of *die*."""
+    def _naming_scope(self, die: DIE, seen: set[int]) -> DIE | None:
+        """The DIE whose name stands in front of that of *die*.
+
+        References may lead in circles, so no DIE of *seen* is asked again.
+        """
+        if id(die) in seen:
+            return None
+        seen.add(id(die))
         for attribute in ("DW_AT_specification", "DW_AT_abstract_origin"):
-            target = self._units.follow(die, attribute) if budget else None
-            scope = self._naming_scope(target, budget - 1) if target else None
+            target = self._units.follow(die, attribute)
+            scope = self._naming_scope(target, seen) if target else None
             if scope is not None:
                 return scope
         if die.tag == "DW_TAG_inlined_subroutine":
             return None  # its parent tells where it is inlined, not what it is
         parent = die.get_parent()
         if parent is not None and parent.tag == "DW_TAG_lexical_block":
-            return self._naming_scope(parent, budget - 1) if budget else None
+            return self._naming_scope(parent, seen)
         return parent if parent is not None and parent.tag in _NAMING_SCOPES else None
 
 

@@ -16,7 +16,7 @@ from elftools.dwarf.structs import DWARFStructs
 from gsym.model import LineEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
 
@@ -34,7 +34,7 @@ _LINE_MASK = 0xFFFF_FFFF
 _IS_64_BIT = 0xFFFF_FFFF  # in place of a 32-bit length
 
 
-class Sequence(NamedTuple):
+class LineSequence(NamedTuple):
     """Rows with ascending addresses from *low* on; the last one ends at *high*."""
 
     low: int
@@ -58,14 +58,20 @@ class LineTable:
         cu: The unit.
         comp_dir: Its compilation directory, "" if it names none.
         is_text: Whether an address lies in code; other sequences are dead.
+        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
     """
 
     def __init__(
-        self, cu: CompileUnit, comp_dir: str, is_text: Callable[[int], bool]
+        self,
+        cu: CompileUnit,
+        comp_dir: str,
+        is_text: Callable[[int], bool],
+        path_map: Sequence[tuple[str, str]] = (),
     ) -> None:
         header, start, opcodes = _read_program(cu)
         self._version: int = header["version"]
         self._comp_dir = comp_dir
+        self._path_map = path_map
         directories = header.get("include_directory") or ()
         self._directories = [_text(name) for name in directories]
         files = [
@@ -85,7 +91,8 @@ class LineTable:
     def path(self, index: int) -> str | None:
         """Path of the DWARF file *index*: "" for no file, None for a bad index."""
         if index not in self._paths:
-            self._paths[index] = self._build_path(index)
+            path = self._build_path(index)
+            self._paths[index] = path and _mapped(path, self._path_map)
         return self._paths[index]
 
     def _build_path(self, index: int) -> str | None:
@@ -141,7 +148,7 @@ class LineTable:
             last_address = address
         return tuple(entries)
 
-    def _covering(self, start: int, end: int) -> list[Sequence]:
+    def _covering(self, start: int, end: int) -> list[LineSequence]:
         first = bisect_right(self._highs, start)
         covering = self._sequences[first:]
         if not covering or start < covering[0].low:
@@ -154,7 +161,7 @@ class LineTable:
 
 
 def _rows(
-    sequences: list[Sequence], start: int, end: int
+    sequences: list[LineSequence], start: int, end: int
 ) -> list[tuple[int, int, int]]:
     """Rows from the last one at or below *start* to the last one below *end*."""
     rows: list[tuple[int, int, int]] = []
@@ -212,7 +219,7 @@ class _Machine:
         byteorder: str,
         files: list[tuple[str, int]],
     ) -> None:
-        self.sequences: list[Sequence] = []
+        self.sequences: list[LineSequence] = []
         self._opcodes = opcodes
         self._at = 0
         self._start = start  # offset of the opcodes in .debug_line
@@ -227,7 +234,16 @@ class _Machine:
         self._begin_sequence()
 
     def run(self) -> None:
-        """Run to the end; an incomplete last sequence is dropped."""
+        """Run to the end, or to where the program is cut off inside an opcode.
+
+        A sequence without an end is dropped.
+        """
+        try:
+            self._run()
+        except (IndexError, ValueError):
+            return
+
+    def _run(self) -> None:
         while self._at < len(self._opcodes):
             opcode = self._opcodes[self._at]
             self._at += 1
@@ -299,7 +315,7 @@ class _Machine:
     def _end_sequence(self) -> None:
         if self._addresses and self._addresses[0] < self._address:
             self.sequences.append(
-                Sequence(
+                LineSequence(
                     self._addresses[0],
                     self._address,
                     self._sequence_start,
@@ -340,6 +356,13 @@ def _is_absolute(path: str) -> bool:
     """Whether *path* is absolute on POSIX or, with a drive or server, on Windows."""
     has_drive = path[1:2] == ":" and path[:1].isalpha()
     return path.startswith(("/", "\\\\")) or (has_drive and path[2:3] in {"/", "\\"})
+
+
+def _mapped(path: str, path_map: Sequence[tuple[str, str]]) -> str:
+    for old, new in path_map:
+        if path.startswith(old):
+            return new + path[len(old) :]
+    return path
 
 
 def _join(directory: str, name: str) -> str:

@@ -17,7 +17,7 @@ from gsym.reference_elf import open_dwarf
 from gsym.reference_lines import LineTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
     from elftools.dwarf.die import DIE
@@ -44,14 +44,21 @@ _INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_ori
 class Units:
     """All units of .debug_info.
 
+    Args:
+        elf: The file.
+        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+
     Attributes:
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
         end: Offset behind the last unit in the list.
     """
 
-    def __init__(self, elf: ReferenceElf) -> None:
+    def __init__(
+        self, elf: ReferenceElf, path_map: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self.elf = elf
+        self.path_map = path_map
         self.damage: str | None = None
         self.end = 0
         self._sections = elf.dwarf_sections()
@@ -185,6 +192,7 @@ class Unit:
             self.cu,
             comp_dir.decode("utf-8", "surrogateescape"),
             self.units.elf.is_text,
+            self.units.path_map,
         )
 
     def dies(self) -> Iterator[DIE]:

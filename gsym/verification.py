@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reader
+from gsym.errors import FormatError, GsymError
 from gsym.structure import (
     BrokenError,
     Extent,
@@ -22,7 +23,7 @@ from gsym.structure import (
 from gsym.structure_records import check_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from gsym.comparison import Difference
 
@@ -84,6 +85,7 @@ def compare(
     binary: str,
     *,
     sample: int | None = None,
+    path_map: Sequence[tuple[str, str]] = (),
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
@@ -94,6 +96,7 @@ def compare(
         binary: The ELF file that it was made from.
         sample: Compare the functions of only so many compilation units, spread
             over the binary.
+        path_map: The prefixes of paths that the conversion rewrote.
         progress: Called with the bytes of .debug_info done and in all.
 
     Raises:
@@ -107,7 +110,7 @@ def compare(
     elf = ReferenceElf(binary)
     try:
         with gsym.reader.open(path) as reader:
-            comparer = Comparer(elf, sample, progress)
+            comparer = Comparer(elf, sample, path_map, progress)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),
                 comparer.functions,
@@ -117,5 +120,10 @@ def compare(
                 comparer.undecided,
                 comparer.unread,
             )
+    except (GsymError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        # pyelftools lets errors of many classes through on damaged input.
+        raise FormatError(f"pyelftools: {error!r}", path=binary) from error
     finally:
         elf.close()

@@ -64,6 +64,14 @@ def test_a_file_that_its_binary_confirms_passes(program: str, capsys: Captured) 
     assert captured.err == ""
 
 
+def test_a_file_with_rewritten_paths_passes(program: str, tmp_path: Path) -> None:
+    rule = (os.fspath(tmp_path), "/src")
+    gsym.convert(program, f"{program}.gsym", path_map=(rule,))
+    command = ["verify", f"{program}.gsym", "--against", program]
+    assert main(command) == 1
+    assert main([*command, "--path-map", "=".join(rule)]) == 0
+
+
 def test_a_difference_is_printed_with_both_sides(
     program: str, capsys: Captured
 ) -> None:
@@ -105,7 +113,13 @@ def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a", "b"], ["a", "--sample", "3"], ["a", "--against", "b", "--sample", "0"]],
+    [
+        [],
+        ["a", "b"],
+        ["a", "--sample", "3"],
+        ["a", "--against", "b", "--sample", "0"],
+        ["a", "--against", "b", "--path-map", "x"],
+    ],
 )
 def test_a_wrong_command_line_is_told(arguments: list[str], capsys: Captured) -> None:
     assert main(["verify", *arguments]) == 2

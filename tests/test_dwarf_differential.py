@@ -16,7 +16,8 @@ from tests import (
     test_dwarf_units,
     test_elf,
 )
-from tests.conversions import Case, convert_with_llvm, describe
+from tests.conversions import Case, Options, convert_bytes, convert_with_llvm, describe
+from tests.inputs.random_program import random_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +48,29 @@ def test_llvm_gsymutil_gives_what_is_expected_or_differs_for_a_reason(
         assert describe(functions) != case.expected, case.differs
     else:
         assert describe(functions) == case.expected
+
+
+SEEDS = range(30)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_llvm_gsymutil_gives_the_same_for_random_programs(
+    seed: int, llvm_gsymutil: str, tmp_path: Path
+) -> None:
+    image = random_program(seed)
+    theirs = convert_with_llvm(llvm_gsymutil, tmp_path, image, "--num-threads=1")
+    assert describe(convert_bytes(tmp_path, image).functions) == describe(theirs)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [{"full_walk": True}, {"threads": 3}], ids=str)
+def test_random_programs_come_out_the_same_however_they_are_walked(
+    options: Options, seed: int, tmp_path: Path
+) -> None:
+    image = random_program(seed)
+    outputs = set()
+    choices: tuple[Options, ...] = ({}, options)
+    for chosen in choices:
+        convert_bytes(tmp_path, image, chosen)
+        outputs.add((tmp_path / "input.gsym").read_bytes())
+    assert len(outputs) == 1

@@ -9,12 +9,17 @@ import pytest
 
 import gsym
 from gsym.verification import compare
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.program import LAYOUTS, Layout, function, inlined
 from tests.test_dwarf_differential import CASES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conversions import Case
+    from gsym.verification import Comparison
+    from tests.conversions import Case, Options
 
 # pyelftools does not get past what these hold.
 UNREADABLE = {"all forms of version 5 at once"}
@@ -24,11 +29,56 @@ def test_the_cases_that_pyelftools_cannot_read_exist() -> None:
     assert {case.name for case in CASES} >= UNREADABLE
 
 
+def compare_converted(
+    folder: Path, image: bytes, options: Options | None = None
+) -> Comparison:
+    binary, path = os.fspath(folder / "input"), os.fspath(folder / "input.gsym")
+    (folder / "input").write_bytes(image)
+    gsym.convert(binary, path, **(options or {}))
+    return compare(path, binary)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_second_opinion_agrees_on_every_case(case: Case, tmp_path: Path) -> None:
-    binary, path = tmp_path / "input", tmp_path / "input.gsym"
-    binary.write_bytes(case.image)
-    gsym.convert(os.fspath(binary), os.fspath(path), **case.options)
-    found = compare(os.fspath(path), os.fspath(binary))
+    found = compare_converted(tmp_path, case.image, case.options)
     assert bool(found.unread) == (case.name in UNREADABLE)
     assert found.differences == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_the_second_opinion_agrees_in_every_layout(
+    layout: Layout, tmp_path: Path
+) -> None:
+    lines = LineProgram(
+        directories=("/src",) if layout.version >= 5 else (),
+        files=(File("a.c"), File("b.h")),
+        ops=sequence((0x1000, 5, 1), (0x1008, 6, 1), (0x1010, 9, 1), end=0x1040),
+    )
+    image = layout.program(
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        function("f", 0x1000, 0x1040, inlined(Ref("g"), (0x1004, 0x1010))),
+        lines=lines,
+    )
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.unread) == ([], {})
+    assert found.functions == 1
+
+
+def test_no_damaged_binary_stops_the_comparison_but_by_an_error(tmp_path: Path) -> None:
+    image = next(
+        case.image for case in CASES if case.name == "a call may fill its caller"
+    )
+    compare_converted(tmp_path, image)
+    binary, path = tmp_path / "input", os.fspath(tmp_path / "input.gsym")
+    answered = refused = 0
+    for offset in range(0, len(image), 7):
+        damaged = bytearray(image)
+        damaged[offset] ^= 0xFF
+        binary.write_bytes(damaged)
+        try:
+            compare(path, os.fspath(binary))
+            answered += 1
+        except gsym.GsymError:
+            refused += 1
+    assert answered > 10
+    assert refused > 10

@@ -109,6 +109,15 @@ def test_all_kinds_of_output_can_be_compared(
     assert compare(path, program).differences == []
 
 
+def test_rewritten_paths_are_told_to_the_comparison(
+    program: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rules = ((os.fspath(tmp_path_factory.getbasetemp()), "/src"), ("/src", "/never"))
+    path = convert(program, path_map=rules)
+    assert subjects(compare(path, program)) == {"lines", "inlined calls"}
+    assert compare(path, program, path_map=rules).differences == []
+
+
 @pytest.mark.parametrize("compression", ["zlib", "zlib-gnu", "zstd"])
 def test_compressed_sections_are_inflated(
     program: str, objcopy: str, compression: str

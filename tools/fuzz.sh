@@ -16,6 +16,6 @@ for seed in "$@"; do
     cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
 done
 "${CLANG:-clang-19}" -std=c11 -g -O1 -Icsrc -fno-sanitize-recover=all \
-    -fsanitize=fuzzer,address,undefined "tools/fuzz_$name.c" csrc/*.c -o "$folder/fuzz"
+    -fsanitize=fuzzer,address,undefined ${CFLAGS-} "tools/fuzz_$name.c" csrc/*.c -o "$folder/fuzz"
 exec "$folder/fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
     -max_len=65536 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"

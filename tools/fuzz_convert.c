@@ -2,13 +2,32 @@
  *
  * Converts them as gsym/conversion.py does, compressed sections left out, and then
  * demands that the file written can be decoded whole: what the engine writes, it
- * reads. tools/fuzz.sh builds and runs this under sanitizers. */
+ * reads. Most mutations stay inside one debug section, so that they get past the
+ * ELF tables. tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "gsym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
+    gsym_debug_section which = (gsym_debug_section)(seed / 8 % GSYM_DEBUG_SECTION_COUNT);
+    gsym_elf_section section = {0};
+    gsym_error error;
+    gsym_elf *elf;
+    if (seed % 8 == 0 || gsym_elf_open(data, size, &elf, &error) != GSYM_OK)
+        return LLVMFuzzerMutate(data, size, max_size);
+    (void)gsym_elf_debug_section(elf, which, &section, &error);
+    gsym_elf_close(elf);
+    if (!section.present || section.size == 0)
+        return LLVMFuzzerMutate(data, size, max_size);
+    (void)LLVMFuzzerMutate(data + section.offset, (size_t)section.size,
+                           (size_t)section.size);
+    return size;
+}
 
 static void set_sections(gsym_conversion *conversion, const gsym_elf *elf,
                          const uint8_t *data) {

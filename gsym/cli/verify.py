@@ -30,6 +30,12 @@ COMMAND = Command(
             "compare only N compilation units, spread over BINARY",
             metavar="N",
         ),
+        Option(
+            "--path-map",
+            "FILE was converted with this option",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
     ),
     """\
 The exit code is 1 if anything is wrong. Decoding by pyelftools takes about two
@@ -47,6 +53,7 @@ def run(arguments: list[str]) -> int:
     sample = values.number("--sample", minimum=1)
     if sample is not None and binary is None:
         raise UsageError("option '--sample' needs '--against'")
+    path_map = [_path_rule(rule) for rule in values.texts("--path-map")]
     findings = check_structure(path)
     _print_all(f"offset {offset:#x}: {reason}" for offset, reason in findings)
     if findings:
@@ -56,12 +63,21 @@ def run(arguments: list[str]) -> int:
         return 0
     progress = progress_for(binary)
     try:
-        comparison = compare(path, binary, sample=sample, progress=progress)
+        comparison = compare(
+            path, binary, sample=sample, path_map=path_map, progress=progress
+        )
     finally:
         if progress is not None:
             progress.clear()
     _report(comparison)
     return EXIT_WRONG if comparison.differences else 0
+
+
+def _path_rule(rule: str) -> tuple[str, str]:
+    old, equals, new = rule.partition("=")
+    if not old or not equals:
+        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
+    return old, new
 
 
 def _report(comparison: Comparison) -> None:

@@ -28,10 +28,10 @@ _ARCHITECTURES = {
     (8, False, True): "mips",
     (8, True, False): "mips64el",
     (8, True, True): "mips64",
-    (20, False, True): "ppc",
-    (20, False, False): "ppcle",
-    (21, True, True): "ppc64",
-    (21, True, False): "ppc64le",
+    (20, False, True): "powerpc",
+    (20, False, False): "powerpcle",
+    (21, True, True): "powerpc64",
+    (21, True, False): "powerpc64le",
     (22, True, True): "s390x",
     (40, False, False): "arm",
     (40, False, True): "armeb",
@@ -140,38 +140,47 @@ class ElfSource:
         if size > _MAX_INFLATED_SIZE:
             raise self._damaged(section, f"it claims to hold {size} bytes")
         if section.compression == lib.GSYM_COMPRESSION_ZLIB:
-            inflated = self._inflate_zlib(payload, size, section)
+            inflated, is_whole = self._inflate_zlib(payload, size, section)
         elif section.compression == lib.GSYM_COMPRESSION_ZSTD:
-            inflated = self._inflate_zstd(payload, size, section)
+            inflated, is_whole = self._inflate_zstd(payload, size, section)
         else:
             raise UnsupportedError(
                 "a section is compressed in an unknown way",
                 path=self.path,
                 offset=section.offset,
             )
-        if len(inflated) != size:
-            raise self._damaged(section, f"{len(inflated)} bytes instead of {size}")
+        if len(inflated) != size or not is_whole:
+            raise self._damaged(section, f"it does not hold the {size} bytes it claims")
         return inflated
 
-    def _inflate_zlib(self, payload: memoryview, size: int, section: Any) -> bytes:
+    def _inflate_zlib(
+        self, payload: memoryview, size: int, section: Any
+    ) -> tuple[bytes, bool]:
         import zlib
 
+        decompressor = zlib.decompressobj()
         try:
-            return zlib.decompressobj().decompress(payload, size)
+            # A limit of 0 would be none; one byte more shows that there is more.
+            inflated = decompressor.decompress(payload, size + 1)
         except zlib.error as error:
             raise self._damaged(section, str(error)) from error
+        return inflated, decompressor.eof
 
-    def _inflate_zstd(self, payload: memoryview, size: int, section: Any) -> bytes:
+    def _inflate_zstd(
+        self, payload: memoryview, size: int, section: Any
+    ) -> tuple[bytes, bool]:
         import sys
 
         if sys.version_info >= (3, 14):
             from compression import zstd
         else:
             from backports import zstd
+        decompressor = zstd.ZstdDecompressor()
         try:
-            return bytes(zstd.ZstdDecompressor().decompress(payload, size))
+            inflated = decompressor.decompress(payload, size + 1)
         except (zstd.ZstdError, EOFError) as error:
             raise self._damaged(section, str(error)) from error
+        return inflated, decompressor.eof
 
     def _damaged(self, section: Any, reason: str) -> FormatError:
         return FormatError(
