@@ -113,6 +113,7 @@ static inline bool dwarf_has(const dwarf_fields *fields, enum dwarf_field field)
 /* What the walk does with a DIE, by its tag. */
 enum dwarf_action {
     ACTION_PLAIN,    /* no interest of its own; children may matter */
+    ACTION_ROOT,     /* of a unit */
     ACTION_DATA,     /* type or data: below it no code, outside of functions */
     ACTION_CLASS,    /* like ACTION_DATA, and a scope of names */
     ACTION_SCOPE,    /* namespace */
@@ -125,6 +126,7 @@ typedef struct abbrev_op abbrev_op;
 
 typedef struct abbrev {
     uint64_t code;
+    uint32_t leaf_size;  /* fixed_size of a DIE that is only stepped over */
     uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
     uint32_t op_first;
     uint32_t op_count;
@@ -245,9 +247,25 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                      warning_list *warnings);
 /* A cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
+uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
+                               const cursor *attributes);
+
 /* Where the DIE behind this one and all below it starts, or 0 if the DIE does not
  * say so. The cursor stands at its attributes. */
-uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a, const cursor *attributes);
+static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
+                                     const cursor *attributes) {
+    uint64_t offset;
+    if (!a->has_sibling) return 0;
+    if (GSYM_LIKELY(a->sibling_size != 0)) {
+        cursor c = *attributes;
+        cursor_skip(&c, a->sibling_at);
+        offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
+        if (c.failed) return 0;
+    } else {
+        offset = dwarf_varying_sibling(unit, a, attributes);
+    }
+    return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
+}
 /* The header of the unit whose DIEs hold `offset`, or NULL. */
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);
 

@@ -38,119 +38,144 @@ struct abbrev_op {
 enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
        FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_ADDRX_OFFSET = -9, FORM_UNKNOWN = -10 };
 
-/* Size in bytes of a value of `form`, or one of the kinds above. */
-static int form_size(uint64_t form, const abbrev_table *table) {
+enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_NONE = 0 };
+
+/* Size in bytes by form, one of the kinds above, or a size that the unit tells;
+ * 127 stands for no bytes. */
+static const int8_t form_sizes[DW_FORM_addrx4 + 1] = {
+    [DW_FORM_flag_present] = 127,
+    [DW_FORM_implicit_const] = 127,
+    [DW_FORM_data1] = 1,
+    [DW_FORM_flag] = 1,
+    [DW_FORM_ref1] = 1,
+    [DW_FORM_strx1] = 1,
+    [DW_FORM_addrx1] = 1,
+    [DW_FORM_data2] = 2,
+    [DW_FORM_ref2] = 2,
+    [DW_FORM_strx2] = 2,
+    [DW_FORM_addrx2] = 2,
+    [DW_FORM_strx3] = 3,
+    [DW_FORM_addrx3] = 3,
+    [DW_FORM_data4] = 4,
+    [DW_FORM_ref4] = 4,
+    [DW_FORM_strx4] = 4,
+    [DW_FORM_addrx4] = 4,
+    [DW_FORM_ref_sup4] = 4,
+    [DW_FORM_data8] = 8,
+    [DW_FORM_ref8] = 8,
+    [DW_FORM_ref_sig8] = 8,
+    [DW_FORM_ref_sup8] = 8,
+    [DW_FORM_data16] = 16,
+    [DW_FORM_addr] = FORM_OF_ADDRESS,
+    [DW_FORM_ref_addr] = FORM_OF_REFERENCE,
+    [DW_FORM_sec_offset] = FORM_OF_OFFSET,
+    [DW_FORM_strp] = FORM_OF_OFFSET,
+    [DW_FORM_line_strp] = FORM_OF_OFFSET,
+    [DW_FORM_strp_sup] = FORM_OF_OFFSET,
+    [DW_FORM_sdata] = FORM_SLEB,
+    [DW_FORM_udata] = FORM_ULEB,
+    [DW_FORM_ref_udata] = FORM_ULEB,
+    [DW_FORM_strx] = FORM_ULEB,
+    [DW_FORM_addrx] = FORM_ULEB,
+    [DW_FORM_loclistx] = FORM_ULEB,
+    [DW_FORM_rnglistx] = FORM_ULEB,
+    [DW_FORM_string] = FORM_STRING,
+    [DW_FORM_block] = FORM_BLOCK,
+    [DW_FORM_exprloc] = FORM_BLOCK,
+    [DW_FORM_block1] = FORM_BLOCK1,
+    [DW_FORM_block2] = FORM_BLOCK2,
+    [DW_FORM_block4] = FORM_BLOCK4,
+    [DW_FORM_indirect] = FORM_INDIRECT,
+};
+
+static int vendor_form_size(uint64_t form, const abbrev_table *table) {
     switch (form) {
-        case DW_FORM_flag_present:
-        case DW_FORM_implicit_const: return 0;
-        case DW_FORM_data1:
-        case DW_FORM_flag:
-        case DW_FORM_ref1:
-        case DW_FORM_strx1:
-        case DW_FORM_addrx1: return 1;
-        case DW_FORM_data2:
-        case DW_FORM_ref2:
-        case DW_FORM_strx2:
-        case DW_FORM_addrx2: return 2;
-        case DW_FORM_strx3:
-        case DW_FORM_addrx3: return 3;
-        case DW_FORM_data4:
-        case DW_FORM_ref4:
-        case DW_FORM_strx4:
-        case DW_FORM_addrx4:
-        case DW_FORM_ref_sup4: return 4;
-        case DW_FORM_data8:
-        case DW_FORM_ref8:
-        case DW_FORM_ref_sig8:
-        case DW_FORM_ref_sup8: return 8;
-        case DW_FORM_data16: return 16;
-        case DW_FORM_addr: return table->address_size;
-        case DW_FORM_ref_addr:
-            return table->is_version_2 ? table->address_size : table->offset_size;
-        case DW_FORM_sec_offset:
-        case DW_FORM_strp:
-        case DW_FORM_line_strp:
-        case DW_FORM_strp_sup:
-        case DW_FORM_GNU_ref_alt:
-        case DW_FORM_GNU_strp_alt: return table->offset_size;
-        case DW_FORM_sdata: return FORM_SLEB;
-        case DW_FORM_udata:
-        case DW_FORM_ref_udata:
-        case DW_FORM_strx:
-        case DW_FORM_addrx:
-        case DW_FORM_loclistx:
-        case DW_FORM_rnglistx:
         case DW_FORM_GNU_addr_index:
         case DW_FORM_GNU_str_index: return FORM_ULEB;
-        case DW_FORM_string: return FORM_STRING;
-        case DW_FORM_block:
-        case DW_FORM_exprloc: return FORM_BLOCK;
-        case DW_FORM_block1: return FORM_BLOCK1;
-        case DW_FORM_block2: return FORM_BLOCK2;
-        case DW_FORM_block4: return FORM_BLOCK4;
-        case DW_FORM_indirect: return FORM_INDIRECT;
+        case DW_FORM_GNU_ref_alt:
+        case DW_FORM_GNU_strp_alt: return table->offset_size;
         case DW_FORM_LLVM_addrx_offset: return FORM_ADDRX_OFFSET;
         default: return FORM_UNKNOWN;
     }
 }
 
-static enum dwarf_field field_of_root(uint64_t attribute) {
-    switch (attribute) {
-        case DW_AT_name: return FIELD_NAME;
-        case DW_AT_low_pc: return FIELD_LOW_PC;
-        case DW_AT_stmt_list: return FIELD_STMT_LIST;
-        case DW_AT_language: return FIELD_LANGUAGE;
-        case DW_AT_comp_dir: return FIELD_COMP_DIR;
-        case DW_AT_str_offsets_base: return FIELD_STR_OFFSETS_BASE;
-        case DW_AT_addr_base: return FIELD_ADDR_BASE;
-        case DW_AT_rnglists_base: return FIELD_RNGLISTS_BASE;
-        default: return FIELD_NONE;
+static inline int form_size(uint64_t form, const abbrev_table *table) {
+    int size;
+    if (GSYM_UNLIKELY(form > DW_FORM_addrx4)) return vendor_form_size(form, table);
+    size = form_sizes[form];
+    if (GSYM_LIKELY(size != FORM_NONE && size <= 16)) return size;
+    switch (size) {
+        case 127: return 0;
+        case FORM_OF_OFFSET: return table->offset_size;
+        case FORM_OF_ADDRESS: return table->address_size;
+        case FORM_OF_REFERENCE:
+            return table->is_version_2 ? table->address_size : table->offset_size;
+        default: return FORM_UNKNOWN;
     }
 }
 
-static enum dwarf_field field_of_code(uint64_t attribute) {
-    switch (attribute) {
-        case DW_AT_name: return FIELD_NAME;
-        case DW_AT_linkage_name:
-        case DW_AT_MIPS_linkage_name: return FIELD_LINKAGE_NAME;
-        case DW_AT_low_pc: return FIELD_LOW_PC;
-        case DW_AT_high_pc: return FIELD_HIGH_PC;
-        case DW_AT_ranges: return FIELD_RANGES;
-        case DW_AT_abstract_origin: return FIELD_ABSTRACT_ORIGIN;
-        case DW_AT_specification: return FIELD_SPECIFICATION;
-        case DW_AT_decl_file: return FIELD_DECL_FILE;
-        case DW_AT_decl_line: return FIELD_DECL_LINE;
-        case DW_AT_declaration: return FIELD_DECLARATION;
-        case DW_AT_call_file: return FIELD_CALL_FILE;
-        case DW_AT_call_line: return FIELD_CALL_LINE;
-        case DW_AT_call_return_pc: return FIELD_CALL_RETURN_PC;
-        case DW_AT_call_origin: return FIELD_CALL_ORIGIN;
-        case DW_AT_LLVM_stmt_sequence: return FIELD_STMT_SEQUENCE;
-        default: return FIELD_NONE;
-    }
-}
+/* ---- fields ----------------------------------------------------------------------- */
 
-static enum dwarf_field field_of_scope(uint64_t attribute) {
-    switch (attribute) {
-        case DW_AT_name: return FIELD_NAME;
-        case DW_AT_specification: return FIELD_SPECIFICATION;
-        case DW_AT_signature: return FIELD_SIGNATURE;
-        default: return FIELD_NONE;
-    }
-}
+#define STANDARD_ATTRIBUTES 0x80
+
+/* Field + 1 by attribute, for the DIEs of each kind that is read. */
+static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_name] = FIELD_NAME + 1,
+    [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_stmt_list] = FIELD_STMT_LIST + 1,
+    [DW_AT_language] = FIELD_LANGUAGE + 1,
+    [DW_AT_comp_dir] = FIELD_COMP_DIR + 1,
+    [DW_AT_str_offsets_base] = FIELD_STR_OFFSETS_BASE + 1,
+    [DW_AT_addr_base] = FIELD_ADDR_BASE + 1,
+    [DW_AT_rnglists_base] = FIELD_RNGLISTS_BASE + 1,
+};
+
+static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_sibling] = FIELD_SIBLING + 1,
+    [DW_AT_name] = FIELD_NAME + 1,
+    [DW_AT_linkage_name] = FIELD_LINKAGE_NAME + 1,
+    [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
+    [DW_AT_ranges] = FIELD_RANGES + 1,
+    [DW_AT_abstract_origin] = FIELD_ABSTRACT_ORIGIN + 1,
+    [DW_AT_specification] = FIELD_SPECIFICATION + 1,
+    [DW_AT_decl_file] = FIELD_DECL_FILE + 1,
+    [DW_AT_decl_line] = FIELD_DECL_LINE + 1,
+    [DW_AT_declaration] = FIELD_DECLARATION + 1,
+    [DW_AT_call_file] = FIELD_CALL_FILE + 1,
+    [DW_AT_call_line] = FIELD_CALL_LINE + 1,
+    [DW_AT_call_return_pc] = FIELD_CALL_RETURN_PC + 1,
+    [DW_AT_call_origin] = FIELD_CALL_ORIGIN + 1,
+};
+
+static const uint8_t scope_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_sibling] = FIELD_SIBLING + 1,
+    [DW_AT_name] = FIELD_NAME + 1,
+    [DW_AT_specification] = FIELD_SPECIFICATION + 1,
+    [DW_AT_signature] = FIELD_SIGNATURE + 1,
+};
+
+static const uint8_t data_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_sibling] = FIELD_SIBLING + 1,
+};
+
+static const uint8_t plain_fields[STANDARD_ATTRIBUTES] = {0};
+
+static const uint8_t *const fields_by_action[] = {
+    [ACTION_PLAIN] = plain_fields,   [ACTION_ROOT] = root_fields,
+    [ACTION_DATA] = data_fields,     [ACTION_CLASS] = scope_fields,
+    [ACTION_SCOPE] = scope_fields,   [ACTION_FUNCTION] = code_fields,
+    [ACTION_INLINED] = code_fields,  [ACTION_CALL_SITE] = code_fields,
+};
 
 /* Which field an attribute of a DIE with this action fills. */
-static enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
-    if (attribute == DW_AT_sibling) return FIELD_SIBLING;
-    switch (action) {
-        case ACTION_FUNCTION:
-        case ACTION_INLINED:
-        case ACTION_CALL_SITE: return field_of_code(attribute);
-        case ACTION_CLASS:
-        case ACTION_SCOPE: return field_of_scope(attribute);
-        case ACTION_PLAIN: return field_of_root(attribute);
-        default: return FIELD_NONE;
-    }
+static inline enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
+    if (GSYM_LIKELY(attribute < STANDARD_ATTRIBUTES))
+        return (enum dwarf_field)(uint8_t)(fields_by_action[action][attribute] - 1);
+    if (fields_by_action[action] != code_fields) return FIELD_NONE;
+    if (attribute == DW_AT_MIPS_linkage_name) return FIELD_LINKAGE_NAME;
+    if (attribute == DW_AT_LLVM_stmt_sequence) return FIELD_STMT_SEQUENCE;
+    return FIELD_NONE;
 }
 
 static uint8_t action_of(uint64_t tag) {
@@ -164,6 +189,10 @@ static uint8_t action_of(uint64_t tag) {
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
         case DW_TAG_interface_type: return ACTION_CLASS;
+        case DW_TAG_compile_unit:
+        case DW_TAG_partial_unit:
+        case DW_TAG_type_unit:
+        case DW_TAG_skeleton_unit: return ACTION_ROOT;
         case DW_TAG_array_type:
         case DW_TAG_enumeration_type:
         case DW_TAG_subroutine_type: return ACTION_DATA;
@@ -225,13 +254,34 @@ static bool is_readable(int size) {
     return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
 }
 
+static void add_size(abbrev *a, int size) {
+    if (size < 0 || a->fixed_size > UINT32_MAX - (1u << 21))
+        a->fixed_size = UINT32_MAX;
+    else
+        a->fixed_size += (uint32_t)size;
+}
+
+/* A jump over `size` bytes, at most 2 MiB; joined with one that stands before. */
+static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
+    abbrev_op *last =
+        table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
+    add_size(a, (int)size);
+    if (size == 0) return true;
+    if (last != NULL && last->kind == OP_SKIP && last->size < UINT32_MAX - (1u << 21)) {
+        last->size += size;
+        return true;
+    }
+    last = add_op(table);
+    if (last == NULL) return false;
+    *last = (abbrev_op){OP_SKIP, FIELD_NONE, 0, size, 0};
+    return true;
+}
+
 static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
                               uint64_t form, int64_t constant) {
     int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
-    abbrev_op *last =
-        table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
-    abbrev_op op;
+    abbrev_op *last, op;
     if (size == FORM_INDIRECT)
         op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0};
     else if (field != FIELD_NONE && is_readable(size))
@@ -245,20 +295,18 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
             a->sibling_size = (uint8_t)size;
         }
     }
-    if (size < 0 || a->fixed_size > UINT32_MAX - 32)
-        a->fixed_size = UINT32_MAX;
-    else
-        a->fixed_size += (uint32_t)size;
-    if (op.kind == OP_SKIP && op.size == 0) return true;
-    if (op.kind == OP_SKIP && last != NULL && last->kind == OP_SKIP &&
-        last->size < UINT32_MAX - 16) {
-        last->size += op.size;
-        return true;
-    }
+    if (op.kind == OP_SKIP) return add_skip(table, a, op.size);
+    add_size(a, size);
     last = add_op(table);
     if (last == NULL) return false;
     *last = op;
     return true;
+}
+
+/* A DIE that the walk has no use for, whatever stands around it. */
+static bool is_stepped_over(const abbrev *a) {
+    return !a->has_children && a->action != ACTION_FUNCTION &&
+           a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
 }
 
 static int compare_codes(const void *left, const void *right) {
@@ -266,11 +314,53 @@ static int compare_codes(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
+/* Sizes of the forms in a table's units; -128: not a plain size, or none at all. */
+#define SIZE_NOT_FIXED (-128)
+
+static void resolve_form_sizes(const abbrev_table *table,
+                               int8_t sizes[DW_FORM_addrx4 + 1]) {
+    for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
+        int size = form_size(form, table);
+        sizes[form] = size >= 0 && form != DW_FORM_implicit_const ? (int8_t)size
+                                                                  : SIZE_NOT_FIXED;
+    }
+}
+
+/* The attributes of one abbreviation. Most are of fixed size and of no interest:
+ * those only add to the jump that is made when something else comes. */
+static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
+                               const int8_t sizes[DW_FORM_addrx4 + 1]) {
+    const uint8_t *fields = fields_by_action[a->action];
+    uint32_t skip = 0;
+    for (;;) {
+        uint64_t attribute, form;
+        if (GSYM_LIKELY(cursor_left(c) >= 2 && c->at[0] < 0x80 && c->at[1] < 0x80)) {
+            attribute = cursor_u8_covered(c);
+            form = cursor_u8_covered(c);
+            if (GSYM_LIKELY(form <= DW_FORM_addrx4 && sizes[form] >= 0 &&
+                            fields[attribute] == 0 && skip < 1u << 20)) {
+                skip = skip + (uint32_t)sizes[form];
+                continue;
+            }
+        } else {
+            attribute = cursor_uleb(c);
+            form = cursor_uleb(c);
+        }
+        if (skip > 0 && !add_skip(table, a, skip)) return false;
+        skip = 0;
+        if ((attribute == 0 && form == 0) || c->failed) return true;
+        if (!compile_attribute(table, a, attribute, form,
+                               form == DW_FORM_implicit_const ? cursor_sleb(c) : 0))
+            return false;
+    }
+}
+
 /* False where memory ran out. */
 static bool compile_table(abbrev_table *table, cursor c) {
+    int8_t sizes[DW_FORM_addrx4 + 1];
+    resolve_form_sizes(table, sizes);
     table->count = table->op_count = 0;
     table->is_sequential = true;
-    table->is_damaged = false;
     for (;;) {
         uint64_t code = cursor_uleb(&c);
         abbrev *a;
@@ -286,15 +376,10 @@ static bool compile_table(abbrev_table *table, cursor c) {
         a->tag = (uint16_t)cursor_uleb(&c);
         a->action = action_of(a->tag);
         a->has_children = cursor_u8(&c) != 0;
-        for (;;) {
-            uint64_t attribute = cursor_uleb(&c);
-            uint64_t form = cursor_uleb(&c);
-            int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&c) : 0;
-            if ((attribute == 0 && form == 0) || c.failed) break;
-            if (!compile_attribute(table, a, attribute, form, constant)) return false;
-        }
+        if (!compile_attributes(table, a, &c, sizes)) return false;
         if (c.failed || table->op_count > UINT32_MAX - 16) break;
         a->op_count = (uint32_t)table->op_count - a->op_first;
+        a->leaf_size = is_stepped_over(a) ? a->fixed_size : UINT32_MAX;
         if (a->code != ++table->count) table->is_sequential = false;
     }
     table->is_damaged = c.failed;

@@ -18,6 +18,7 @@ enum {
     DW_TAG_class_type = 0x02,
     DW_TAG_enumeration_type = 0x04,
     DW_TAG_lexical_block = 0x0b,
+    DW_TAG_compile_unit = 0x11,
     DW_TAG_structure_type = 0x13,
     DW_TAG_subroutine_type = 0x15,
     DW_TAG_union_type = 0x17,
@@ -25,7 +26,10 @@ enum {
     DW_TAG_subprogram = 0x2e,
     DW_TAG_interface_type = 0x38,
     DW_TAG_namespace = 0x39,
+    DW_TAG_partial_unit = 0x3c,
+    DW_TAG_type_unit = 0x41,
     DW_TAG_call_site = 0x48,
+    DW_TAG_skeleton_unit = 0x4a,
     DW_TAG_GNU_call_site = 0x4109
 };
 
@@ -133,8 +137,14 @@ enum {
     DW_LNS_advance_pc = 2,
     DW_LNS_advance_line = 3,
     DW_LNS_set_file = 4,
+    DW_LNS_set_column = 5,
+    DW_LNS_negate_stmt = 6,
+    DW_LNS_set_basic_block = 7,
     DW_LNS_const_add_pc = 8,
     DW_LNS_fixed_advance_pc = 9,
+    DW_LNS_set_prologue_end = 10,
+    DW_LNS_set_epilogue_begin = 11,
+    DW_LNS_set_isa = 12,
     DW_LNE_end_sequence = 1,
     DW_LNE_set_address = 2,
     DW_LNE_define_file = 3,

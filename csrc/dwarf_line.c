@@ -6,6 +6,12 @@
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
 #include "dwarf.h"
 
+/* What a special opcode adds. */
+typedef struct special_step {
+    uint8_t operations;
+    int16_t line;
+} special_step;
+
 typedef struct line_header {
     uint16_t version;
     uint8_t offset_size;
@@ -15,6 +21,7 @@ typedef struct line_header {
     int8_t line_base;
     uint8_t opcode_base;
     uint8_t operand_counts[256];
+    special_step special[256];
 } line_header;
 
 void line_table_deinit(line_table *table) {
@@ -289,26 +296,34 @@ static bool run_extended(line_run *run, line_state *state, cursor *c) {
     return true;
 }
 
-/* Opcodes that are neither special nor extended, and not among the common ones. */
-static void run_rare(const line_header *header, line_state *state, cursor *c,
-                     uint8_t opcode) {
-    switch (opcode) {
-        case DW_LNS_const_add_pc:
-            if (header->line_range > 0)
-                advance(state, header, (255u - header->opcode_base) / header->line_range);
-            break;
-        case DW_LNS_fixed_advance_pc:
-            state->address += cursor_u16(c);
-            state->op_index = 0;
-            break;
-        default:
-            for (unsigned i = 0; i < header->operand_counts[opcode]; ++i) cursor_skip_leb(c);
-            break;
+static void prepare_special(line_header *header) {
+    for (unsigned opcode = header->opcode_base; opcode < 256 && header->line_range > 0;
+         ++opcode) {
+        unsigned adjusted = opcode - header->opcode_base;
+        header->special[opcode].operations = (uint8_t)(adjusted / header->line_range);
+        header->special[opcode].line =
+            (int16_t)(header->line_base + (int)(adjusted % header->line_range));
     }
 }
 
-/* False where memory ran out. The cursor and the state of the inner loop are its
- * own, so that they can live in registers; the rare cases get copies. */
+/* An opcode of which only the header knows how many operands follow. */
+static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) {
+    for (unsigned i = 0; i < header->operand_counts[opcode]; ++i) cursor_skip_leb(c);
+}
+
+/* Extended opcodes that say nothing about addresses and lines, such as the
+ * discriminators that compilers write for every other row. */
+static inline bool skip_harmless(cursor *c) {
+    size_t size;
+    if (cursor_left(c) < 2 || c->at[0] >= 0x80 || c->at[0] == 0) return false;
+    size = c->at[0];
+    if (c->at[1] <= DW_LNE_define_file || size > cursor_left(c) - 1) return false;
+    c->at += 1 + size;
+    return true;
+}
+
+/* False where memory ran out. The cursor and the state of the loop are its own, so
+ * that they can live in registers; extended opcodes get copies. */
 static bool run_program(line_run *run, cursor program) {
     const line_header *header = run->header;
     line_state state = initial_state;
@@ -316,29 +331,40 @@ static bool run_program(line_run *run, cursor program) {
     while (c.at < c.end) {
         uint8_t opcode = *c.at++;
         if (opcode >= header->opcode_base) {
-            unsigned adjusted = (unsigned)opcode - header->opcode_base;
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
-            advance(&state, header, adjusted / header->line_range);
-            state.line += (uint32_t)(header->line_base +
-                                     (int)(adjusted % header->line_range));
+            advance(&state, header, header->special[opcode].operations);
+            state.line = state.line + (uint32_t)header->special[opcode].line;
             emit(run, &state);
-        } else if (opcode == DW_LNS_advance_line) {
-            state.line += (uint32_t)cursor_sleb(&c);
-        } else if (opcode == DW_LNS_advance_pc) {
-            advance(&state, header, cursor_uleb(&c));
-        } else if (opcode == DW_LNS_copy) {
-            emit(run, &state);
-        } else if (opcode == DW_LNS_set_file) {
-            state.file = (uint32_t)cursor_uleb(&c);
-        } else {
-            line_state state_copy = state;
-            cursor copy = c;
-            if (opcode != 0)
-                run_rare(header, &state_copy, &copy, opcode);
-            else if (!run_extended(run, &state_copy, &copy))
-                return false;
-            state = state_copy;
-            c = copy;
+            continue;
+        }
+        switch (opcode) {
+            case 0:
+                if (!skip_harmless(&c)) {
+                    line_state state_copy = state;
+                    cursor copy = c;
+                    if (!run_extended(run, &state_copy, &copy)) return false;
+                    state = state_copy;
+                    c = copy;
+                }
+                break;
+            case DW_LNS_copy: emit(run, &state); break;
+            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb(&c)); break;
+            case DW_LNS_advance_line: state.line += (uint32_t)cursor_sleb(&c); break;
+            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb(&c); break;
+            case DW_LNS_set_column:
+            case DW_LNS_set_isa: cursor_skip_leb(&c); break;
+            case DW_LNS_negate_stmt:
+            case DW_LNS_set_basic_block:
+            case DW_LNS_set_prologue_end:
+            case DW_LNS_set_epilogue_begin: break;
+            case DW_LNS_const_add_pc:
+                advance(&state, header, header->special[255].operations);
+                break;
+            case DW_LNS_fixed_advance_pc:
+                state.address += cursor_u16(&c);
+                state.op_index = 0;
+                break;
+            default: skip_operands(header, &c, opcode); break;
         }
         if (GSYM_UNLIKELY(c.failed)) break;
     }
@@ -401,6 +427,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
+    prepare_special(&header);
     return run_program(&run, c) && sort_by_high(table);
 }
 
@@ -415,11 +442,16 @@ const line_file *line_table_file(const line_table *table, uint64_t index, bool *
     return index < table->files.count ? &table->files.items[index] : NULL;
 }
 
+static bool is_separator(char c) { return c == '/' || c == '\\'; }
+
+/* On either kind of system: `/x`, `C:\x`, `\\host\x`. */
 static bool is_absolute(const dwarf_string *path) {
     const char *bytes = path->bytes;
-    if (path->size > 0 && (bytes[0] == '/' || bytes[0] == '\\')) return true;
-    return path->size > 2 && bytes[1] == ':' && (bytes[2] == '/' || bytes[2] == '\\') &&
-           ((bytes[0] | 0x20) >= 'a' && (bytes[0] | 0x20) <= 'z');
+    if (path->size > 0 && bytes[0] == '/') return true;
+    if (path->size < 3) return false;
+    if (bytes[1] == ':' && is_separator(bytes[2]))
+        return (bytes[0] | 0x20) >= 'a' && (bytes[0] | 0x20) <= 'z';
+    return bytes[0] == '\\' && bytes[1] == '\\' && !is_separator(bytes[2]);
 }
 
 static void append_part(buffer *out, size_t path_first, const dwarf_string *part) {

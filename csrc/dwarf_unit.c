@@ -287,20 +287,14 @@ bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
     }
 }
 
-uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a, const cursor *attributes) {
+uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
+                               const cursor *attributes) {
     cursor c = *attributes;
     dwarf_fields fields;
     uint64_t offset;
-    if (!a->has_sibling) return 0;
-    if (a->sibling_size != 0) {
-        cursor_skip(&c, a->sibling_at);
-        offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
-        if (c.failed) return 0;
-    } else if (!abbrev_read(unit->abbrevs, a, &c, &fields) ||
-               !dwarf_has(&fields, FIELD_SIBLING) ||
-               !dwarf_reference_value(unit, fields.form[FIELD_SIBLING],
-                                      fields.raw[FIELD_SIBLING], &offset)) {
+    if (!abbrev_read(unit->abbrevs, a, &c, &fields) || !dwarf_has(&fields, FIELD_SIBLING) ||
+        !dwarf_reference_value(unit, fields.form[FIELD_SIBLING], fields.raw[FIELD_SIBLING],
+                               &offset))
         return 0;
-    }
-    return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
+    return offset;
 }

@@ -234,6 +234,10 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
     walk_level level = w->level;
     uint64_t sibling = w->level.in_code ? 0 : sibling_of(w, a, c);
     cursor children = *c;
+    if (sibling != 0 && !w->keeps_scopes) {
+        c->at = c->start + sibling;
+        return VISIT_OK;
+    }
     level.function = NO_INDEX;
     level.inline_depth = 0;
     if (!a->has_children) return step_over(w, a, c);
@@ -332,25 +336,34 @@ static void clear(unit_walk *walk) {
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
     walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, false, false};
     cursor c = dwarf_unit_cursor(unit, unit->first_child);
+    const abbrev *abbrevs = unit->abbrevs->items;
+    size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;
     clear(walk);
     w.keeps_scopes = dwarf_language_has_scopes(unit->language);
     w.jumps = !unit->input->full_walk;
     if (!unit->has_children) return true;
     while (cursor_left(&c) > 0) {
-        uint64_t offset = cursor_offset(&c);
-        uint64_t code = *c.at < 0x80 ? *c.at++ : cursor_uleb(&c);
+        const uint8_t *at = c.at;
+        uint64_t code = *at < 0x80 ? *c.at++ : cursor_uleb(&c);
         const abbrev *a;
         visit_result result;
-        if (code == 0) {
+        if (GSYM_LIKELY(code - 1 < known)) {
+            a = &abbrevs[code - 1];
+            if (a->leaf_size <= cursor_left(&c)) {
+                c.at += a->leaf_size;
+                continue;
+            }
+        } else if (code == 0) {
             if (c.failed) break;
-            if (!ascend(&w, offset)) return true;
+            if (!ascend(&w, (uint64_t)(at - c.start))) return true;
             continue;
+        } else {
+            a = abbrev_find(unit->abbrevs, code);
         }
-        a = abbrev_find(unit->abbrevs, code);
-        result = a == NULL ? VISIT_DAMAGED : visit(&w, a, &c, offset);
+        result = a == NULL ? VISIT_DAMAGED : visit(&w, a, &c, (uint64_t)(at - c.start));
         if (result == VISIT_NO_MEMORY) return false;
         if (result == VISIT_DAMAGED) {
-            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, offset, code);
+            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, (uint64_t)(at - c.start), code);
             break;
         }
     }

@@ -11,6 +11,7 @@ A function in words, addresses in hexadecimal and half-open:
 
 from __future__ import annotations
 
+import faulthandler
 import subprocess
 from textwrap import dedent
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
@@ -20,6 +21,8 @@ import gsym
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+SECONDS = 60  # that any conversion in a test may take
 
 
 class Options(TypedDict, total=False):
@@ -56,11 +59,28 @@ class Conversion(NamedTuple):
 def convert_bytes(
     folder: Path, image: bytes, options: Options | None = None
 ) -> Conversion:
-    """Convert *image* and read the result back."""
+    """Convert *image* and read the result back.
+
+    A hang in the engine cannot be interrupted; it ends the run, with a trace.
+    """
     path = folder / "input"
     path.write_bytes(image)
-    report = gsym.convert(str(path), f"{path}.gsym", **(options or {}))
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    try:
+        report = gsym.convert(str(path), f"{path}.gsym", **(options or {}))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     return Conversion(report, read_functions(f"{path}.gsym"))
+
+
+def settle(folder: Path, image: bytes) -> str | None:
+    """What *image* converts to in words, or None where it is refused."""
+    (folder / "input.gsym").unlink(missing_ok=True)
+    try:
+        return describe(convert_bytes(folder, image).functions)
+    except gsym.GsymError:
+        assert not (folder / "input.gsym").exists()
+        return None
 
 
 def convert_with_llvm(

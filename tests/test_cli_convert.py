@@ -261,6 +261,15 @@ def test_a_conversion_can_be_verified_at_once(binary: str, capsys: Captured) -> 
     )
 
 
+def test_a_verification_knows_the_rewritten_paths(tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(ONE_FUNCTION_WITH_LINES)
+    rule = "--path-map=/src=/home/me"
+    assert main(["convert", "-q", "--verify", str(path), rule]) == 0
+    assert main(["verify", f"{path}.gsym", "--against", str(path), rule]) == 0
+    assert main(["verify", f"{path}.gsym", "--against", str(path)]) == 1
+
+
 def test_a_conversion_that_is_found_wrong_fails(
     binary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,7 +301,10 @@ def test_a_conversion_that_is_found_wrong_fails(
         ("a --uuid=", "option '--uuid': '' is not a string of hex bytes"),
         ("a --path-map /src", "option '--path-map': '/src' is not of the form OLD=NEW"),
         ("a --verify --uuid 01", "option '--verify' excludes '--uuid'"),
-        ("a --verify --path-map a=b", "option '--verify' excludes '--path-map'"),
+        (
+            "a --verify --segment-size 9",
+            "option '--verify' excludes '--segment-size'",
+        ),
         ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
     ],
 )

@@ -10,11 +10,13 @@ from tests import (
     test_dwarf_call_sites,
     test_dwarf_forms,
     test_dwarf_inlines,
+    test_dwarf_inner_functions,
     test_dwarf_lines,
     test_dwarf_names,
+    test_dwarf_paths,
     test_dwarf_ranges,
     test_dwarf_units,
-    test_elf,
+    test_elf_symbols,
 )
 from tests.conversions import Case, Options, convert_bytes, convert_with_llvm, describe
 from tests.inputs.random_program import random_program
@@ -28,11 +30,13 @@ CASES = [
         test_dwarf_call_sites,
         test_dwarf_forms,
         test_dwarf_inlines,
+        test_dwarf_inner_functions,
         test_dwarf_lines,
         test_dwarf_names,
+        test_dwarf_paths,
         test_dwarf_ranges,
         test_dwarf_units,
-        test_elf,
+        test_elf_symbols,
     )
     for case in module.CASES
 ]

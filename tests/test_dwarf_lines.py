@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -371,84 +371,6 @@ ROWS_OF_A_FUNCTION = [
 ]
 
 
-DOUBLED = "llvm-gsymutil prints the slash of a directory that ends in one twice"
-BACKSLASH = "llvm-gsymutil joins with a backslash where the directory has one"
-COLLAPSED = "llvm-gsymutil keeps one of several slashes"
-
-
-class PathCase(NamedTuple):
-    """The *path* of a file whose directory has index 1 (None: index 0)."""
-
-    comp_dir: str | None
-    directory: str | None
-    name: str
-    path: str
-    differs: str = ""
-
-    def case(self, version: int) -> Case:
-        comp_dir, directory, name, path, differs = self
-        directories: tuple[str, ...] = () if directory is None else (directory,)
-        file = File(name, 0 if directory is None else 1)
-        files: tuple[File, ...] = (file,)
-        if version >= 5:
-            directories, files = (comp_dir or "", *directories), (File("unit"), file)
-        table = LineProgram(
-            sequence((0x1000, 5), end=0x1040), files=files, directories=directories
-        )
-        main = unit(function("f", 0x1000, 0x1040), version=version, lines=table)
-        if comp_dir is None:
-            del main.root.attributes[At.comp_dir]
-        else:
-            main.root.attributes[At.comp_dir] = comp_dir
-        title = f"version {version}: {comp_dir} + {directory} + {name}"
-        expected = f"1000-1040 f\n  1000 {path}:5\n"
-        return Case(title, program(main), expected, differs)
-
-
-PATHS = [
-    path.case(version)
-    for version in (4, 5)
-    for path in [
-        PathCase("/src", None, "a.c", "/src/a.c"),
-        PathCase("/src", "lib", "a.c", "/src/lib/a.c"),
-        PathCase("/src", "/usr/include", "a.h", "/usr/include/a.h"),
-        PathCase("/src", "/usr/include", "/abs/a.h", "/abs/a.h"),
-        PathCase("/src", "lib", "sub/a.c", "/src/lib/sub/a.c"),
-        PathCase("/src", "../lib", "./a.c", "/src/../lib/./a.c"),
-        PathCase("/src/", "lib/", "a.c", "/src/lib/a.c"),
-        PathCase("/", None, "r.c", "/r.c", DOUBLED),
-        PathCase("/src", None, "/r.c", "/r.c", DOUBLED),
-        PathCase("/src", None, "//net/a.c", "//net/a.c", DOUBLED),
-        PathCase("/src", "lib//x", "a.c", "/src/lib//x/a.c"),
-        PathCase("/src", "C:\\lib", "a.c", "C:\\lib/a.c", BACKSLASH),
-        PathCase("C:\\src", "lib", "a.c", "C:\\src/lib/a.c"),
-        PathCase("/src", None, "C:\\a.c", "C:\\a.c"),
-        PathCase("/src", None, "hg:host/repo:path:rev", "/src/hg:host/repo:path:rev"),
-        PathCase("rel", "lib", "a.c", "rel/lib/a.c"),
-        PathCase(None, "lib", "a.c", "lib/a.c"),
-        PathCase(None, None, "a.c", "a.c"),
-    ]
-]
-
-ODD_PATHS = [
-    PathCase(None, None, name, name, differs).case(version)
-    for version in (4, 5)
-    for name, differs in [
-        ("/r.c", DOUBLED),
-        ("C:\\x", ""),
-        ("C:\\Users\\me\\a.cpp", ""),
-        ("hg:host/repo:path:rev", ""),
-        ("git:github.com/rust-lang/rust:library/core/src/fmt/mod.rs:abc123:", ""),
-        ("s3:bucket:hash/a.c:", ""),
-        ("//net/n.c", DOUBLED),
-        ("dir//a.c", COLLAPSED),
-        ("./a.c", ""),
-        ("..", ""),
-        ("<stdin>", ""),
-        ("Größe.c", ""),
-    ]
-]
-
 FILE_TABLES = [
     Case(
         "file 0 of version 5 is a file",
@@ -551,7 +473,7 @@ FILE_TABLES = [
     ),
 ]
 
-CASES = [*OPCODES, *ROWS_OF_A_FUNCTION, *PATHS, *ODD_PATHS, *FILE_TABLES]
+CASES = [*OPCODES, *ROWS_OF_A_FUNCTION, *FILE_TABLES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -617,25 +539,6 @@ def test_a_sequence_that_does_not_exist_is_looked_for_by_address(
     image = f_with(lines(*FIRST), LLVM_stmt_sequence=place)
     expected = rows("1000 a.c:1", "1010 a.c:2")
     assert describe(convert_bytes(tmp_path, image).functions) == expected
-
-
-@pytest.mark.parametrize(
-    ("path_map", "path"),
-    [
-        ((("/src", "/build"),), "/build/a.c"),
-        ((("/src/", ""),), "a.c"),
-        ((("/other", "/build"),), "/src/a.c"),
-        ((("/src", "/one"), ("/src/a", "/two")), "/one/a.c"),
-        ((("/src", "/one"), ("/one", "/two")), "/one/a.c"),
-        ((("src", "/build"),), "/src/a.c"),
-    ],
-)
-def test_path_prefixes_are_rewritten_by_the_first_rule_that_fits(
-    path_map: tuple[tuple[str, str], ...], path: str, tmp_path: Path
-) -> None:
-    image = f_with(lines(*sequence((0x1000, 5), end=0x1040)))
-    functions = convert_bytes(tmp_path, image, {"path_map": path_map}).functions
-    assert describe(functions) == f"1000-1040 f\n  1000 {path}:5\n"
 
 
 DAMAGED_ROWS = {

@@ -1,4 +1,4 @@
-"""The container: sections, compression, build ids, code, symbols, image base."""
+"""The container: machine, image base, build id, compression, damage."""
 
 from __future__ import annotations
 
@@ -7,33 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.conversions import Case, convert_bytes, describe, words
+from tests.conversions import convert_bytes, describe
 from tests.inputs.dies import Die
-from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.elf import (
     AARCH64,
-    ABSOLUTE,
     ALLOC,
     ARM,
     COMPRESSED,
     EXECUTABLE,
-    FILE,
-    FUNC,
     I386,
-    IFUNC,
-    LOCAL,
     NOTE,
-    NOTYPE,
-    OBJECT,
     PPC64,
     PT_NOTE,
     RELOCATABLE,
     S390,
-    SECTION,
     SHARED,
-    UNDEFINED,
-    WEAK,
     X86_64,
     Compression,
     Elf,
@@ -43,223 +32,15 @@ from tests.inputs.elf import (
     code_section,
     note,
 )
-from tests.inputs.program import function, unit
+from tests.inputs.program import debug_sections
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
 
-KINDS: list[tuple[int, ByteOrder]] = [
-    (64, "little"),
-    (32, "little"),
-    (64, "big"),
-    (32, "big"),
-]
 ID = bytes(range(0xA0, 0xB4))
 MAIN = Symbol("main", 0x1000, 0x10)
-DATA = Section(".data", bytes(16), flags=ALLOC, address=0x4000)
-ONLY_FUNCTIONS = "llvm-gsymutil reads STT_FUNC symbols of .symtab only"
-
-
-def debug_sections(
-    bits: int = 64, byteorder: ByteOrder = "little", *dies: Die
-) -> list[Section]:
-    main = unit(*(dies or [function("f", 0x1000, 0x1010)]))
-    sections = Dwarf([main], byteorder, bits // 8).sections()
-    return [Section(name, data) for name, data in sections.items()]
-
-
-def with_symbols(*symbols: Symbol, debug: bool = False) -> bytes:
-    sections = [code_section(), DATA, *(debug_sections() if debug else [])]
-    return Elf(sections, symbols=symbols).to_bytes()
-
-
-SYMBOLS = [
-    Case(
-        "functions, whatever their binding",
-        with_symbols(
-            Symbol("global", 0x1000, 0x10),
-            Symbol("weak", 0x1010, 0x10, binding=WEAK),
-            Symbol("local", 0x1020, 0x10, binding=LOCAL),
-        ),
-        words("""
-            1000-1010 global
-            1010-1020 weak
-            1020-1030 local
-        """),
-    ),
-    Case(
-        "resolvers of indirect functions",
-        with_symbols(MAIN, Symbol("memcpy", 0x1010, 0x10, IFUNC)),
-        words("""
-            1000-1010 main
-            1010-1020 memcpy
-        """),
-        ONLY_FUNCTIONS,
-    ),
-    Case(
-        "code without a type, as assembler leaves it",
-        with_symbols(MAIN, Symbol("memset", 0x1010, 0x10, NOTYPE)),
-        words("""
-            1000-1010 main
-            1010-1020 memset
-        """),
-        ONLY_FUNCTIONS,
-    ),
-    Case(
-        "no data, sections, files or what is defined elsewhere",
-        with_symbols(
-            MAIN,
-            Symbol("object", 0x1010, 0x10, OBJECT),
-            Symbol("section", 0x1020, 0x10, SECTION),
-            Symbol("file.c", 0x1030, 0x10, FILE, section=ABSOLUTE),
-            Symbol("table", 0x4000, 0x10, NOTYPE, section=".data"),
-            Symbol("tail", 0x4008, 0x10, FUNC, section=".data"),
-            Symbol("imported", 0, 0, FUNC, section=UNDEFINED),
-            Symbol("weak_import", 0, 0, NOTYPE, WEAK, UNDEFINED),
-        ),
-        "1000-1010 main\n",
-    ),
-    Case(
-        "no labels of the compiler, marks of the assembler, empty names",
-        with_symbols(
-            MAIN,
-            Symbol("", 0x1010, 0x10, NOTYPE),
-            Symbol(".L12", 0x1020, 0x10, NOTYPE),
-            Symbol("$x", 0x1030, 0, NOTYPE),
-            Symbol("$d", 0x1040, 0, NOTYPE),
-            Symbol("$x.77", 0x1050, 0, NOTYPE),
-            Symbol("$d.realdata", 0x1060, 0, NOTYPE),
-        ),
-        "1000-1010 main\n",
-    ),
-    Case(
-        "marks are known by their whole name",
-        with_symbols(MAIN, Symbol("$xylophone", 0x1010, 0x10)),
-        words("""
-            1000-1010 main
-            1010-1020 $xylophone
-        """),
-    ),
-    Case(
-        "what has debug information keeps it",
-        with_symbols(
-            Symbol("f", 0x1000, 0x10), Symbol("other", 0x1010, 0x10), debug=True
-        ),
-        words("""
-            1000-1010 f
-            1010-1020 other
-        """),
-    ),
-]
-
-
-@pytest.mark.parametrize("case", SYMBOLS, ids=lambda case: case.name)
-def test_symbols(case: Case, tmp_path: Path) -> None:
-    converted = convert_bytes(tmp_path, case.image, case.options)
-    assert describe(converted.functions) == case.expected
-
-
-CASES = SYMBOLS
-
-
-@pytest.mark.parametrize(("bits", "byteorder"), KINDS)
-@pytest.mark.parametrize("extended", [False, True], ids=["plain", "extended"])
-def test_symbols_and_sections_read_the_same_in_every_kind_of_file(
-    bits: int, byteorder: ByteOrder, extended: object, tmp_path: Path
-) -> None:
-    image = Elf(
-        [code_section(), *debug_sections(bits, byteorder)],
-        symbols=[Symbol("g", 0x1010, 0x20), Symbol("asm", 0x1040, 8, NOTYPE)],
-        build_id=ID,
-        bits=bits,
-        byteorder=byteorder,
-        extended=bool(extended),
-    ).to_bytes()
-    report, functions = convert_bytes(tmp_path, image)
-    assert describe(functions) == words("""
-        1000-1010 f
-        1010-1030 g
-        1040-1048 asm
-    """)
-    assert report.uuid == ID
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        assert reader.header.byteorder == byteorder
-
-
-@pytest.mark.parametrize("kind", [NOTYPE, FUNC, IFUNC])
-def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
-    kind: int, tmp_path: Path
-) -> None:
-    image = with_symbols(Symbol("inside", 0x1004, 2, kind), debug=True)
-    convert_bytes(tmp_path, image)
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        for address in (0x1000, 0x1003, 0x1006, 0x100F):
-            found = reader.lookup(address)
-            assert found is not None
-            assert found.function.name == "f"
-
-
-def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
-    image = with_symbols(
-        Symbol("_start", 0x1000, 0, NOTYPE), Symbol("main", 0x1100, 0x10)
-    )
-    convert_bytes(tmp_path, image)
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        names = [
-            found and found.function.name
-            for found in map(reader.lookup, (0xFFF, 0x1000, 0x10FF, 0x1100, 0x1110))
-        ]
-    assert names == [None, "_start", "_start", "main", None]
-
-
-def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
-    image = with_symbols(Symbol("huge", 0x1000, 1 << 33), Symbol("main", 0x1100, 8))
-    assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
-
-
-def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
-    tmp_path: Path,
-) -> None:
-    image = with_symbols(MAIN, Symbol("_end", 0x1100))
-    assert describe(convert_bytes(tmp_path, image).functions) == words("""
-        1000-1010 main
-        1100-2000 _end
-    """)
-
-
-@pytest.mark.parametrize(
-    ("symbols", "expected"),
-    [((), "1000-1010 dynamic\n"), ((MAIN,), "1000-1010 main\n")],
-)
-def test_dynamic_symbols_count_only_without_others(
-    symbols: tuple[Symbol, ...], expected: str, tmp_path: Path
-) -> None:
-    image = Elf(
-        [code_section()],
-        symbols=symbols,
-        dynamic_symbols=[Symbol("dynamic", 0x1000, 0x10)],
-        type=SHARED,
-    ).to_bytes()
-    assert describe(convert_bytes(tmp_path, image).functions) == expected
-
-
-def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
-    tmp_path: Path,
-) -> None:
-    image = Elf(
-        [code_section()],
-        symbols=[Symbol("thumb", 0x1001, 0x10), Symbol("arm", 0x1020, 0x10)],
-        bits=32,
-        machine=ARM,
-    ).to_bytes()
-    assert describe(convert_bytes(tmp_path, image).functions) == words("""
-        1000-1010 thumb
-        1020-1030 arm
-    """)
-
-
 ARCHITECTURES = [
     (64, "little", X86_64, "x86_64"),
     (32, "little", I386, "i386"),
@@ -288,9 +69,6 @@ def test_the_report_names_the_architecture(
     assert convert_bytes(tmp_path, image).report.architecture == name
 
 
-# ---- image base and build id
-
-
 @pytest.mark.parametrize(
     ("segments", "kind", "base"),
     [
@@ -308,6 +86,19 @@ def test_the_base_address_is_that_of_the_image(
     with gsym.open(str(tmp_path / "input.gsym")) as reader:
         assert reader.header.base_address == base
         assert reader.lookup(0x100F) is not None
+
+
+def test_code_below_the_image_base_is_still_found(tmp_path: Path) -> None:
+    """As in firmware, whose first segment may be that of the higher memory."""
+    low, high = code_section(0x1000), code_section(0x8000, name=".fast")
+    symbols = [MAIN, Symbol("fast", 0x8000, 0x10, section=".fast")]
+    segments = [Segment(0x8000), Segment(0x1000)]
+    convert_bytes(tmp_path, Elf([low, high], segments, symbols).to_bytes())
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        for address, name in ((0x1008, "main"), (0x8008, "fast")):
+            found = reader.lookup(address)
+            assert found is not None
+            assert found.function.name == name
 
 
 def test_a_relocatable_file_is_unsupported(tmp_path: Path) -> None:
@@ -382,9 +173,6 @@ def test_an_identifier_can_be_given(tmp_path: Path) -> None:
         assert reader.uuid == b"\1\2\3\4"
 
 
-# ---- damage
-
-
 def test_a_file_without_functions_says_so(tmp_path: Path) -> None:
     with pytest.raises(gsym.EmptyError):
         convert_bytes(tmp_path, Elf([code_section()]).to_bytes())
@@ -403,15 +191,12 @@ def test_what_is_no_elf_file_is_refused(image: bytes, tmp_path: Path) -> None:
 
 
 def test_a_class_or_byte_order_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    image = with_symbols(MAIN)
+    image = Elf([code_section()], symbols=[MAIN]).to_bytes()
     for place in (4, 5):
         broken = image[:place] + b"\x03" + image[place + 1 :]
         with pytest.raises(gsym.FormatError) as caught:
             convert_bytes(tmp_path, broken)
         assert caught.value.offset == place
-
-
-DEBUG = b"".join(section.data for section in debug_sections())
 
 
 def compressed(how: Compression, name: str = ".debug_info") -> tuple[bytes, int]:

@@ -78,7 +78,7 @@ _VERSIONS = (1, 2)
 def run(arguments: list[str]) -> int:
     """Convert each input; the exit code is 1 if one of them failed."""
     values = COMMAND.parse(arguments)
-    for option in ("--segment-size", "--path-map", "--uuid"):
+    for option in ("--segment-size", "--uuid"):
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
     jobs = _jobs(values)
@@ -91,7 +91,7 @@ def run(arguments: list[str]) -> int:
             reports.append(report)
             _tell(report, values)
             if values.flag("--verify"):
-                verified = _verify(report) and verified
+                verified = _verify(report, values) and verified
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
         conversion_report.write_depfile(depfile, reports)
@@ -176,14 +176,13 @@ def _tell(report: ConversionReport, values: Values) -> None:
         print(line, file=sys.stderr)
 
 
-def _verify(report: ConversionReport) -> bool:
-    """Whether the outputs say what the input says; what they do not is printed."""
+def _verify(report: ConversionReport, values: Values) -> bool:
+    """Whether the output says what the input says; what it does not is printed."""
     from gsym.cli import verify
 
-    results = [
-        verify.run([output, "--against", report.input]) for output in report.outputs
-    ]
-    return not any(results)
+    rules = [f"--path-map={rule}" for rule in values.texts("--path-map")]
+    (output,) = report.outputs
+    return verify.run([output, "--against", report.input, *rules]) == 0
 
 
 def _replaced_id(report: ConversionReport) -> bytes:

@@ -3,8 +3,8 @@
     python -m tests.differential.accept CORPUS [--count N] [--input NAME]... [--write]
 
 CORPUS holds big/ and v/ with the files named below; one that is missing fails the
-run. The exit status is 1 if an address is unexplained or llvm-gsymutil reads one of
-our files otherwise than we do. --write puts the table into docs/acceptance.md.
+run. The exit status is 1 if an address is unexplained or one of LLVM's tools reads one
+of our files otherwise than we do. --write puts the table into docs/acceptance.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -44,7 +44,8 @@ lookup rules: names, directories, files, lines, inline chains and offsets.
 
 *Different* answers belong to a class of [difference](differences.md); *confirmed* are
 those where llvm-symbolizer, on the DWARF itself, gives what gsym gives. All were
-asked. llvm-gsymutil reads our files as gsymutil does at all of the addresses.
+asked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our file otherwise
+than gsymutil does.
 
 {environment}
 
@@ -92,8 +93,8 @@ def run(corpus: Path, names: Sequence[str], count: int) -> dict[str, Comparison]
         print(" | ".join(input_row(name, found)), dict(found.classes), file=sys.stderr)
         for text in found.unexplained[:SHOWN]:
             print(text, file=sys.stderr)
-        if found.unequal_reading:
-            print(f"  read otherwise: {found.unequal_reading}", file=sys.stderr)
+        if found.misread:
+            print(f"  read otherwise: {found.misread}", file=sys.stderr)
     return comparisons
 
 
@@ -111,6 +112,7 @@ def main() -> int:
     command = f"python -m tests.differential.accept CORPUS --count {arguments.count}"
     text = TEXT.format(
         environment=environment(command),
+        misread=sum(sum(found.misread.values()) for found in comparisons.values()),
         inputs=table(HEAD, rows),
         classes=table(("class", "addresses", "where"), class_rows(comparisons)),
     )
@@ -118,9 +120,7 @@ def main() -> int:
     if arguments.write:
         DOCUMENT.write_text(text, encoding="utf-8")
     return int(
-        any(
-            found.unexplained or found.unequal_reading for found in comparisons.values()
-        )
+        any(found.unexplained or found.misread for found in comparisons.values())
     )
 
 

@@ -4,7 +4,7 @@ Both files answer the same random addresses, theirs through llvm-gsymutil and ou
 through our gsymutil, which has LLVM's lookup rules; llvm-gsymutil reads ours too.
 Answers that differ must be of a known class of difference (`differences.py`) and
 llvm-symbolizer, on the DWARF itself, must agree with ours. What remains is
-unexplained.
+unexplained. llvm-symbolizer also reads our file instead of the DWARF.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ class Comparison(NamedTuple):
 
     *classes* counts the differences by name; each of them was shown to
     llvm-symbolizer. *unexplained* holds, as text, the cases of no class and those
-    where it did not agree; *unequal_reading* counts the addresses where
-    llvm-gsymutil reads our file otherwise than we do.
+    where it did not agree; *misread* counts by tool the addresses where it reads
+    our file otherwise than our gsymutil does.
     """
 
     addresses: int
     equal: int
     classes: collections.Counter[str]
     unexplained: list[str]
-    unequal_reading: int
+    misread: dict[str, int]
 
 
 def compare(binary: Path, folder: Path, count: int, seed: int = 1) -> Comparison:
     """Convert *binary* with both into *folder* and compare *count* addresses."""
-    theirs, ours = folder / "llvm.gsym", folder / "ours.gsym"
+    theirs, ours = folder / "llvm.gsym", folder / f"{binary.name}.gsym"
     peers.llvm_convert(binary, theirs)
     gsym.convert(str(binary), str(ours))
     return compare_files(binary, theirs, ours, count, seed)
@@ -56,7 +56,6 @@ def compare_files(
     addresses = sampling.random_addresses(their_functions + our_functions, count, seed)
     their_answers = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], theirs, addresses)
     our_answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
-    reading = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], ours, addresses)
     different = sorted(
         {
             (address, their, our)
@@ -78,8 +77,27 @@ def compare_files(
             verdicts[address] for address in addresses if verdicts.get(address)
         ),
         [_describe(case) for case in cases if not verdicts[case.address]],
-        sum(map(str.__ne__, reading, our_answers)),
+        _misread(binary, ours, addresses, our_answers),
     )
+
+
+def _misread(
+    binary: Path, ours: Path, addresses: list[int], answers: list[str]
+) -> dict[str, int]:
+    """How often LLVM's tools read the file *ours* otherwise than *answers*."""
+    by_gsymutil = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], ours, addresses)
+    by_symbolizer = peers.symbolizer_answers(
+        binary, addresses, f"--gsym-file-directory={ours.parent}"
+    )
+    frames = [
+        tuple(frame._replace(offset=-1) for frame in peers.parse_frames(answer))
+        for answer in answers
+    ]
+    counts = {
+        peers.LLVM_GSYMUTIL: sum(map(str.__ne__, by_gsymutil, answers)),
+        peers.LLVM_SYMBOLIZER: sum(map(tuple.__ne__, by_symbolizer, frames)),
+    }
+    return {tool: count for tool, count in counts.items() if count}
 
 
 def _verdict(case: Case) -> str:

@@ -120,12 +120,14 @@ def later_range_is_kept(case: Case) -> bool:
 
 def rows_behind_start_are_kept(case: Case) -> bool:
     """A function whose first row lies behind its start keeps its rows."""
-    return (
-        _is_same_record(case)
-        and case.ours[1:] == case.theirs[1:]
-        and [(frame.name, frame.offset) for frame in case.ours[:1]]
-        == [(frame.name, frame.offset) for frame in case.theirs[:1]]
-    )
+    if not _is_same_record(case) or not case.theirs:
+        return False
+    # Theirs has the line of the declaration everywhere, or no line table at all and
+    # with it no inlined calls.
+    compared = case.ours[-1:] if not case.theirs[0].path else case.ours
+    return compared[1:] == case.theirs[1:] and [
+        (frame.name, frame.offset) for frame in compared[:1]
+    ] == [(frame.name, frame.offset) for frame in case.theirs[:1]]
 
 
 CLASSES: tuple[Callable[[Case], bool], ...] = (
@@ -198,7 +200,9 @@ def agrees(case: Case) -> bool:
     names = {frames[-1].name for frames in (judge, case.short) if frames}
     # Where the DWARF has no function, GSYM has no place to put a line.
     return (_is_place(outer, judge[-1]) or not (outer.path or _has_dwarf(case))) and (
-        any(_is_name(outer.name, name) for name in names) or _symbol_starts_range(case)
+        any(_is_name(outer.name, name) for name in names)
+        or judge[-1].name.startswith(f"{outer.name}.")
+        or _symbol_starts_range(case)
     )
 
 
@@ -218,4 +222,6 @@ def _is_name(ours: str, judge: str) -> bool:
 
 
 def _is_place(ours: Frame, judge: Frame) -> bool:
-    return (ours.path, ours.line) == (judge.path, judge.line)
+    # Before the first row there is only the declaration.
+    is_declaration = not judge.path and ours.line == judge.declared != 0
+    return (ours.path, ours.line) == (judge.path, judge.line) or is_declaration

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-import subprocess
 from typing import TYPE_CHECKING
 
 from tests.differential.differences import Symbol
+from tests.differential.peers import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,14 +17,7 @@ _REACH = 1 << 16
 
 def symbols(binary: Path) -> list[Symbol]:
     """The defined symbols of *binary* that may name code, by address."""
-    printed = subprocess.run(
-        ["readelf", "--syms", "--wide", str(binary)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        errors="surrogateescape",
-        check=True,
-    ).stdout
+    printed = run("readelf", "--syms", "--wide", str(binary))
     found = set()
     for line in printed.splitlines():
         fields = line.split(maxsplit=7)

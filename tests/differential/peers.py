@@ -7,6 +7,7 @@ equal need no parsing. Frames are innermost first, as every tool prints them.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -26,13 +27,35 @@ OUR_GSYMUTIL = (
 )
 
 
+_PEER_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+
+
 class Frame(NamedTuple):
-    """One frame; *path* is "" where none is known, *offset* -1 where none is told."""
+    """One frame; *path* is "" where none is known, *offset* -1 where none is told.
+
+    *declared* is the line at which the function is declared, where that is told.
+    """
 
     name: str
     path: str
     line: int
     offset: int = -1
+    declared: int = 0
+
+
+def run(*command: str, stdin: str = "") -> str:
+    """What *command* prints. Only ours runs under the sanitizer of this process."""
+    is_ours = command[0] == sys.executable
+    done = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        env=os.environ if is_ours else _PEER_ENVIRONMENT,
+        check=True,
+    )
+    return done.stdout
 
 
 def missing_tools(*names: str) -> list[str]:
@@ -40,22 +63,10 @@ def missing_tools(*names: str) -> list[str]:
     return [name for name in names if shutil.which(name) is None]
 
 
-def llvm_convert(binary: Path, output: Path, *options: str) -> str:
-    """Convert with llvm-gsymutil on one thread; what it printed."""
-    done = subprocess.run(
-        [
-            LLVM_GSYMUTIL,
-            "--num-threads=1",
-            f"--convert={binary}",
-            f"--out-file={output}",
-            *options,
-        ],
-        capture_output=True,
-        text=True,
-        errors="surrogateescape",
-        check=True,
-    )
-    return done.stdout + done.stderr
+def llvm_convert(binary: Path, output: Path) -> None:
+    """Convert with llvm-gsymutil on one thread."""
+    files = (f"--convert={binary}", f"--out-file={output}")
+    run(LLVM_GSYMUTIL, "--num-threads=1", *files)
 
 
 def gsymutil_answers(
@@ -63,15 +74,8 @@ def gsymutil_answers(
 ) -> list[str]:
     """The answers of a gsymutil to *addresses*, each without its leading address."""
     query = "".join(f"0x{address:x} {gsym}\n" for address in addresses)
-    done = subprocess.run(
-        [*command, "--addresses-from-stdin"],
-        input=query,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="surrogateescape",
-        check=True,
-    )
-    texts = done.stdout.split("\n\n")
+    printed = run(*command, "--addresses-from-stdin", stdin=query)
+    texts = printed.split("\n\n")
     if texts.pop() or len(texts) != len(addresses):
         raise ValueError(f"{len(addresses)} addresses, {len(texts)} answers: {command}")
     answers = []
@@ -85,18 +89,10 @@ def gsymutil_answers(
 
 def decompressed(binary: Path, folder: Path) -> Path:
     """*binary*, or a copy whose .zdebug sections LLVM can read too."""
-    headers = subprocess.run(
-        ["readelf", "--section-headers", "--wide", str(binary)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    if ".zdebug_" not in headers.stdout:
+    if ".zdebug_" not in run("readelf", "--section-headers", "--wide", str(binary)):
         return binary
     copy = folder / "decompressed"
-    subprocess.run(
-        ["objcopy", "--decompress-debug-sections", str(binary), str(copy)], check=True
-    )
+    run("objcopy", "--decompress-debug-sections", str(binary), str(copy))
     return copy
 
 
@@ -135,22 +131,15 @@ def symbolizer_answers(
 
     It prefers a .gsym file to the DWARF, unless *options* has --disable-gsym.
     """
-    done = subprocess.run(
-        [
-            LLVM_SYMBOLIZER,
-            f"--obj={binary}",
-            "--inlines",
-            "--no-demangle",
-            "--output-style=JSON",
-            *options,
-        ],
-        input="".join(f"0x{address:x}\n" for address in addresses),
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="surrogateescape",
-        check=True,
-    )
-    lines = done.stdout.splitlines()
+    lines = run(
+        LLVM_SYMBOLIZER,
+        f"--obj={binary}",
+        "--inlines",
+        "--no-demangle",
+        "--output-style=JSON",
+        *options,
+        stdin="".join(f"0x{address:x}\n" for address in addresses),
+    ).splitlines()
     if len(lines) != len(addresses):
         raise ValueError(f"{len(addresses)} addresses, {len(lines)} answers")
     return [_symbolizer_frames(json.loads(line)) for line in lines]
@@ -158,7 +147,12 @@ def symbolizer_answers(
 
 def _symbolizer_frames(answer: dict[str, list[dict[str, str]]]) -> tuple[Frame, ...]:
     frames = tuple(
-        Frame(symbol["FunctionName"], symbol["FileName"], int(symbol["Line"]))
+        Frame(
+            symbol["FunctionName"],
+            symbol["FileName"],
+            int(symbol["Line"]),
+            declared=int(symbol["StartLine"]),
+        )
         for symbol in answer.get("Symbol", [])
     )
-    return tuple(frame for frame in frames if frame != Frame("", "", 0))
+    return tuple(frame for frame in frames if frame.name or frame.path)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.differential.peers import run
 
 SOURCES = Path(__file__).parent / "sources"
 
@@ -19,7 +20,10 @@ class Edit(NamedTuple):
 
 
 class Flavour(NamedTuple):
-    """How a program is built; the paths in it start with *prefix*."""
+    """How a program is built; the paths in it start with *prefix*.
+
+    A program of two halves is built from its source twice, once with -DOTHER.
+    """
 
     compiler: str
     source: str
@@ -27,6 +31,7 @@ class Flavour(NamedTuple):
     linker: str = ""
     edit: Edit | None = None
     prefix: str = "sources"
+    has_halves: bool = False
 
     @property
     def title(self) -> str:
@@ -34,6 +39,7 @@ class Flavour(NamedTuple):
         words = [self.compiler, *self.options.split(), *self.linker.split()]
         words.append(self.edit.title if self.edit else "")
         words.append("" if self.prefix == "sources" else "-root")
+        words.append("-twins" if self.has_halves else "")
         return "".join(words).translate(str.maketrans("", "", "/=,"))
 
 
@@ -49,6 +55,8 @@ BAD_RANGE = Edit(
     r"(\.LLRL\d+:\n)(\t\.byte\t0x7\t# DW_RLE_start_length)",
     r"\1\t.byte\t0x7\n\t.quad\t0x10\n\t.uleb128 0x8\n\2",
 )
+# An instruction without a row stands at the start of the cold half of a function.
+LATE_ROWS = Edit("-late-rows", r"(\.LFSB\d+:\n)", r"\1\tnop\n")
 
 _LLD = "-fuse-ld=lld-19"
 FLAVOURS = (
@@ -65,6 +73,7 @@ FLAVOURS = (
     Flavour("gcc", "shapes.c", "-O2 -g -gz=zlib"),
     Flavour("gcc", "shapes.c", "-O2 -g -gz=zlib-gnu"),
     Flavour("gcc", "shapes.c", "-O2 -gdwarf-5", edit=BAD_RANGE),
+    Flavour("gcc", "shapes.c", "-O2 -g -ffunction-sections", edit=LATE_ROWS),
     Flavour("clang-19", "shapes.c", "-O2 -gdwarf-4"),
     Flavour("clang-19", "shapes.c", "-O2 -gdwarf-5"),
     Flavour("clang-19", "shapes.c", "-O2 -gline-tables-only"),
@@ -77,10 +86,12 @@ FLAVOURS = (
     Flavour("g++", "shapes.cc", "-O2 -gdwarf-5 -std=c++11"),
     Flavour("g++", "shapes.cc", "-O0 -g"),
     Flavour("g++", "shapes.cc", "-O2 -g -flto"),
+    Flavour("g++", "twins.cc", "-O2 -g", has_halves=True),
     Flavour("clang++-19", "shapes.cc", "-O2 -gdwarf-4"),
     Flavour("clang++-19", "shapes.cc", "-O2 -gdwarf-5 -std=c++20"),
     Flavour("clang++-19", "shapes.cc", "-O0 -g"),
     Flavour("clang++-19", "shapes.cc", "-O2 -g -gsimple-template-names"),
+    Flavour("clang++-19", "twins.cc", "-O2 -g -gdwarf-4", has_halves=True),
     Flavour(
         "clang++-19", "shapes.cc", "-O2 -g -ffunction-sections", f"{_LLD} -Wl,--icf=all"
     ),
@@ -105,7 +116,7 @@ def build(flavour: Flavour, output: Path) -> Path:
     ]
     if flavour.edit:
         assembly = output.with_suffix(".s")
-        _run(flavour.compiler, *options, "-S", "-dA", str(source), "-o", str(assembly))
+        run(flavour.compiler, *options, "-S", "-dA", str(source), "-o", str(assembly))
         text, count = re.subn(
             flavour.edit.pattern, flavour.edit.replacement, assembly.read_text("utf-8")
         )
@@ -113,10 +124,11 @@ def build(flavour: Flavour, output: Path) -> Path:
             raise ValueError(f"nothing to edit for {flavour.edit.title} in {assembly}")
         assembly.write_text(text, "utf-8")
         source, options = assembly, []
+    inputs = [str(source)]
+    if flavour.has_halves:
+        half = output.with_suffix(".o")
+        run(flavour.compiler, *options, "-DOTHER", "-c", str(source), "-o", str(half))
+        inputs.append(str(half))
     linker = flavour.linker.split()
-    _run(flavour.compiler, *options, str(source), *linker, "-o", str(output))
+    run(flavour.compiler, *options, *inputs, *linker, "-o", str(output))
     return output
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)

@@ -121,3 +121,12 @@ def program(
         byteorder=byteorder,
         bits=8 * address_size,
     )
+
+
+def debug_sections(
+    bits: int = 64, byteorder: ByteOrder = "little", *dies: Die
+) -> list[Section]:
+    """The debug sections of a unit of *dies*, else of a function f at 1000-1010."""
+    main = unit(*(dies or [function("f", 0x1000, 0x1010)]))
+    sections = Dwarf([main], byteorder, bits // 8).sections()
+    return [Section(name, data) for name, data in sections.items()]

@@ -1,0 +1,237 @@
+"""Symbols: which of them are functions, and how far those reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.elf import (
+    ABSOLUTE,
+    ALLOC,
+    ARM,
+    FILE,
+    FUNC,
+    IFUNC,
+    LOCAL,
+    NOTYPE,
+    OBJECT,
+    SECTION,
+    SHARED,
+    UNDEFINED,
+    WEAK,
+    Elf,
+    Section,
+    Symbol,
+    code_section,
+)
+from tests.inputs.program import debug_sections
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+
+KINDS: list[tuple[int, ByteOrder]] = [
+    (64, "little"),
+    (32, "little"),
+    (64, "big"),
+    (32, "big"),
+]
+ID = bytes(range(0xA0, 0xB4))
+MAIN = Symbol("main", 0x1000, 0x10)
+DATA = Section(".data", bytes(16), flags=ALLOC, address=0x4000)
+ONLY_FUNCTIONS = "llvm-gsymutil reads STT_FUNC symbols of .symtab only"
+
+
+def with_symbols(*symbols: Symbol, debug: bool = False) -> bytes:
+    sections = [code_section(), DATA, *(debug_sections() if debug else [])]
+    return Elf(sections, symbols=symbols).to_bytes()
+
+
+SYMBOLS = [
+    Case(
+        "functions, whatever their binding",
+        with_symbols(
+            Symbol("global", 0x1000, 0x10),
+            Symbol("weak", 0x1010, 0x10, binding=WEAK),
+            Symbol("local", 0x1020, 0x10, binding=LOCAL),
+        ),
+        words("""
+            1000-1010 global
+            1010-1020 weak
+            1020-1030 local
+        """),
+    ),
+    Case(
+        "resolvers of indirect functions",
+        with_symbols(MAIN, Symbol("memcpy", 0x1010, 0x10, IFUNC)),
+        words("""
+            1000-1010 main
+            1010-1020 memcpy
+        """),
+        ONLY_FUNCTIONS,
+    ),
+    Case(
+        "code without a type, as assembler leaves it",
+        with_symbols(MAIN, Symbol("memset", 0x1010, 0x10, NOTYPE)),
+        words("""
+            1000-1010 main
+            1010-1020 memset
+        """),
+        ONLY_FUNCTIONS,
+    ),
+    Case(
+        "no data, sections, files or what is defined elsewhere",
+        with_symbols(
+            MAIN,
+            Symbol("object", 0x1010, 0x10, OBJECT),
+            Symbol("section", 0x1020, 0x10, SECTION),
+            Symbol("file.c", 0x1030, 0x10, FILE, section=ABSOLUTE),
+            Symbol("table", 0x4000, 0x10, NOTYPE, section=".data"),
+            Symbol("tail", 0x4008, 0x10, FUNC, section=".data"),
+            Symbol("imported", 0, 0, FUNC, section=UNDEFINED),
+            Symbol("weak_import", 0, 0, NOTYPE, WEAK, UNDEFINED),
+        ),
+        "1000-1010 main\n",
+    ),
+    Case(
+        "no labels of the compiler, marks of the assembler, empty names",
+        with_symbols(
+            MAIN,
+            Symbol("", 0x1010, 0x10, NOTYPE),
+            Symbol(".L12", 0x1020, 0x10, NOTYPE),
+            Symbol("$x", 0x1030, 0, NOTYPE),
+            Symbol("$d", 0x1040, 0, NOTYPE),
+            Symbol("$x.77", 0x1050, 0, NOTYPE),
+            Symbol("$d.realdata", 0x1060, 0, NOTYPE),
+        ),
+        "1000-1010 main\n",
+    ),
+    Case(
+        "marks are known by their whole name",
+        with_symbols(MAIN, Symbol("$xylophone", 0x1010, 0x10)),
+        words("""
+            1000-1010 main
+            1010-1020 $xylophone
+        """),
+    ),
+    Case(
+        "what has debug information keeps it",
+        with_symbols(
+            Symbol("f", 0x1000, 0x10), Symbol("other", 0x1010, 0x10), debug=True
+        ),
+        words("""
+            1000-1010 f
+            1010-1020 other
+        """),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SYMBOLS, ids=lambda case: case.name)
+def test_symbols(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+CASES = SYMBOLS
+
+
+@pytest.mark.parametrize(("bits", "byteorder"), KINDS)
+@pytest.mark.parametrize("extended", [False, True], ids=["plain", "extended"])
+def test_symbols_and_sections_read_the_same_in_every_kind_of_file(
+    bits: int, byteorder: ByteOrder, extended: object, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section(), *debug_sections(bits, byteorder)],
+        symbols=[Symbol("g", 0x1010, 0x20), Symbol("asm", 0x1040, 8, NOTYPE)],
+        build_id=ID,
+        bits=bits,
+        byteorder=byteorder,
+        extended=bool(extended),
+    ).to_bytes()
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == words("""
+        1000-1010 f
+        1010-1030 g
+        1040-1048 asm
+    """)
+    assert report.uuid == ID
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.header.byteorder == byteorder
+
+
+@pytest.mark.parametrize("kind", [NOTYPE, FUNC, IFUNC])
+def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
+    kind: int, tmp_path: Path
+) -> None:
+    image = with_symbols(Symbol("inside", 0x1004, 2, kind), debug=True)
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        for address in (0x1000, 0x1003, 0x1006, 0x100F):
+            found = reader.lookup(address)
+            assert found is not None
+            assert found.function.name == "f"
+
+
+def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
+    image = with_symbols(
+        Symbol("_start", 0x1000, 0, NOTYPE), Symbol("main", 0x1100, 0x10)
+    )
+    convert_bytes(tmp_path, image)
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        names = [
+            found and found.function.name
+            for found in map(reader.lookup, (0xFFF, 0x1000, 0x10FF, 0x1100, 0x1110))
+        ]
+    assert names == [None, "_start", "_start", "main", None]
+
+
+def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
+    image = with_symbols(Symbol("huge", 0x1000, 1 << 33), Symbol("main", 0x1100, 8))
+    assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
+
+
+def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
+    tmp_path: Path,
+) -> None:
+    image = with_symbols(MAIN, Symbol("_end", 0x1100))
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 main
+        1100-2000 _end
+    """)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [((), "1000-1010 dynamic\n"), ((MAIN,), "1000-1010 main\n")],
+)
+def test_dynamic_symbols_count_only_without_others(
+    symbols: tuple[Symbol, ...], expected: str, tmp_path: Path
+) -> None:
+    image = Elf(
+        [code_section()],
+        symbols=symbols,
+        dynamic_symbols=[Symbol("dynamic", 0x1000, 0x10)],
+        type=SHARED,
+    ).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
+
+
+def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
+    tmp_path: Path,
+) -> None:
+    image = Elf(
+        [code_section()],
+        symbols=[Symbol("thumb", 0x1001, 0x10), Symbol("arm", 0x1020, 0x10)],
+        bits=32,
+        machine=ARM,
+    ).to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 thumb
+        1020-1030 arm
+    """)
