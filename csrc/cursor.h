@@ -84,11 +84,16 @@ static inline uint64_t cursor_u64_covered(cursor *c) {
 }
 
 /* An integer of 1 to 8 bytes, as DW_FORM_strx3 and odd address sizes need it. */
-static inline uint64_t cursor_uint_covered(cursor *c, unsigned size) {
+static inline uint64_t cursor_load(const uint8_t *at, unsigned size, bool swap) {
     uint64_t value = 0;
-    bool big_endian = c->swap != CURSOR_HOST_BIG_ENDIAN;
+    bool big_endian = swap != CURSOR_HOST_BIG_ENDIAN;
     for (unsigned i = 0; i < size; ++i)
-        value |= (uint64_t)c->at[i] << (8 * (big_endian ? size - 1 - i : i));
+        value |= (uint64_t)at[i] << (8 * (big_endian ? size - 1 - i : i));
+    return value;
+}
+
+static inline uint64_t cursor_uint_covered(cursor *c, unsigned size) {
+    uint64_t value = cursor_load(c->at, size, c->swap);
     c->at += size;
     return value;
 }

@@ -30,6 +30,7 @@ struct abbrev_op {
     uint8_t field;
     uint16_t form;
     uint32_t size;
+    uint32_t at; /* from the first attribute, where all have a fixed size */
     int64_t constant;
 };
 
@@ -212,7 +213,7 @@ static abbrev_op *add_op(abbrev_table *table) {
 
 static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
                             int64_t constant) {
-    abbrev_op op = {OP_UNKNOWN, (uint8_t)field, (uint16_t)form, 0, constant};
+    abbrev_op op = {OP_UNKNOWN, (uint8_t)field, (uint16_t)form, 0, 0, constant};
     op.size = size > 0 ? (uint32_t)size : 0;
     switch (size) {
         case 0:
@@ -233,7 +234,7 @@ static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
 }
 
 static abbrev_op skipping_op(uint64_t form, int size) {
-    abbrev_op op = {OP_UNKNOWN, FIELD_NONE, (uint16_t)form, 0, 0};
+    abbrev_op op = {OP_UNKNOWN, FIELD_NONE, (uint16_t)form, 0, 0, 0};
     switch (size) {
         case FORM_ULEB:
         case FORM_SLEB: op.kind = OP_SKIP_LEB; break;
@@ -273,7 +274,7 @@ static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     }
     last = add_op(table);
     if (last == NULL) return false;
-    *last = (abbrev_op){OP_SKIP, FIELD_NONE, 0, size, 0};
+    *last = (abbrev_op){OP_SKIP, FIELD_NONE, 0, size, 0, 0};
     return true;
 }
 
@@ -283,7 +284,7 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     enum dwarf_field field = field_of(a->action, attribute);
     abbrev_op *last, op;
     if (size == FORM_INDIRECT)
-        op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0};
+        op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0, 0};
     else if (field != FIELD_NONE && is_readable(size))
         op = reading_op(field, form, size, constant);
     else
@@ -296,11 +297,22 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
         }
     }
     if (op.kind == OP_SKIP) return add_skip(table, a, op.size);
+    op.at = a->fixed_size;
     add_size(a, size);
     last = add_op(table);
     if (last == NULL) return false;
     *last = op;
     return true;
+}
+
+/* Where all attributes have a fixed size, reads know their place and jumps have no
+ * use. */
+static void drop_jumps(abbrev_table *table, const abbrev *a) {
+    size_t kept = a->op_first;
+    if (a->fixed_size == UINT32_MAX) return;
+    for (size_t i = a->op_first; i < table->op_count; ++i)
+        if (table->ops[i].kind != OP_SKIP) table->ops[kept++] = table->ops[i];
+    table->op_count = kept;
 }
 
 /* A DIE that the walk has no use for, whatever stands around it. */
@@ -339,7 +351,7 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
             form = cursor_u8_covered(c);
             if (GSYM_LIKELY(form <= DW_FORM_addrx4 && sizes[form] >= 0 &&
                             fields[attribute] == 0 && skip < 1u << 20)) {
-                skip = skip + (uint32_t)sizes[form];
+                skip += (uint8_t)sizes[form];
                 continue;
             }
         } else {
@@ -378,6 +390,7 @@ static bool compile_table(abbrev_table *table, cursor c) {
         a->has_children = cursor_u8(&c) != 0;
         if (!compile_attributes(table, a, &c, sizes)) return false;
         if (c.failed || table->op_count > UINT32_MAX - 16) break;
+        drop_jumps(table, a);
         a->op_count = (uint32_t)table->op_count - a->op_first;
         a->leaf_size = is_stepped_over(a) ? a->fixed_size : UINT32_MAX;
         if (a->code != ++table->count) table->is_sequential = false;
@@ -503,11 +516,15 @@ void abbrev_cache_deinit(abbrev_cache *cache) {
 
 /* ---- running ------------------------------------------------------------------------ */
 
-static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
-    if (fields == NULL || op->field == FIELD_NONE) return;
+/* For an operation that reads, into fields that are asked for. */
+static inline void put_field(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
     fields->present |= UINT32_C(1) << op->field;
     fields->form[op->field] = op->form;
     fields->raw[op->field] = raw;
+}
+
+static inline void keep(dwarf_fields *fields, const abbrev_op *op, uint64_t raw) {
+    if (fields != NULL && op->field != FIELD_NONE) put_field(fields, op, raw);
 }
 
 static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
@@ -579,17 +596,22 @@ static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
                        dwarf_fields *fields) {
     const abbrev_op *op = &table->ops[a->op_first];
     const abbrev_op *end = op + a->op_count;
+    const uint8_t *attributes = c->at;
+    bool swap = c->swap;
     if (!cursor_need(c, a->fixed_size)) return false;
+    c->at += a->fixed_size;
     for (; op < end; ++op) {
+        const uint8_t *at = attributes + op->at;
+        uint64_t raw;
         switch (op->kind) {
-            case OP_SKIP: c->at += op->size; break;
-            case OP_READ1: keep(fields, op, cursor_u8_covered(c)); break;
-            case OP_READ2: keep(fields, op, cursor_u16_covered(c)); break;
-            case OP_READ4: keep(fields, op, cursor_u32_covered(c)); break;
-            case OP_READ8: keep(fields, op, cursor_u64_covered(c)); break;
-            case OP_READ_CONSTANT: keep(fields, op, (uint64_t)op->constant); break;
-            default: keep(fields, op, cursor_uint_covered(c, op->size)); break;
+            case OP_READ1: raw = *at; break;
+            case OP_READ2: raw = cursor_load16(at, swap); break;
+            case OP_READ4: raw = cursor_load32(at, swap); break;
+            case OP_READ8: raw = cursor_load64(at, swap); break;
+            case OP_READ_CONSTANT: raw = (uint64_t)op->constant; break;
+            default: raw = cursor_load(at, op->size, swap); break;
         }
+        put_field(fields, op, raw);
     }
     return true;
 }

@@ -8,8 +8,8 @@
 
 /* What a special opcode adds. */
 typedef struct special_step {
+    uint32_t line; /* modulo 2^32 */
     uint8_t operations;
-    int16_t line;
 } special_step;
 
 typedef struct line_header {
@@ -302,7 +302,7 @@ static void prepare_special(line_header *header) {
         unsigned adjusted = opcode - header->opcode_base;
         header->special[opcode].operations = (uint8_t)(adjusted / header->line_range);
         header->special[opcode].line =
-            (int16_t)(header->line_base + (int)(adjusted % header->line_range));
+            (uint32_t)(header->line_base + (int)(adjusted % header->line_range));
     }
 }
 
@@ -333,7 +333,7 @@ static bool run_program(line_run *run, cursor program) {
         if (opcode >= header->opcode_base) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, header->special[opcode].operations);
-            state.line = state.line + (uint32_t)header->special[opcode].line;
+            state.line += header->special[opcode].line;
             emit(run, &state);
             continue;
         }

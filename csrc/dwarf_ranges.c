@@ -38,70 +38,56 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
 
 /* What an index into .debug_addr stands for; one out of range stands for code that
  * is not there. */
-static uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c, bool *is_known) {
+static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
+                                            bool *is_known) {
     uint64_t address;
     if (dwarf_address_index(unit, cursor_uleb(c), &address)) return address;
     *is_known = false;
     return address_mask(unit);
 }
 
-/* One entry of a version-5 list; false at its end or where it cannot be read.
- * *is_range tells whether it is one. */
-static bool read_entry(const dwarf_unit *unit, cursor *c, uint64_t *base,
-                       gsym_range *range_ret, bool *is_range, bool *is_damaged) {
-    unsigned size = unit->header->address_size;
-    uint64_t mask = address_mask(unit);
-    bool is_known = true;
-    *is_range = true;
-    switch (cursor_u8(c)) {
-        case DW_RLE_end_of_list: *is_damaged |= c->failed; return false;
-        case DW_RLE_base_addressx:
-            *base = read_indexed_address(unit, c, &is_known);
-            *is_range = false;
-            break;
-        case DW_RLE_base_address:
-            *base = cursor_uint(c, size);
-            *is_range = false;
-            break;
-        case DW_RLE_startx_endx:
-            range_ret->start = read_indexed_address(unit, c, &is_known);
-            range_ret->end = read_indexed_address(unit, c, &is_known);
-            break;
-        case DW_RLE_startx_length:
-            range_ret->start = read_indexed_address(unit, c, &is_known);
-            range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
-            break;
-        case DW_RLE_offset_pair:
-            range_ret->start = (*base + cursor_uleb(c)) & mask;
-            range_ret->end = (*base + cursor_uleb(c)) & mask;
-            *is_range = *base < mask - 1; /* -1 and -2 stand for dead code */
-            break;
-        case DW_RLE_start_end:
-            range_ret->start = cursor_uint(c, size);
-            range_ret->end = cursor_uint(c, size);
-            break;
-        case DW_RLE_start_length:
-            range_ret->start = cursor_uint(c, size);
-            range_ret->end = (range_ret->start + cursor_uleb(c)) & mask;
-            break;
-        default: *is_damaged = true; return false;
-    }
-    *is_damaged |= c->failed || !is_known;
-    *is_range &= is_known;
-    return !c->failed;
-}
-
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
                          range_list *ranges, warning_list *warnings) {
-    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    unsigned size = unit->header->address_size;
     uint64_t base = unit->low_pc, mask = address_mask(unit);
-    gsym_range range = {0, 0};
-    bool is_range, is_damaged = false;
-    while (read_entry(unit, &c, &base, &range, &is_range, &is_damaged))
-        if (is_range && range.start < mask - 1 &&
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    bool is_known = true, is_end = false;
+    while (!is_end) {
+        gsym_range range = {mask, mask}; /* -1 and -2 stand for code that is not there */
+        switch (cursor_u8(&c)) {
+            case DW_RLE_end_of_list: is_end = true; break;
+            case DW_RLE_offset_pair:
+                range.start = cursor_uleb(&c);
+                range.end = (base + cursor_uleb(&c)) & mask;
+                range.start = base < mask - 1 ? (base + range.start) & mask : mask;
+                break;
+            case DW_RLE_base_address: base = cursor_uint(&c, size); break;
+            case DW_RLE_base_addressx: base = read_indexed_address(unit, &c, &is_known); break;
+            case DW_RLE_start_end:
+                range.start = cursor_uint(&c, size);
+                range.end = cursor_uint(&c, size);
+                break;
+            case DW_RLE_start_length:
+                range.start = cursor_uint(&c, size);
+                range.end = (range.start + cursor_uleb(&c)) & mask;
+                break;
+            case DW_RLE_startx_endx:
+                range.start = read_indexed_address(unit, &c, &is_known);
+                range.end = read_indexed_address(unit, &c, &is_known);
+                if (range.end == mask) range.start = mask;
+                break;
+            case DW_RLE_startx_length:
+                range.start = read_indexed_address(unit, &c, &is_known);
+                range.end = (range.start + cursor_uleb(&c)) & mask;
+                break;
+            default: c.failed = true; break;
+        }
+        is_end |= c.failed;
+        if (!c.failed && range.start < mask - 1 &&
             !add_range(ranges, range.start, range.end))
             return false;
-    if (is_damaged) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+    }
+    if (c.failed || !is_known) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
     return true;
 }
 

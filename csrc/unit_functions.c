@@ -28,7 +28,6 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->name_map.keys);
     free(joiner->name_map.values);
     free(joiner->parents.items);
-    free(joiner->sources.items);
 }
 
 /* ---- names --------------------------------------------------------------------------- */
@@ -354,7 +353,10 @@ static int compare_ranges(const void *left, const void *right) {
 /* Sort the ranges from `first` on and join those that touch. */
 static void merge_ranges(range_list *ranges, size_t first) {
     size_t count = ranges->count - first, kept = first;
-    if (count < 2) return;
+    bool is_sorted = true;
+    for (size_t i = first + 1; i < ranges->count; ++i)
+        is_sorted &= ranges->items[i].start > ranges->items[i - 1].end;
+    if (is_sorted) return;
     qsort(ranges->items + first, count, sizeof *ranges->items, compare_ranges);
     for (size_t i = first + 1; i < ranges->count; ++i) {
         if (ranges->items[i].start > ranges->items[kept].end)
@@ -427,11 +429,8 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
 
 /* Remember the newest node of a depth: its children follow it. */
 static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node, uint32_t source) {
-    if (!ARRAY_RESERVE(joiner->parents, depth + 1) ||
-        !ARRAY_RESERVE(joiner->sources, depth + 1))
-        return false;
-    joiner->parents.items[depth] = node;
-    joiner->sources.items[depth] = source;
+    if (!ARRAY_RESERVE(joiner->parents, depth + 1)) return false;
+    joiner->parents.items[depth] = (joined_parent){node, source};
     return true;
 }
 
@@ -470,10 +469,10 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
         const walk_node *outer = NULL;
         size_t first = result->ranges.count;
         if (node->function != source_index || node->depth > dropped) continue;
-        if (node->depth > 1) outer = &walk->nodes.items[joiner->sources.items[node->depth - 1]];
+        if (node->depth > 1) outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
         dropped = UINT32_MAX;
         if (!keep_ranges(result, joiner, node,
-                         &result->nodes.items[joiner->parents.items[node->depth - 1]],
+                         &result->nodes.items[joiner->parents.items[node->depth - 1].node],
                          walk->ranges.items +
                              (outer == NULL ? source->range_first : outer->range_first),
                          outer == NULL ? source->range_count : outer->range_count,

@@ -62,6 +62,12 @@ typedef struct unit_functions {
 
 void unit_functions_deinit(unit_functions *result);
 
+/* The newest node of a depth, here and in the walk. */
+typedef struct joined_parent {
+    uint32_t node;
+    uint32_t source;
+} joined_parent;
+
 /* Scratch of one worker; reused from unit to unit. */
 typedef struct unit_joiner {
     dwarf_unit unit;
@@ -71,8 +77,7 @@ typedef struct unit_joiner {
     name_resolver resolver;
     warning_list *warnings;
     struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
-    struct { uint32_t *items; size_t count, capacity; } parents; /* per inline depth */
-    struct { uint32_t *items; size_t count, capacity; } sources; /* walk node of each */
+    struct { joined_parent *items; size_t count, capacity; } parents; /* per inline depth */
     uint64_t row_budget, node_budget;
 } unit_joiner;
 

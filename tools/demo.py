@@ -86,7 +86,7 @@ def main() -> int:
         print("\n(no C++ compiler found: the C++ part is left out)")
     else:
         finished = show(cxx_compiler, "shapes.cc")
-    binary = Path(sys.executable).relative_to(ROOT).parent
+    binary = os.path.relpath(Path(sys.executable).parent)
     print(
         f"\nNext, with a binary of your own that was built with -g:\n"
         f"  {binary}/gsym convert BINARY           # writes BINARY.gsym\n"

@@ -4,7 +4,8 @@
 # Builds tools/fuzz_NAME.c and the engine with clang's libFuzzer under the address and
 # undefined-behaviour sanitizers, and runs it. The growing corpus and what it finds
 # (crash-*, timeout-*, oom-*) stay below build/fuzz/NAME; replay a finding with
-# build/fuzz/NAME/fuzz FILE.
+# build/fuzz/NAME/fuzz FILE. Seeds should be small: GSYM files, or for convert programs
+# built with -g -O2 -nostdlib -static -Wl,-N. CFLAGS adds options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
 name=${1:?image or convert}
