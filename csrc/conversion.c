@@ -28,6 +28,12 @@ typedef struct conversion_worker {
     warning_list warnings;
 } conversion_worker;
 
+/* Fingerprints of the functions of all units interned so far; 0: an empty slot. */
+typedef struct fingerprint_set {
+    uint64_t *slots;
+    size_t count, capacity;
+} fingerprint_set;
+
 /* How far a section has been read by all. */
 typedef struct drop_mark {
     uint64_t dropped;
@@ -36,6 +42,7 @@ typedef struct drop_mark {
 
 struct gsym_conversion {
     gsym_creator *creator;
+    bool keeps_repeated;
     dwarf_input input;
     warning_list warnings;
     range_list text;
@@ -60,6 +67,9 @@ struct gsym_conversion {
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
     drop_mark info_mark, line_mark;
+    /* used in the ordered step only */
+    fingerprint_set seen;
+    uint64_t repeated;
 };
 
 gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
@@ -84,9 +94,11 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
         return gsym_fail_memory(error);
     }
     conversion->creator = creator;
+    creator_let_base_sink(creator);
     conversion->input.big_endian = options->big_endian != 0;
     conversion->input.call_sites = (options->flags & GSYM_CONVERT_CALL_SITES) != 0;
     conversion->input.full_walk = (options->flags & GSYM_CONVERT_FULL_WALK) != 0;
+    conversion->keeps_repeated = (options->flags & GSYM_CONVERT_KEEP_REPEATED) != 0;
     conversion->warnings.keep = (options->flags & GSYM_CONVERT_KEEP_WARNINGS) != 0;
     conversion->worker_count = options->thread_count == 0 ? 1 : options->thread_count;
     *conversion_ret = conversion;
@@ -107,6 +119,7 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
         free(conversion->path_rules.items[i].new_prefix);
     }
     free(conversion->path_rules.items);
+    free(conversion->seen.slots);
     free(conversion->workers);
     free(conversion->results);
     free(conversion->idle);
@@ -276,13 +289,54 @@ static void drop_pages(page_span span) {
 
 /* ---- working ---------------------------------------------------------------------------- */
 
+static uint64_t *fingerprint_slot(const fingerprint_set *set, uint64_t fingerprint) {
+    size_t slot = (size_t)fingerprint & (set->capacity - 1);
+    while (set->slots[slot] != 0 && set->slots[slot] != fingerprint)
+        slot = (slot + 1) & (set->capacity - 1);
+    return &set->slots[slot];
+}
+
+static bool grow_set(fingerprint_set *set) {
+    fingerprint_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
+    grown.slots = calloc(grown.capacity, sizeof *grown.slots);
+    if (grown.slots == NULL) return false;
+    for (size_t i = 0; i < set->capacity; ++i)
+        if (set->slots[i] != 0) *fingerprint_slot(&grown, set->slots[i]) = set->slots[i];
+    free(set->slots);
+    *set = grown;
+    return true;
+}
+
+/* Leave out functions that a unit before has described in the same words. */
+static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
+                                 gsym_error *error) {
+    size_t kept = 0;
+    for (size_t i = 0; i < unit->functions.count; ++i) {
+        uint64_t fingerprint = unit->functions.items[i].fingerprint | 1;
+        uint64_t *slot;
+        if (2 * conversion->seen.count >= conversion->seen.capacity &&
+            !grow_set(&conversion->seen))
+            return gsym_fail_memory(error);
+        slot = fingerprint_slot(&conversion->seen, fingerprint);
+        if (*slot == fingerprint) continue;
+        *slot = fingerprint;
+        ++conversion->seen.count;
+        unit->functions.items[kept++] = unit->functions.items[i];
+    }
+    conversion->repeated += unit->functions.count - kept;
+    unit->functions.count = kept;
+    return GSYM_OK;
+}
+
 /* The ordered step: numbers for the names and files of one unit. */
-static gsym_status intern_unit(gsym_creator *creator, unit_functions *unit,
+static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit,
                                gsym_error *error) {
+    gsym_creator *creator = conversion->creator;
     const char *arena = (const char *)unit->arena.bytes;
     if (!ARRAY_RESERVE(unit->strps, unit->names.count) ||
         !ARRAY_RESERVE(unit->files, unit->paths.count))
         return gsym_fail_memory(error);
+    if (!conversion->keeps_repeated) GSYM_TRY(drop_repeated(conversion, unit, error));
     for (size_t i = 0; i < unit->names.count; ++i) {
         const unit_name *name = &unit->names.items[i];
         const resolved_name *text = &name->text;
@@ -340,7 +394,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         *slot = NULL;
         conversion->is_interning = true;
         sync_unlock(&conversion->gate);
-        status = intern_unit(conversion->creator, unit, error);
+        status = intern_unit(conversion, unit, error);
         sync_lock(&conversion->gate);
         conversion->is_interning = false;
         if (status != GSYM_OK) return status;
@@ -441,6 +495,7 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
         GSYM_TRY(collect_warnings(&conversion->warnings, &conversion->workers[i].warnings,
                                   error));
     }
+    creator_count_repeated(conversion->creator, conversion->repeated);
     for (size_t i = 0; i < conversion->units.count; ++i) {
         const unit_span *span = &conversion->spans[i];
         GSYM_TRY(creator_keep(conversion->creator,

@@ -199,6 +199,12 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     return GSYM_OK;
 }
 
+void creator_count_repeated(gsym_creator *creator, uint64_t count) {
+    creator->report.functions_debug_info += count;
+}
+
+void creator_let_base_sink(gsym_creator *creator) { creator->base_may_sink = true; }
+
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size, bool is_weak,
                                 gsym_error *error) {

@@ -33,6 +33,11 @@ gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error)
 /* Keep encoded functions; among equals the order of these calls decides. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);
+/* Report functions that were not kept since they repeat one that was. */
+void creator_count_repeated(gsym_creator *creator, uint64_t count);
+/* The base address a binary gives itself may lie above its first function; then the
+ * function's start is taken. */
+void creator_let_base_sink(gsym_creator *creator);
 /* Keep a function of a symbol table. Its name is interned only if it survives
  * pruning, so `name` must live until gsym_creator_finish. `is_weak` marks a
  * symbol that yields to any function that covers its address (NOTYPE). */

@@ -85,6 +85,7 @@ struct gsym_creator {
     gsym_creator_options options;
     unsigned strp_size;
     bool is_finished;
+    bool base_may_sink; /* to the first function, if that lies below */
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;

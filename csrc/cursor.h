@@ -26,7 +26,9 @@ typedef struct cursor {
 /* Read data[offset .. size). An offset past the end starts failed. */
 static inline cursor cursor_at(const uint8_t *data, size_t size, uint64_t offset,
                                bool big_endian) {
+    static const uint8_t nothing[1] = {0};
     bool inside = offset <= size;
+    if (size == 0) data = nothing; /* arithmetic on a null pointer is undefined */
     cursor c = {inside ? data + offset : data + size, data + size, data,
                 big_endian != CURSOR_HOST_BIG_ENDIAN, !inside};
     return c;

@@ -501,7 +501,9 @@ typedef struct gsym_conversion gsym_conversion;
 typedef enum gsym_conversion_flags {
     GSYM_CONVERT_CALL_SITES = 1,
     GSYM_CONVERT_KEEP_WARNINGS = 2, /* keep each warning, not only its count */
-    GSYM_CONVERT_FULL_WALK = 4      /* visit every DIE: the oracle of the skips */
+    GSYM_CONVERT_FULL_WALK = 4,     /* visit every DIE: the oracle of the skips */
+    GSYM_CONVERT_KEEP_REPEATED = 8  /* identical functions go to the creator, which
+                                     * merges them */
 } gsym_conversion_flags;
 
 typedef struct gsym_conversion_options {

@@ -78,6 +78,8 @@ static file_layout place_parts(gsym_creator *creator) {
     file_layout l = {.info_off_size = creator->strp_size};
     l.base_address = creator->options.has_base_address ? creator->options.base_address
                                                        : records->items[0].address;
+    if (creator->base_may_sink && records->items[0].address < l.base_address)
+        l.base_address = records->items[0].address;
     l.addr_off_size = choose_addr_off_size(last - l.base_address);
     end = is_v1 ? GSYM_V1_HEADER_SIZE : GSYM_V2_HEADER_SIZE + directory_size(creator);
     if (!is_v1) l.uuid = place_at(&end, creator->uuid_size, 1);

@@ -104,11 +104,6 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
     return parts;
 }
 
-static bool same_payload(const cursor *left, const cursor *right) {
-    size_t size = cursor_left(left);
-    return size == cursor_left(right) && memcmp(left->at, right->at, size) == 0;
-}
-
 static bool has_lower_rows(const gsym_creator *creator, const creator_record *left,
                            const creator_record *right) {
     record_parts a = record_order_cut(creator, left, GSYM_INFO_LINE_TABLE);
@@ -124,7 +119,6 @@ bool record_order_is_poorer(const gsym_creator *creator, const creator_record *l
     a = record_order_cut(creator, left, GSYM_INFO_INLINE_INFO);
     b = record_order_cut(creator, right, GSYM_INFO_INLINE_INFO);
     if (a.is_found != b.is_found) return b.is_found;
-    if (a.is_found && !same_payload(&a.payload, &b.payload)) return false;
     if (left->row_count != right->row_count) return left->row_count < right->row_count;
     return has_lower_rows(creator, left, right);
 }

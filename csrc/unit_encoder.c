@@ -36,6 +36,9 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     encoder->rows.count = 0;
     if (!ARRAY_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
     rows = encoder->rows.items;
+    if (function->decl_file >= PATH_FIRST)
+        rows[count++] = (gsym_line_row){start, file_of_code(unit, function->decl_file),
+                                        function->decl_line};
     for (; row < end; ++row) {
         uint32_t code = row->file < unit->file_codes.count ? unit->file_codes.items[row->file]
                                                            : FILE_INVALID;
@@ -58,9 +61,6 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
         rows[count++] =
             (gsym_line_row){row->address < start ? start : row->address, file, row->line};
     }
-    if (function->row_count == 0 && function->decl_file >= PATH_FIRST)
-        rows[count++] = (gsym_line_row){start, file_of_code(unit, function->decl_file),
-                                        function->decl_line};
     ret->rows = rows;
     ret->row_count = count;
     return true;

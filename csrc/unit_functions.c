@@ -30,6 +30,56 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->parents.items);
 }
 
+/* ---- fingerprints ---------------------------------------------------------------------- *
+ * Linkers that keep one of many copies of a function point the debug information of
+ * all copies at it. A fingerprint tells such repetitions before they are encoded. */
+
+static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
+    fingerprint = (fingerprint ^ value) * UINT64_C(0x9fb21c651e98df25);
+    return fingerprint ^ (fingerprint >> 35);
+}
+
+static uint64_t mark_of_name(const unit_functions *result, uint32_t name) {
+    return name == NO_INDEX ? 0 : result->names.items[name].hash;
+}
+
+static uint64_t mark_of_file(const unit_functions *result, uint32_t code) {
+    return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
+}
+
+static void mark_nodes(const unit_functions *result, unit_function *function) {
+    const gsym_inline_node *node = result->nodes.items + function->node_first;
+    const gsym_inline_node *end = node + function->node_count;
+    uint64_t fingerprint = mix(function->fingerprint, function->node_count);
+    for (; node < end; ++node) {
+        const gsym_range *range = result->ranges.items + node->range_first;
+        fingerprint = mix(fingerprint, mark_of_name(result, (uint32_t)(node->name - 1)));
+        fingerprint = mix(fingerprint, mark_of_file(result, node->call_file));
+        fingerprint = mix(fingerprint, (uint64_t)node->call_line << 32 | node->depth);
+        for (uint32_t i = 0; i < node->range_count; ++i)
+            fingerprint = mix(mix(fingerprint, range[i].start), range[i].end);
+    }
+    function->fingerprint = fingerprint;
+}
+
+static void mark_call_sites(const unit_functions *result, unit_function *function) {
+    for (uint32_t i = 0; i < function->site_count; ++i) {
+        const unit_call_site *site = &result->call_sites.items[function->site_first + i];
+        function->fingerprint =
+            mix(mix(function->fingerprint, site->return_offset),
+                mark_of_name(result, site->name));
+    }
+}
+
+static void mark_head(const unit_functions *result, unit_function *function) {
+    uint64_t fingerprint = mix(function->fingerprint, function->address);
+    fingerprint = mix(fingerprint, function->size);
+    fingerprint = mix(fingerprint, mark_of_name(result, function->name));
+    fingerprint = mix(fingerprint, function->row_count);
+    fingerprint = mix(fingerprint, mark_of_file(result, function->decl_file));
+    function->fingerprint = mix(fingerprint, function->decl_line);
+}
+
 /* ---- names --------------------------------------------------------------------------- */
 
 static size_t name_slot(const unit_joiner *joiner, uint64_t key) {
@@ -214,17 +264,18 @@ static const line_sequence *sequence_by_high(const line_table *lines, size_t pos
     return &lines->sequences.items[lines->by_high.items[position]];
 }
 
-/* Position in by_high of the sequence that holds `address`, or SIZE_MAX. */
-static size_t sequence_holding(const line_table *lines, uint64_t address) {
+/* Position in by_high of the first sequence that shares addresses with `range`, or
+ * SIZE_MAX. */
+static size_t first_sequence(const line_table *lines, const gsym_range *range) {
     size_t low = 0, high = lines->sequences.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (sequence_by_high(lines, middle)->high <= address)
+        if (sequence_by_high(lines, middle)->high <= range->start)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == lines->sequences.count || sequence_by_high(lines, low)->low > address)
+    if (low == lines->sequences.count || sequence_by_high(lines, low)->low >= range->end)
         return SIZE_MAX;
     return low;
 }
@@ -246,12 +297,12 @@ static const line_sequence *sequence_at_offset(const line_table *lines, uint64_t
 
 /* Rows of [range) in one sequence. */
 static void rows_of_sequence(const row_list *rows, const line_sequence *sequence,
-                             const gsym_range *range, bool is_first, uint32_t *first_ret,
+                             const gsym_range *range, uint32_t *first_ret,
                              uint32_t *count_ret) {
     uint32_t last = range->end > sequence->high
                         ? sequence->row_first + sequence->row_count - 1
                         : row_at(rows, sequence, range->end - 1);
-    *first_ret = is_first ? row_at(rows, sequence, range->start) : sequence->row_first;
+    *first_ret = row_at(rows, sequence, range->start);
     *count_ret = last - *first_ret + 1;
 }
 
@@ -272,8 +323,8 @@ static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_
         if (++position >= lines->sequences.count ||
             sequence_by_high(lines, position)->low >= range->end)
             break;
-        rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, false,
-                         &first, &count);
+        rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, &first,
+                         &count);
     }
     function->row_first = (uint32_t)gathered;
     function->row_count = (uint32_t)(result->rows.count - gathered);
@@ -289,13 +340,13 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
     if (source->stmt_sequence != UINT64_MAX)
         own = sequence_at_offset(lines, source->stmt_sequence);
     if (own != NULL && own->low <= range->start && range->start < own->high) {
-        rows_of_sequence(&result->rows, own, range, true, &function->row_first,
+        rows_of_sequence(&result->rows, own, range, &function->row_first,
                          &function->row_count);
         return true;
     }
-    position = sequence_holding(lines, range->start);
+    position = first_sequence(lines, range);
     if (position == SIZE_MAX) return true;
-    rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, true,
+    rows_of_sequence(&result->rows, sequence_by_high(lines, position), range,
                      &function->row_first, &function->row_count);
     if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
                     sequence_by_high(lines, position + 1)->low >= range->end))
@@ -303,13 +354,14 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
     return gather_rows(result, joiner, position, function, range);
 }
 
-/* Number the files of the rows. Overlapping functions may share rows, but not
- * without limit. */
+/* Number the files of the rows and mark the rows. Overlapping functions may share
+ * rows, but not without limit. */
 static bool number_row_files(unit_functions *result, unit_joiner *joiner,
                              unit_function *function) {
     const gsym_line_row *row = result->rows.items + function->row_first;
     const gsym_line_row *end = row + function->row_count;
-    uint32_t code;
+    uint64_t fingerprint = 0, mark = 0;
+    uint32_t file = NO_INDEX;
     if (function->row_count > joiner->row_budget) {
         dwarf_warn(joiner->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
                    function->row_count);
@@ -318,15 +370,26 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     }
     joiner->row_budget -= function->row_count;
     for (; row < end; ++row) {
-        if (GSYM_LIKELY(row->file < result->file_codes.count &&
-                        result->file_codes.items[row->file] != FILE_UNSEEN))
-            continue;
-        if (!code_of_file(result, joiner, row->file, &code)) return false;
+        if (row->file != file) {
+            uint32_t code;
+            if (!code_of_file(result, joiner, row->file, &code)) return false;
+            file = row->file;
+            mark = mark_of_file(result, code);
+        }
+        fingerprint += (row->address + ((uint64_t)row->line << 40) + mark) *
+                       UINT64_C(0xd6e8feb86659fd93);
+        fingerprint = fingerprint << 1 | fingerprint >> 63;
     }
+    function->fingerprint = fingerprint;
     return true;
 }
 
-/* A function without rows starts at least where it was declared. */
+static bool has_row_at_start(const unit_functions *result, const unit_function *function) {
+    return function->row_count > 0 &&
+           result->rows.items[function->row_first].address <= function->address;
+}
+
+/* A function without a row at its start starts at least where it was declared. */
 static bool use_declaration(unit_functions *result, unit_joiner *joiner,
                             const walk_function *source, unit_function *function) {
     uint64_t file, line;
@@ -525,18 +588,25 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                          uint32_t name, gsym_range range) {
     const walk_function *source = &joiner->walk.functions.items[source_index];
-    unit_function function = {range.start, range.end - range.start, source->offset, name,
-                              0, 0, 0, 0, 0, 0, FILE_UNSEEN, 0};
+    unit_function function = {.address = range.start,
+                              .size = range.end - range.start,
+                              .die_offset = source->offset,
+                              .name = name,
+                              .decl_file = FILE_UNSEEN};
     if (joiner->lines.version != 0 &&
         (!find_rows(result, joiner, source, &range, &function) ||
          !number_row_files(result, joiner, &function)))
         return false;
-    if (function.row_count == 0 && !use_declaration(result, joiner, source, &function))
+    if (!has_row_at_start(result, &function) &&
+        !use_declaration(result, joiner, source, &function))
         return false;
     if (!find_nodes(result, joiner, source_index, &range, &function) ||
         !find_call_sites(result, joiner, source_index, &range, &function) ||
         !ARRAY_RESERVE(result->functions, 1))
         return false;
+    mark_nodes(result, &function);
+    mark_call_sites(result, &function);
+    mark_head(result, &function);
     result->functions.items[result->functions.count++] = function;
     return true;
 }

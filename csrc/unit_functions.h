@@ -24,6 +24,7 @@ enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;
+    uint64_t fingerprint; /* of all that its record would say */
     uint64_t die_offset;
     uint32_t name; /* index */
     uint32_t row_first;

@@ -185,7 +185,13 @@ def convert(
     target = source_path + ".gsym" if output is None else os.fspath(output)
     with ElfSource(source_path) as source:
         identifier = source.uuid if uuid is None else uuid
-        job = _Job(source, identifier, version, keep_warnings, call_sites, full_walk)
+        flags = (
+            lib.GSYM_CONVERT_CALL_SITES * call_sites
+            | lib.GSYM_CONVERT_KEEP_WARNINGS * keep_warnings
+            | lib.GSYM_CONVERT_FULL_WALK * full_walk
+            | lib.GSYM_CONVERT_KEEP_REPEATED * merged_functions
+        )
+        job = _Job(source, identifier, version, flags)
         for old, new in path_map:
             job.add_path_map(to_bytes(old), to_bytes(new))
         job.read(threads, progress)
@@ -225,17 +231,10 @@ class _Job:
         source: ElfSource,
         uuid: bytes,
         version: int,
-        keep_warnings: bool,
-        call_sites: bool,
-        full_walk: bool,
+        flags: int,
     ) -> None:
         self._source = source
-        self._keep_warnings = keep_warnings
-        self._flags = (
-            lib.GSYM_CONVERT_CALL_SITES * call_sites
-            | lib.GSYM_CONVERT_KEEP_WARNINGS * keep_warnings
-            | lib.GSYM_CONVERT_FULL_WALK * full_walk
-        )
+        self._flags = flags
         self._error: Any = new_error()
         self._sections: list[Any] = []
         self._path_map: list[tuple[bytes, bytes]] = []
@@ -307,7 +306,7 @@ class _Job:
         return counts
 
     def details(self) -> tuple[ConversionWarning, ...]:
-        if not self._keep_warnings:
+        if not self._flags & lib.GSYM_CONVERT_KEEP_WARNINGS:
             return ()
         size = ffi.new("size_t *")
         items = lib.gsym_conversion_warnings(self._handle, size)
