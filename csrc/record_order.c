@@ -2,8 +2,8 @@
  *
  * Records are ordered by address, size and the order in which they were kept.
  * Among functions of one range the richer is chosen as LLVM orders them: first
- * by inlined calls (none, then fewer, then more), and if those are equal by line
- * rows (none, fewer, more, then row by row by address alone). */
+ * by the number of inlined calls, and if that is equal by line rows (none, fewer,
+ * more, then row by row by address alone). */
 #include "creator_state.h"
 
 /* ---- by address ------------------------------------------------------------- */

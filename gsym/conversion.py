@@ -135,7 +135,7 @@ _COUNTS = (
 _BYTES_PER_THREAD = 4 << 20
 
 
-def convert(
+def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,

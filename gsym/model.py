@@ -139,10 +139,13 @@ else:
     )
 
     class Frame(namedtuple("Frame", "name directory filename line offset inlined")):
+        """One frame of an answer."""
+
         __slots__ = ()
 
         @property
-        def path(self):
+        def path(self) -> str:
+            """Directory and file name joined as they were."""
             return join_path(self.directory, self.filename)
 
 

@@ -38,9 +38,27 @@ def run_workers(
         work()
         return
     failures: list[BaseException] = []
-    finished = [_thread.allocate_lock() for _ in range(count)]
+    locks = [_start(work, failures) for _ in range(count)]
+    try:
+        for lock in locks:
+            while not lock.acquire(timeout=_POLL_SECONDS):
+                if poll is not None:
+                    poll()
+            lock.release()
+    except BaseException:
+        cancel()
+        for lock in locks:
+            lock.acquire()
+        raise
+    if failures:
+        raise failures[0]
 
-    def run(lock: _thread.LockType) -> None:
+
+def _start(work: Callable[[], None], failures: list[BaseException]) -> _thread.LockType:
+    """Start a thread; the lock is free when it has ended."""
+    lock = _thread.allocate_lock()
+
+    def run() -> None:
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - raised by the waiting thread
@@ -48,19 +66,6 @@ def run_workers(
         finally:
             lock.release()
 
-    for lock in finished:
-        lock.acquire()
-        _thread.start_new_thread(run, (lock,))
-    try:
-        for lock in finished:
-            while not lock.acquire(timeout=_POLL_SECONDS):
-                if poll is not None:
-                    poll()
-            lock.release()
-    except BaseException:
-        cancel()
-        for lock in finished:
-            lock.acquire()
-        raise
-    if failures:
-        raise failures[0]
+    lock.acquire()
+    _thread.start_new_thread(run, ())
+    return lock

@@ -84,10 +84,10 @@ def test_rows_decide_where_inlined_calls_are_equal() -> None:
         assert keep(order)[0] == [many]
 
 
-def test_rows_do_not_decide_between_different_trees_of_one_size() -> None:
+def test_rows_decide_between_different_trees_of_one_size() -> None:
     many = inlines("f", 2, (0, 1), (4, 2))
     few = inlines("other", 2, (0, 1))
-    assert keep([many, few])[0] == [few]
+    assert keep([many, few])[0] == [many]
     assert keep([few, many])[0] == [many]
 
 
@@ -145,7 +145,8 @@ def test_other_functions_that_overlap_are_all_kept_and_counted() -> None:
 DEBUG = lines("f", (0, 1))  # [0x100, 0x120)
 
 INSIDE = {
-    "at its start, shorter": (0x100, 0x10, True),
+    "at its start, shorter": (0x100, 0x10, False),
+    "at its start, longer": (0x100, 0x30, True),
     "within": (0x104, 4, False),
     "up to its end": (0x110, 0x10, False),
     "past its end": (0x110, 0x11, True),
@@ -326,7 +327,7 @@ def kept_by_the_rules(
         for start, size in sorted(ranges)
         if (start, size) in described
         or not any(
-            other < start < other + more and start + size <= other + more
+            other <= start < other + more and start + size <= other + more
             for other, more in described
         )
     ]

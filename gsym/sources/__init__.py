@@ -1,0 +1,1 @@
+"""Inputs of a conversion: each module opens one kind of file."""

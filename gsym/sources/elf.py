@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from typing_extensions import Self
+
 _RELOCATABLE = 1  # ET_REL
 
 # The names of LLVM's target triples by (e_machine, 64-bit, big-endian).
@@ -78,7 +80,7 @@ class ElfSource:
                 path=path,
             )
 
-    def __enter__(self) -> ElfSource:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

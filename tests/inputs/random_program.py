@@ -101,13 +101,16 @@ class _Generator:
         bounds = sorted({start, end, *cuts})
         extents = list(pairwise(bounds))
         self.random.shuffle(extents)
-        alive = [extent for extent in extents if self.chance(0.9)]
+        # Functions may run past the last row; a gap before rows is where gsym keeps
+        # rows that llvm-gsymutil drops.
+        limit = end if self.chance(0.7) else self.random.choice(bounds[1:])
+        alive = [extent for extent in extents if extent[1] <= limit]
         return [op for extent in alive for op in self.sequence(*extent)]
 
     def sequence(self, start: int, end: int) -> list[Op]:
         ops: list[Op] = [set_address(start)]
         address, line = start, 1
-        while address < end and self.chance(0.95):
+        while address < end and (len(ops) == 1 or self.chance(0.95)):
             next_line = self.random.randint(0, 30)
             if self.chance(0.4):
                 ops.append(set_file(self.random.choice([1, 2, 3])))
