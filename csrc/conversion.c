@@ -206,6 +206,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         conversion_worker *worker = &conversion->workers[i];
         worker->warnings.keep = conversion->warnings.keep;
         worker->joiner.warnings = &worker->warnings;
+        worker->joiner.known = calloc(KNOWN_NAMES, sizeof(known_name));
+        if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
         worker->encoder.chunk.swap =
@@ -340,6 +342,10 @@ static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit
     for (size_t i = 0; i < unit->names.count; ++i) {
         const unit_name *name = &unit->names.items[i];
         const resolved_name *text = &name->text;
+        if (text->strp != 0) {
+            unit->strps.items[i] = text->strp;
+            continue;
+        }
         GSYM_TRY(creator_intern(creator,
                                 text->bytes != NULL ? text->bytes
                                                     : arena + text->arena_offset,
@@ -365,11 +371,23 @@ static void stop(gsym_conversion *conversion) {
     sync_announce(&conversion->gate);
 }
 
+/* Remember what was interned for the next units that this worker reads. */
+static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
+    for (size_t i = 0; i < unit->names.count; ++i) {
+        const unit_name *name = &unit->names.items[i];
+        uint64_t key = name->text.key;
+        if (key != 0)
+            joiner->known[known_name_slot(key)] =
+                (known_name){key, unit->strps.items[i], name->hash, name->text.size};
+    }
+}
+
 static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
                                unit_functions *unit, gsym_error *error) {
     unit_encoder *encoder = &conversion->workers[index].encoder;
     unit_span *span = &conversion->spans[unit->unit_index];
     gsym_status status;
+    learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
     span->first = encoder->records.count;
     status = unit_encoder_add(encoder, unit, error);

@@ -404,6 +404,21 @@ typedef struct scanned_scopes {
     scope_list scopes;
 } scanned_scopes;
 
+/* A linkage name that was interned before, by its offset in .debug_str + 1: units
+ * share most of theirs, and to look at the bytes again costs more than this. */
+typedef struct known_name {
+    uint64_t key;
+    uint64_t strp;
+    uint64_t hash;
+    size_t size;
+} known_name;
+
+#define KNOWN_NAMES (1u << 15) /* slots; a newer name takes an older one's */
+
+static inline size_t known_name_slot(uint64_t key) {
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
+}
+
 /* Resolves names for one unit; opens others for references across units. */
 typedef struct name_resolver {
     const dwarf_unit *unit;
@@ -412,6 +427,7 @@ typedef struct name_resolver {
     abbrev_cache foreign_abbrevs;
     dwarf_unit foreign; /* the one opened last */
     struct { scanned_scopes *items; size_t count, capacity; } scanned; /* hash by key */
+    const known_name *known;
     buffer *arena; /* takes names that are put together */
 } name_resolver;
 
@@ -422,6 +438,9 @@ typedef struct resolved_name {
     const char *bytes;
     size_t size; /* 0: no name */
     size_t arena_offset;
+    uint64_t key;  /* as in known_name; 0: the name stands elsewhere */
+    uint64_t strp; /* 0: not known yet */
+    uint64_t hash; /* where strp is known */
 } resolved_name;
 
 /* The linkage name of the function at `offset`, else its name behind the names of

@@ -15,6 +15,8 @@ typedef struct die_chain {
     unsigned count;
     dwarf_string linkage_name;
     dwarf_string name;
+    uint64_t key;            /* of the name that counts, as in known_name */
+    const known_name *known; /* that name, instead of its bytes */
 } die_chain;
 
 bool dwarf_language_has_scopes(uint64_t language) {
@@ -35,6 +37,8 @@ bool dwarf_language_has_scopes(uint64_t language) {
 static void chain_init(die_chain *chain) {
     chain->count = 0;
     chain->linkage_name = chain->name = (dwarf_string){"", 0};
+    chain->key = 0;
+    chain->known = NULL;
 }
 
 static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
@@ -95,10 +99,27 @@ static dwarf_string name_by_signature(name_resolver *resolver, uint64_t signatur
     return dwarf_string_value(&unit, fields.form[FIELD_NAME], fields.raw[FIELD_NAME]);
 }
 
+/* The name that counts, by its bytes or as one that is known. False: it is empty. */
+static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
+                      const dwarf_fields *fields, enum dwarf_field field,
+                      dwarf_string *name, die_chain *chain) {
+    uint64_t raw = fields->raw[field];
+    if (fields->form[field] == DW_FORM_strp) {
+        const known_name *known = &resolver->known[known_name_slot(raw + 1)];
+        chain->key = raw + 1;
+        chain->known = known->key == raw + 1 ? known : NULL;
+        if (chain->known != NULL) return true;
+    }
+    *name = dwarf_string_value(unit, fields->form[field], raw);
+    return name->size > 0;
+}
+
 /* Follow the DIE at `offset` and those it refers to, keeping the first name met.
  * Where linkage names count, the first of them ends the search. */
 static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
                    die_chain *chain) {
+    bool is_plain =
+        linkage_names_count && !dwarf_language_has_scopes(resolver->unit->language);
     while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
         const dwarf_unit *unit = unit_of(resolver, offset);
         dwarf_fields fields;
@@ -108,15 +129,19 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
             return;
         }
         chain->offsets[chain->count++] = offset;
-        if (linkage_names_count && dwarf_has(&fields, FIELD_LINKAGE_NAME))
-            chain->linkage_name =
-                dwarf_string_value(unit, fields.form[FIELD_LINKAGE_NAME],
-                                   fields.raw[FIELD_LINKAGE_NAME]);
-        if (chain->linkage_name.size > 0) return;
-        if (dwarf_has(&fields, FIELD_NAME) && chain->name.size == 0)
+        offset = next_of(unit, &fields);
+        if (linkage_names_count && dwarf_has(&fields, FIELD_LINKAGE_NAME) &&
+            take_name(resolver, unit, &fields, FIELD_LINKAGE_NAME, &chain->linkage_name,
+                      chain))
+            return;
+        if (dwarf_has(&fields, FIELD_NAME) && chain->name.size == 0) {
+            if (is_plain && offset == 0) {
+                (void)take_name(resolver, unit, &fields, FIELD_NAME, &chain->name, chain);
+                return;
+            }
             chain->name = dwarf_string_value(unit, fields.form[FIELD_NAME],
                                              fields.raw[FIELD_NAME]);
-        offset = next_of(unit, &fields);
+        }
         if (chain->name.size == 0 && dwarf_has(&fields, FIELD_SIGNATURE) &&
             fields.form[FIELD_SIGNATURE] == DW_FORM_ref_sig8)
             chain->name = name_by_signature(resolver, fields.raw[FIELD_SIGNATURE]);
@@ -312,10 +337,16 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
                           resolved_name *ret) {
     bool has_linkage_name = chain->linkage_name.size > 0;
     const dwarf_string *name = has_linkage_name ? &chain->linkage_name : &chain->name;
-    *ret = (resolved_name){name->bytes, name->size, 0};
+    const known_name *known = chain->known;
+    *ret = (resolved_name){.bytes = name->bytes, .size = name->size, .key = chain->key};
+    if (known != NULL) {
+        *ret = (resolved_name){.size = known->size, .strp = known->strp, .hash = known->hash};
+        return true;
+    }
     if (has_linkage_name || name->size == 0 || is_made_of_linkage_name(name) ||
         !dwarf_language_has_scopes(resolver->unit->language))
         return true;
+    ret->key = 0; /* an empty linkage name's, at most */
     return compose(resolver, chain, ret);
 }
 
@@ -329,6 +360,7 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret) {
     die_chain chain;
+    chain_init(&chain);
     chain.count = 1;
     chain.offsets[0] = function->offset;
     chain.linkage_name = function->linkage_name;

@@ -49,6 +49,7 @@ typedef struct delta_counts {
     uint32_t near[2 * NEAR];
     uint32_t bucket[BUCKETS];
     uint32_t bucketed; /* sum of bucket[] */
+    int near_first, near_last; /* indexes in near[] of the lowest and highest delta */
 } delta_counts;
 
 static inline int64_t row_delta(const gsym_line_row *row) {
@@ -70,9 +71,15 @@ static inline bool is_inside(int64_t delta) {
 
 static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t count) {
     memset(counts, 0, sizeof *counts);
+    counts->near_first = 2 * NEAR;
     for (size_t i = 1; i < count; ++i) {
         int64_t delta = row_delta(&rows[i]);
-        if (is_near(delta)) counts->near[delta + NEAR]++;
+        if (is_near(delta)) {
+            int at = (int)delta + NEAR;
+            counts->near[at]++;
+            counts->near_first = at < counts->near_first ? at : counts->near_first;
+            counts->near_last = at > counts->near_last ? at : counts->near_last;
+        }
         if (!is_inside(delta)) {
             counts->bucket[bucket_of(delta)]++;
             counts->bucketed++;
@@ -84,9 +91,9 @@ static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t
 static delta_window best_near_window(const delta_counts *counts) {
     delta_window best = {0, 0, 0};
     uint32_t sum = 0;
-    int start = 0;
-    for (int i = 0; i < WINDOW; ++i) sum += counts->near[i];
-    for (int i = 0; i + WINDOW < 2 * NEAR; ++i) {
+    int first = counts->near_first, start = 0;
+    for (int i = first; i < first + WINDOW && i < 2 * NEAR; ++i) sum += counts->near[i];
+    for (int i = first; i <= counts->near_last && i + WINDOW < 2 * NEAR; ++i) {
         sum += counts->near[i + WINDOW];
         if (sum > best.count && counts->near[i] != 0) {
             best.count = sum;

@@ -28,6 +28,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->name_map.keys);
     free(joiner->name_map.values);
     free(joiner->parents.items);
+    free(joiner->known);
 }
 
 /* ---- fingerprints ---------------------------------------------------------------------- *
@@ -149,7 +150,9 @@ static bool add_name(unit_functions *result, const resolved_name *name,
     if (result->names.count >= NO_INDEX || !ARRAY_RESERVE(result->names, 1)) return false;
     *index_ret = (uint32_t)result->names.count;
     result->names.items[result->names.count++] =
-        (unit_name){*name, string_hash(name_bytes(result, name), name->size)};
+        (unit_name){*name, name->strp != 0
+                               ? name->hash
+                               : string_hash(name_bytes(result, name), name->size)};
     return true;
 }
 
@@ -663,6 +666,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.walk = &joiner->walk;
     joiner->resolver.warnings = joiner->warnings;
     joiner->resolver.foreign.header = NULL;
+    joiner->resolver.known = joiner->known;
     joiner->resolver.arena = &result->arena;
     joiner->row_budget = 16 * (uint64_t)result->rows.count + 65536;
     joiner->node_budget = 16 * (uint64_t)joiner->walk.nodes.count + 65536;

@@ -80,6 +80,7 @@ typedef struct unit_joiner {
     struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
     struct { joined_parent *items; size_t count, capacity; } parents; /* per inline depth */
     uint64_t row_budget, node_budget;
+    known_name *known; /* KNOWN_NAMES of them */
 } unit_joiner;
 
 void unit_joiner_deinit(unit_joiner *joiner);
