@@ -55,6 +55,7 @@ $(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: $(VENV)/.ready
 
 $(CORE): $(VENV)/.ready $(C_SOURCES) csrc/build_core.py setup.py
 	$(BIN)/python setup.py -q build_ext --inplace
+	$(BIN)/python -m compileall -q gsym
 	touch $@
 
 # ---- what a person runs
