@@ -28,11 +28,20 @@ typedef struct conversion_worker {
     warning_list warnings;
 } conversion_worker;
 
-/* Fingerprints of the functions of all units interned so far; 0: an empty slot. */
-typedef struct fingerprint_set {
-    uint64_t *slots;
+/* A function by its fingerprint: where it was described first, whose record is
+ * kept, and where last, which decides between equally rich records. */
+typedef struct seen_function {
+    uint64_t fingerprint; /* 0: an empty slot */
+    uint32_t unit;
+    uint32_t index; /* among the records of that unit */
+    uint32_t last_unit;
+    uint32_t last_position; /* among the functions of that unit */
+} seen_function;
+
+typedef struct seen_set {
+    seen_function *slots;
     size_t count, capacity;
-} fingerprint_set;
+} seen_set;
 
 /* How far a section has been read by all. */
 typedef struct drop_mark {
@@ -68,7 +77,7 @@ struct gsym_conversion {
     unit_functions **parked; /* by unit index modulo result_count */
     drop_mark info_mark, line_mark;
     /* used in the ordered step only */
-    fingerprint_set seen;
+    seen_set seen;
     uint64_t repeated;
 };
 
@@ -291,19 +300,20 @@ static void drop_pages(page_span span) {
 
 /* ---- working ---------------------------------------------------------------------------- */
 
-static uint64_t *fingerprint_slot(const fingerprint_set *set, uint64_t fingerprint) {
+static seen_function *find_seen(const seen_set *set, uint64_t fingerprint) {
     size_t slot = (size_t)fingerprint & (set->capacity - 1);
-    while (set->slots[slot] != 0 && set->slots[slot] != fingerprint)
+    while (set->slots[slot].fingerprint != 0 && set->slots[slot].fingerprint != fingerprint)
         slot = (slot + 1) & (set->capacity - 1);
     return &set->slots[slot];
 }
 
-static bool grow_set(fingerprint_set *set) {
-    fingerprint_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
+static bool grow_seen(seen_set *set) {
+    seen_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
     grown.slots = calloc(grown.capacity, sizeof *grown.slots);
     if (grown.slots == NULL) return false;
     for (size_t i = 0; i < set->capacity; ++i)
-        if (set->slots[i] != 0) *fingerprint_slot(&grown, set->slots[i]) = set->slots[i];
+        if (set->slots[i].fingerprint != 0)
+            *find_seen(&grown, set->slots[i].fingerprint) = set->slots[i];
     free(set->slots);
     *set = grown;
     return true;
@@ -312,20 +322,26 @@ static bool grow_set(fingerprint_set *set) {
 /* Leave out functions that a unit before has described in the same words. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
-    size_t kept = 0;
+    seen_set *seen = &conversion->seen;
+    uint32_t unit_index = (uint32_t)unit->unit_index, kept = 0;
     for (size_t i = 0; i < unit->functions.count; ++i) {
-        uint64_t fingerprint = unit->functions.items[i].fingerprint | 1;
-        uint64_t *slot;
-        if (2 * conversion->seen.count >= conversion->seen.capacity &&
-            !grow_set(&conversion->seen))
+        const unit_function *function = &unit->functions.items[i];
+        uint64_t fingerprint = function->fingerprint | 1;
+        seen_function *found;
+        if (2 * seen->count >= seen->capacity && !grow_seen(seen))
             return gsym_fail_memory(error);
-        slot = fingerprint_slot(&conversion->seen, fingerprint);
-        if (*slot == fingerprint) continue;
-        *slot = fingerprint;
-        ++conversion->seen.count;
-        unit->functions.items[kept++] = unit->functions.items[i];
+        found = find_seen(seen, fingerprint);
+        if (found->fingerprint == fingerprint) {
+            found->last_unit = unit_index;
+            found->last_position = function->position;
+            ++conversion->repeated;
+            continue;
+        }
+        *found = (seen_function){fingerprint, unit_index, kept, unit_index,
+                                 function->position};
+        ++seen->count;
+        unit->functions.items[kept++] = *function;
     }
-    conversion->repeated += unit->functions.count - kept;
     unit->functions.count = kept;
     return GSYM_OK;
 }
@@ -501,6 +517,62 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
     return GSYM_OK;
 }
 
+static encoded_function *record_of(const gsym_conversion *conversion, size_t unit,
+                                   size_t index) {
+    const unit_span *span = &conversion->spans[unit];
+    return &conversion->workers[span->worker].encoder.records.items[span->first + index];
+}
+
+static int compare_last(const void *left, const void *right) {
+    const seen_function *a = left, *b = right;
+    if (a->last_unit != b->last_unit) return a->last_unit < b->last_unit ? -1 : 1;
+    return a->last_position < b->last_position ? -1 : a->last_position > b->last_position;
+}
+
+/* Functions that were repeated later, by the place of their last repetition. */
+static size_t list_moved(gsym_conversion *conversion) {
+    seen_set *seen = &conversion->seen;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->capacity; ++i) {
+        seen_function function = seen->slots[i];
+        encoded_function *record;
+        if (function.fingerprint == 0) continue;
+        record = record_of(conversion, function.unit, function.index);
+        if (function.last_unit == function.unit &&
+            function.last_position == record->position)
+            continue;
+        record->is_moved = true;
+        seen->slots[count++] = function;
+    }
+    if (count > 1) qsort(seen->slots, count, sizeof *seen->slots, compare_last);
+    return count;
+}
+
+/* Hand all records over in the order of the DIEs that described them last. */
+static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
+    size_t moved_count = list_moved(conversion);
+    const seen_function *moved = conversion->seen.slots;
+    const seen_function *end = moved + moved_count;
+    for (size_t unit = 0; unit < conversion->units.count; ++unit) {
+        for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
+            const encoded_function *own = record_of(conversion, unit, i);
+            for (; moved < end && moved->last_unit == unit &&
+                   moved->last_position < own->position;
+                 ++moved)
+                GSYM_TRY(creator_keep(
+                    conversion->creator,
+                    &record_of(conversion, moved->unit, moved->index)->record, 1, error));
+            if (!own->is_moved)
+                GSYM_TRY(creator_keep(conversion->creator, &own->record, 1, error));
+        }
+        for (; moved < end && moved->last_unit == unit; ++moved)
+            GSYM_TRY(creator_keep(conversion->creator,
+                                  &record_of(conversion, moved->unit, moved->index)->record,
+                                  1, error));
+    }
+    return GSYM_OK;
+}
+
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error) {
     for (uint32_t i = 0; i < conversion->worker_count; ++i) {
         unit_encoder *encoder = &conversion->workers[i].encoder;
@@ -514,13 +586,7 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
                                   error));
     }
     creator_count_repeated(conversion->creator, conversion->repeated);
-    for (size_t i = 0; i < conversion->units.count; ++i) {
-        const unit_span *span = &conversion->spans[i];
-        GSYM_TRY(creator_keep(conversion->creator,
-                              conversion->workers[span->worker].encoder.records.items +
-                                  span->first,
-                              span->count, error));
-    }
+    GSYM_TRY(keep_records(conversion, error));
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
         const dwarf_bytes *section = &conversion->input.sections[i];
         if (section->is_file_mapping)

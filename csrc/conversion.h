@@ -7,6 +7,12 @@
 
 #include "creator.h"
 
+typedef struct encoded_function {
+    creator_record record;
+    uint32_t position; /* among its unit's functions */
+    bool is_moved;     /* takes the place of a later repetition */
+} encoded_function;
+
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
@@ -14,7 +20,7 @@ typedef struct unit_encoder {
     buffer chunk;             /* blobs; until it is closed, records hold offsets in it */
     size_t chunk_first;       /* first record of the chunk */
     struct { uint8_t **items; size_t count, capacity; } chunks; /* closed */
-    struct { creator_record *items; size_t count, capacity; } records;
+    struct { encoded_function *items; size_t count, capacity; } records;
     struct { gsym_line_row *items; size_t count, capacity; } rows;
     struct { gsym_call_site *items; size_t count, capacity; } call_sites;
     struct { uint64_t *items; size_t count, capacity; } regexes;

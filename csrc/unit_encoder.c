@@ -110,7 +110,8 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     if (!ARRAY_RESERVE(encoder->chunks, 1)) return gsym_fail_memory(error);
     encoder->chunks.items[encoder->chunks.count++] = bytes;
     for (size_t i = encoder->chunk_first; i < encoder->records.count; ++i)
-        encoder->records.items[i].blob = bytes + (uintptr_t)encoder->records.items[i].blob;
+        encoder->records.items[i].record.blob =
+            bytes + (uintptr_t)encoder->records.items[i].record.blob;
     encoder->chunk_first = encoder->records.count;
     encoder->chunk.bytes = NULL;
     encoder->chunk.size = encoder->chunk.capacity = 0;
@@ -129,15 +130,16 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         return gsym_fail_memory(error);
     put_nodes(unit, function, &encoded);
     GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, error));
-    encoder->records.items[encoder->records.count++] = (creator_record){
-        .address = function->address,
-        .size = function->size,
-        .name = encoded.name,
-        .blob = (const uint8_t *)offset,
-        .blob_size = (uint32_t)(encoder->chunk.size - offset),
-        .row_count = (uint32_t)encoded.row_count,
-        .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-        .origin = GSYM_ORIGIN_DEBUG_INFO};
+    encoder->records.items[encoder->records.count++] = (encoded_function){
+        .record = {.address = function->address,
+                   .size = function->size,
+                   .name = encoded.name,
+                   .blob = (const uint8_t *)offset,
+                   .blob_size = (uint32_t)(encoder->chunk.size - offset),
+                   .row_count = (uint32_t)encoded.row_count,
+                   .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
+                   .origin = GSYM_ORIGIN_DEBUG_INFO},
+        .position = function->position};
     return GSYM_OK;
 }
 

@@ -594,6 +594,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     unit_function function = {.address = range.start,
                               .size = range.end - range.start,
                               .die_offset = source->offset,
+                              .position = (uint32_t)result->functions.count,
                               .name = name,
                               .decl_file = FILE_UNSEEN};
     if (joiner->lines.version != 0 &&

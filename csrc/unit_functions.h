@@ -26,7 +26,8 @@ typedef struct unit_function {
     uint64_t size;
     uint64_t fingerprint; /* of all that its record would say */
     uint64_t die_offset;
-    uint32_t name; /* index */
+    uint32_t position; /* among the unit's functions */
+    uint32_t name;     /* index */
     uint32_t row_first;
     uint32_t row_count;
     uint32_t node_first;
