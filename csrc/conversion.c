@@ -282,10 +282,11 @@ typedef struct page_span {
 /* Pages of a section that nobody will read in order any more; called with the gate
  * held, carried out without it. */
 static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {
-    page_span span = {section->data + mark->dropped, 0};
+    page_span span = {NULL, 0};
     if (!section->is_file_mapping || mark->done < mark->dropped + DROP_SIZE ||
         mark->done > section->size)
         return span;
+    span.start = section->data + mark->dropped;
     span.size = (size_t)(mark->done - mark->dropped);
     mark->dropped = mark->done;
     return span;
@@ -295,13 +296,14 @@ static void drop_pages(page_span span) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t start = ((uintptr_t)span.start + page - 1) & ~(page - 1);
     uintptr_t end = ((uintptr_t)span.start + span.size) & ~(page - 1);
+    if (span.size == 0) return;
     if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 /* ---- working ---------------------------------------------------------------------------- */
 
 static seen_function *find_seen(const seen_set *set, uint64_t fingerprint) {
-    size_t slot = (size_t)fingerprint & (set->capacity - 1);
+    size_t slot = (size_t)(fingerprint >> 1) & (set->capacity - 1); /* all are odd */
     while (set->slots[slot].fingerprint != 0 && set->slots[slot].fingerprint != fingerprint)
         slot = (slot + 1) & (set->capacity - 1);
     return &set->slots[slot];
@@ -328,6 +330,10 @@ static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *un
         const unit_function *function = &unit->functions.items[i];
         uint64_t fingerprint = function->fingerprint | 1;
         seen_function *found;
+        if (function->fingerprint == 0) {
+            unit->functions.items[kept++] = *function;
+            continue;
+        }
         if (2 * seen->count >= seen->capacity && !grow_seen(seen))
             return gsym_fail_memory(error);
         found = find_seen(seen, fingerprint);
@@ -552,7 +558,7 @@ static size_t list_moved(gsym_conversion *conversion) {
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
     size_t moved_count = list_moved(conversion);
     const seen_function *moved = conversion->seen.slots;
-    const seen_function *end = moved + moved_count;
+    const seen_function *end = moved_count == 0 ? moved : moved + moved_count;
     for (size_t unit = 0; unit < conversion->units.count; ++unit) {
         for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
             const encoded_function *own = record_of(conversion, unit, i);

@@ -130,6 +130,7 @@ typedef struct abbrev {
     uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
     uint32_t op_first;
     uint32_t op_count;
+    uint32_t fields; /* bit per field that it has */
     uint16_t tag;
     uint16_t sibling_at; /* where DW_AT_sibling stands in fixed attributes */
     uint8_t sibling_size; /* 0: none at a fixed place */
@@ -269,6 +270,12 @@ static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
 /* The header of the unit whose DIEs hold `offset`, or NULL. */
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);
 
+/* The highest address of the target, which is its address mask as well. */
+static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
+    unsigned bits = 8u * unit->header->address_size;
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
 /* ---- attribute values ------------------------------------------------------------- */
 
 dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw);
@@ -286,10 +293,12 @@ static inline bool dwarf_is_address_form(uint16_t form) {
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
-/* Append the ranges of a DIE as they stand, empty and dead ones included. False
- * where memory ran out; a damaged list is a warning. */
+/* Append the ranges of a DIE as they stand, empty and dead ones included. Adds the
+ * size of the list to *bytes_read. False where memory ran out; a damaged list is a
+ * warning. */
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
-                       uint64_t die_offset, range_list *ranges, warning_list *warnings);
+                       uint64_t die_offset, range_list *ranges, uint64_t *bytes_read,
+                       warning_list *warnings);
 
 /* ---- line programs ------------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@ enum op_kind {
     OP_READ_UINT,   /* `size` bytes */
     OP_READ_ULEB,
     OP_READ_SLEB,
-    OP_READ_STRING, /* raw: offset of the string in .debug_info */
+    OP_READ_STRING, /* raw: offset of the string in the unit's section */
     OP_READ_CONSTANT,
     OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
     OP_SKIP_ADDRX_OFFSET,
@@ -121,7 +121,6 @@ static inline int form_size(uint64_t form, const abbrev_table *table) {
 
 /* Field + 1 by attribute, for the DIEs of each kind that is read. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
-    [DW_AT_name] = FIELD_NAME + 1,
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
     [DW_AT_stmt_list] = FIELD_STMT_LIST + 1,
     [DW_AT_language] = FIELD_LANGUAGE + 1,
@@ -278,11 +277,17 @@ static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     return true;
 }
 
+static bool is_unit_reference(uint64_t form) {
+    return form >= DW_FORM_ref1 && form <= DW_FORM_ref8;
+}
+
 static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute,
                               uint64_t form, int64_t constant) {
     int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
     abbrev_op *last, op;
+    if (field != FIELD_NONE && (a->fields >> field & 1)) field = FIELD_NONE;
+    if (field != FIELD_NONE) a->fields |= UINT32_C(1) << field;
     if (size == FORM_INDIRECT)
         op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0, 0};
     else if (field != FIELD_NONE && is_readable(size))
@@ -291,7 +296,7 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
         op = skipping_op(form, size);
     if (field == FIELD_SIBLING) {
         a->has_sibling = true;
-        if (a->fixed_size < UINT16_MAX && size > 0) {
+        if (a->fixed_size < UINT16_MAX && is_unit_reference(form)) {
             a->sibling_at = (uint16_t)a->fixed_size;
             a->sibling_size = (uint8_t)size;
         }
@@ -322,8 +327,9 @@ static bool is_stepped_over(const abbrev *a) {
 }
 
 static int compare_codes(const void *left, const void *right) {
-    uint64_t a = ((const abbrev *)left)->code, b = ((const abbrev *)right)->code;
-    return a < b ? -1 : a > b;
+    const abbrev *a = left, *b = right;
+    if (a->code != b->code) return a->code < b->code ? -1 : 1;
+    return a->op_first < b->op_first ? -1 : a->op_first > b->op_first;
 }
 
 /* Sizes of the forms in a table's units; -128: not a plain size, or none at all. */
@@ -372,6 +378,9 @@ static bool compile_table(abbrev_table *table, cursor c) {
     int8_t sizes[DW_FORM_addrx4 + 1];
     resolve_form_sizes(table, sizes);
     table->count = table->op_count = 0;
+    if (table->ops == NULL && /* no offset is taken from a null pointer */
+        !array_reserve(&table->ops, &table->op_capacity, 1, sizeof *table->ops))
+        return false;
     table->is_sequential = true;
     for (;;) {
         uint64_t code = cursor_uleb(&c);
@@ -467,7 +476,7 @@ static void forget(abbrev_cache *cache) {
 
 /* Sound tables do not overlap. A few wrong offsets inside of a table do not cut it
  * short, but many units cannot each have nearly all of the section for a table. */
-#define MAX_OVERLAPPING_TABLES 16
+#define MAX_OVERLAPPING_TABLES 4
 
 static cursor table_bytes(const dwarf_input *input, uint64_t offset) {
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
@@ -489,10 +498,13 @@ static cursor table_bytes(const dwarf_input *input, uint64_t offset) {
 const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
-    if (cache->limit != 0 && cache->count >= cache->limit) forget(cache);
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
     slot = find_slot(cache, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
+    if (cache->limit != 0 && cache->count >= cache->limit) {
+        forget(cache);
+        slot = find_slot(cache, header->abbrev_offset, header);
+    }
     table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
     cache->spare = NULL;
     if (table == NULL) return NULL;

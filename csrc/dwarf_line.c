@@ -256,7 +256,7 @@ static bool end_sequence(line_run *run, const line_state *state, uint64_t next_o
     bool is_kept = run->has_rows && run->low < state->address &&
                    dwarf_in_text(run->unit->input, run->low);
     if (run->is_descending && is_kept)
-        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, run->low);
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->unit->header->offset, run->low);
     if (is_kept) {
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
@@ -421,8 +421,8 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     if (!unit->has_stmt_list) return true;
     c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
     if (!read_header(table, &header, unit, &c, &is_known)) return false;
-    if (!is_known) dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->header->offset,
-                              unit->stmt_list);
+    if (!is_known)
+        dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->stmt_list, unit->header->offset);
     if (table->version == 0) return true;
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;

@@ -104,13 +104,14 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
                       const dwarf_fields *fields, enum dwarf_field field,
                       dwarf_string *name, die_chain *chain) {
     uint64_t raw = fields->raw[field];
-    if (fields->form[field] == DW_FORM_strp) {
+    if (fields->form[field] == DW_FORM_strp && raw != UINT64_MAX) {
         const known_name *known = &resolver->known[known_name_slot(raw + 1)];
-        chain->key = raw + 1;
         chain->known = known->key == raw + 1 ? known : NULL;
         if (chain->known != NULL) return true;
+        chain->key = raw + 1;
     }
     *name = dwarf_string_value(unit, fields->form[field], raw);
+    if (name->size == 0) chain->key = 0;
     return name->size > 0;
 }
 
@@ -155,14 +156,15 @@ static bool is_scope(const abbrev *a) {
            a->action == ACTION_FUNCTION;
 }
 
-/* List the scopes among the DIEs from `from` to the end of their level. False where
- * memory ran out; what cannot be read ends the list. */
-static bool scan_scopes(const dwarf_unit *unit, uint64_t from, scope_list *scopes) {
+/* List the scopes among the DIEs from `from` to the end of their level, or to `end`.
+ * False where memory ran out; what cannot be read ends the list. */
+static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
+                        scope_list *scopes) {
     uint32_t outer[DWARF_MAX_DEPTH];
     uint32_t current = NO_INDEX;
     unsigned depth = 0;
     cursor c = dwarf_unit_cursor(unit, from);
-    while (cursor_left(&c) > 0) {
+    while (cursor_left(&c) > 0 && cursor_offset(&c) < end) {
         uint64_t offset = cursor_offset(&c);
         uint64_t code = cursor_uleb(&c);
         const abbrev *a;
@@ -213,16 +215,16 @@ static bool grow_scanned(name_resolver *resolver) {
     return true;
 }
 
-/* The scopes below a place that the walk did not see; NULL: out of memory. */
+/* The scopes between two places that the walk did not see; NULL: out of memory. */
 static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
-                                      uint64_t from) {
+                                      uint64_t from, uint64_t end) {
     scanned_scopes *scanned;
     if (2 * resolver->scanned.count >= resolver->scanned.capacity &&
         !grow_scanned(resolver))
         return NULL;
     scanned = find_scanned(resolver, from + 1);
     if (scanned->key == 0) {
-        if (!scan_scopes(unit, from, &scanned->scopes)) return NULL;
+        if (!scan_scopes(unit, from, end, &scanned->scopes)) return NULL;
         scanned->key = from + 1;
         ++resolver->scanned.count;
     }
@@ -269,10 +271,10 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
         scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
                           offset);
         if (scope == NULL || !scope->is_skipped) return scope == NULL ? 0 : scope->offset;
-        scanned = scanned_from(resolver, unit, scope->children);
+        scanned = scanned_from(resolver, unit, scope->children, scope->end);
     } else {
         scope = NULL;
-        scanned = scanned_from(resolver, unit, unit->first_child);
+        scanned = scanned_from(resolver, unit, unit->first_child, unit->header->end);
     }
     inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
     if (inner != NULL) return inner->offset;
@@ -317,7 +319,7 @@ static bool compose(name_resolver *resolver, const die_chain *chain, resolved_na
     unsigned count = 0;
     uint64_t offset = scope_of_chain(resolver, chain);
     buffer *arena = resolver->arena;
-    while (offset != 0 && count < MAX_SCOPES) {
+    for (unsigned step = 0; offset != 0 && step < MAX_SCOPES; ++step) {
         die_chain scope;
         chain_init(&scope);
         follow(resolver, offset, false, &scope);
@@ -346,7 +348,6 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
     if (has_linkage_name || name->size == 0 || is_made_of_linkage_name(name) ||
         !dwarf_language_has_scopes(resolver->unit->language))
         return true;
-    ret->key = 0; /* an empty linkage name's, at most */
     return compose(resolver, chain, ret);
 }
 

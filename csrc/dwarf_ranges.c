@@ -9,20 +9,17 @@ static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
     return true;
 }
 
-static uint64_t address_mask(const dwarf_unit *unit) {
-    unsigned bits = 8u * unit->header->address_size;
-    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-}
-
 /* .debug_ranges, versions 2 to 4. */
 static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                              range_list *ranges, warning_list *warnings) {
+                              range_list *ranges, uint64_t *bytes_read,
+                              warning_list *warnings) {
     unsigned size = unit->header->address_size;
-    uint64_t mask = address_mask(unit), base = unit->low_pc;
+    uint64_t mask = dwarf_last_address(unit), base = unit->low_pc;
     cursor c = dwarf_section(unit->input, GSYM_DEBUG_RANGES, offset);
     for (;;) {
         uint64_t start = cursor_uint(&c, size);
         uint64_t end = cursor_uint(&c, size);
+        *bytes_read += 2u * size;
         if (c.failed) {
             dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
             return true;
@@ -43,14 +40,16 @@ static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
     uint64_t address;
     if (dwarf_address_index(unit, cursor_uleb(c), &address)) return address;
     *is_known = false;
-    return address_mask(unit);
+    return dwarf_last_address(unit);
 }
 
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                         range_list *ranges, warning_list *warnings) {
+                         range_list *ranges, uint64_t *bytes_read,
+                         warning_list *warnings) {
     unsigned size = unit->header->address_size;
-    uint64_t base = unit->low_pc, mask = address_mask(unit);
+    uint64_t base = unit->low_pc, mask = dwarf_last_address(unit);
     cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    uint64_t start = cursor_offset(&c);
     bool is_known = true, is_end = false;
     while (!is_end) {
         gsym_range range = {mask, mask}; /* -1 and -2 stand for code that is not there */
@@ -87,6 +86,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
             !add_range(ranges, range.start, range.end))
             return false;
     }
+    *bytes_read += cursor_offset(&c) - start;
     if (c.failed || !is_known) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
     return true;
 }
@@ -105,7 +105,8 @@ static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offse
 }
 
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
-                       uint64_t die_offset, range_list *ranges, warning_list *warnings) {
+                       uint64_t die_offset, range_list *ranges, uint64_t *bytes_read,
+                       warning_list *warnings) {
     if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
         uint16_t form = fields->form[FIELD_HIGH_PC];
         uint64_t low, high = fields->raw[FIELD_HIGH_PC];
@@ -115,7 +116,7 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
             known = dwarf_address_value(unit, form, high, &high) && known;
         else
             high += low; /* a constant counts from low_pc */
-        if (known) return add_range(ranges, low, high & address_mask(unit));
+        if (known) return add_range(ranges, low, high & dwarf_last_address(unit));
         dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset,
                    fields->raw[FIELD_LOW_PC]);
         return true;
@@ -123,13 +124,13 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
     if (dwarf_has(fields, FIELD_RANGES)) {
         uint64_t offset = fields->raw[FIELD_RANGES];
         if (unit->header->version < 5)
-            return read_debug_ranges(unit, offset, die_offset, ranges, warnings);
+            return read_debug_ranges(unit, offset, die_offset, ranges, bytes_read, warnings);
         if (fields->form[FIELD_RANGES] == DW_FORM_rnglistx &&
             !indexed_list(unit, offset, &offset)) {
             dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
             return true;
         }
-        return read_rnglist(unit, offset, die_offset, ranges, warnings);
+        return read_rnglist(unit, offset, die_offset, ranges, bytes_read, warnings);
     }
     return true;
 }

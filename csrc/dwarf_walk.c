@@ -21,6 +21,7 @@ typedef struct walker {
     warning_list *warnings;
     walk_level level;
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
+    uint64_t range_bytes; /* of all lists read */
     bool keeps_scopes;
     bool jumps;
 } walker;
@@ -99,19 +100,19 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
 /* Keep those of the ranges from `first` on that may hold code. */
 static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
-    unsigned bits = 8u * w->unit->header->address_size;
-    uint64_t last = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    uint64_t last = dwarf_last_address(w->unit);
     size_t kept = first;
     for (size_t i = first; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
+        if (range.start == range.end) continue;
         /* Linkers leave 0, -1 or -2 where the code was dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->input, range.start)) {
             if (range.start != 0)
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
-        } else if (range.start >= range.end || range.end - range.start > UINT32_MAX) {
-            if (range.start != range.end) /* a record holds 32 bits of size */
-                dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
+        } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
+            /* A record holds 32 bits of size. */
+            dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
         } else {
             ranges->items[kept++] = range;
         }
@@ -119,14 +120,19 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     ranges->count = kept;
 }
 
-/* A list may be named by any number of DIEs; their sum is bounded all the same. */
+#define RANGE_BYTES_PER_BYTE 1024 /* of lists, to a byte of DIEs */
+
+/* A list may be named by any number of DIEs; what is read of lists in all is bounded
+ * all the same. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     const dwarf_input *input = w->unit->input;
-    uint64_t limit = input->sections[GSYM_DEBUG_RANGES].size +
-                     input->sections[GSYM_DEBUG_RNGLISTS].size +
-                     w->unit->header->end - w->unit->header->offset;
-    if (!dwarf_has(fields, FIELD_RANGES) || w->walk->ranges.count <= limit) return true;
-    dwarf_warn(w->warnings, GSYM_WARN_RANGE_LIST, offset, fields->raw[FIELD_RANGES]);
+    uint64_t all = 4 * (uint64_t)(input->sections[GSYM_DEBUG_RANGES].size +
+                                  input->sections[GSYM_DEBUG_RNGLISTS].size);
+    uint64_t own =
+        RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
+    if (!dwarf_has(fields, FIELD_RANGES) || w->range_bytes <= (own < all ? own : all))
+        return true;
+    dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;
 }
 
@@ -137,7 +143,9 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     walk_function *function;
     *index_ret = NO_INDEX;
     if (!may_read_ranges(w, fields, offset)) return true;
-    if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, w->warnings)) return false;
+    if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+                           w->warnings))
+        return false;
     keep_live_ranges(w, offset, first);
     if (walk->ranges.count == first) return true;
     if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1)) return false;
@@ -167,13 +175,18 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     return true;
 }
 
-static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields) {
+/* A call without addresses, and what was inlined into it, leave no node. */
+static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
+                     bool *is_added_ret) {
     unit_walk *walk = w->walk;
     size_t first = walk->ranges.count;
     walk_node *node;
     if (may_read_ranges(w, fields, offset) &&
-        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, w->warnings))
+        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+                           w->warnings))
         return false;
+    *is_added_ret = walk->ranges.count > first;
+    if (!*is_added_ret) return true;
     if (walk->nodes.count >= NO_INDEX || walk->ranges.count >= NO_INDEX ||
         !ARRAY_RESERVE(walk->nodes, 1))
         return false;
@@ -273,7 +286,8 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
     if (has_code) {
         if (!add_function(w, offset, &fields, &level.function)) return VISIT_NO_MEMORY;
-    } else if (dwarf_has(&fields, FIELD_DECLARATION) && !w->level.in_code) {
+    } else if (dwarf_has(&fields, FIELD_DECLARATION) &&
+               fields.raw[FIELD_DECLARATION] != 0 && !w->level.in_code) {
         *c = attributes;
         return pass_over(w, a, c, level);
     }
@@ -290,9 +304,13 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
         if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
     } else {
         dwarf_fields fields;
+        bool is_added;
         if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
-        if (!add_node(w, offset, &fields)) return VISIT_NO_MEMORY;
-        ++level.inline_depth;
+        if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
+        if (is_added)
+            ++level.inline_depth;
+        else
+            level.function = NO_INDEX;
     }
     if (!a->has_children) return VISIT_OK;
     return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
@@ -328,17 +346,22 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
     }
 }
 
-static void clear(unit_walk *walk) {
+/* Empty the lists; that of ranges has memory, for an offset to a null pointer is
+ * undefined. */
+static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
     walk->scopes.count = walk->ranges.count = walk->levels.count = 0;
+    return ARRAY_RESERVE(walk->ranges, 1);
 }
 
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
-    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, false, false};
+    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, 0, false, false};
     cursor c = dwarf_unit_cursor(unit, unit->first_child);
     const abbrev *abbrevs = unit->abbrevs->items;
     size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;
-    clear(walk);
+    /* In a larger unit no size would tell a leaf from the others. */
+    if (cursor_left(&c) >= UINT32_MAX) known = 0;
+    if (!clear(walk)) return false;
     w.keeps_scopes = dwarf_language_has_scopes(unit->language);
     w.jumps = !unit->input->full_walk;
     if (!unit->has_children) return true;
@@ -347,6 +370,9 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
         uint64_t code = *at < 0x80 ? *c.at++ : cursor_uleb(&c);
         const abbrev *a;
         visit_result result;
+        /* Jumps defeat the processor's own guess at what is read next. */
+        __builtin_prefetch(at + 512);
+        __builtin_prefetch(at + 1024);
         if (GSYM_LIKELY(code - 1 < known)) {
             a = &abbrevs[code - 1];
             if (a->leaf_size <= cursor_left(&c)) {

@@ -9,6 +9,8 @@
 #define NOTE_GNU_BUILD_ID 3
 #define INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number is in section 0 */
 
+enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
+
 static cursor elf_cursor(const gsym_elf *elf, uint64_t offset) {
     return cursor_at(elf->data, elf->size, offset, elf->header.big_endian);
 }
@@ -36,6 +38,8 @@ elf_section elf_section_at(const gsym_elf *elf, uint32_t index) {
 const char *elf_section_name(const gsym_elf *elf, const elf_section *section) {
     cursor c = cursor_at(elf->data + elf->names_offset, elf->names_size, section->name, false);
     size_t size;
+    /* Many sections may share a name, so none may cost as much as the table. */
+    if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
     return cursor_cstring(&c, &size);
 }
 
@@ -104,7 +108,16 @@ static void find_debug_sections(gsym_elf *elf) {
     }
 }
 
-/* Call `visit` for program headers of `type` until it says true. */
+/* The program headers that the file has room for; the header may claim more. */
+static void limit_program_count(gsym_elf *elf) {
+    uint64_t left = elf->program_table < elf->size ? elf->size - elf->program_table : 0;
+    if (elf->program_entry_size < (elf->header.is_64 ? 56u : 32u))
+        elf->program_count = 0;
+    else if (elf->program_count > left / elf->program_entry_size)
+        elf->program_count = (uint32_t)(left / elf->program_entry_size);
+}
+
+/* The next program header of `type` from *index on; *index goes on behind it. */
 static bool find_segment(const gsym_elf *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
@@ -158,6 +171,7 @@ static gsym_status read_header(gsym_elf *elf, gsym_error *error) {
     GSYM_TRY(read_section_table(elf, section_count, names_index, error));
     if (elf->program_count == INDEX_EXTENDED && elf->header.section_count > 0)
         elf->program_count = elf_section_at(elf, 0).info;
+    limit_program_count(elf);
     elf->header.has_base_address = find_segment(
         elf, PROGRAM_LOAD, &elf->header.base_address, &offset, &size, &index);
     return GSYM_OK;
@@ -246,17 +260,6 @@ gsym_status gsym_elf_debug_section(const gsym_elf *elf, gsym_debug_section which
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
     if (elf->debug_sections[which] == 0) return GSYM_OK;
     return describe_section(elf, elf->debug_sections[which], section_ret, error);
-}
-
-gsym_status gsym_elf_named_section(const gsym_elf *elf, const char *name,
-                                   gsym_elf_section *section_ret, gsym_error *error) {
-    memset(section_ret, 0, sizeof *section_ret);
-    for (uint32_t i = 1; i < elf->header.section_count; ++i) {
-        elf_section section = elf_section_at(elf, i);
-        if (strcmp(elf_section_name(elf, &section), name) == 0)
-            return describe_section(elf, i, section_ret, error);
-    }
-    return GSYM_OK;
 }
 
 /* ---- build id -------------------------------------------------------------------- */

@@ -10,6 +10,8 @@
 #define INDEX_RESERVED 0xff00
 #define INDEX_EXTENDED 0xffff
 
+enum { NAME_SIZE_LIMIT = 65536 };
+
 typedef struct elf_symbol {
     uint32_t name;
     uint8_t type;
@@ -104,6 +106,12 @@ static bool stands_in_code(const gsym_elf *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
+/* Whether a record can hold the symbol: 32 bits of size, no address past the last. */
+static bool has_valid_range(const elf_symbol *symbol) {
+    return symbol->size == 0 || (symbol->size <= UINT32_MAX &&
+                                 symbol->address <= UINT64_MAX - (symbol->size - 1));
+}
+
 static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
                               const symbol_table *table, elf_symbol *symbol,
                               gsym_error *error) {
@@ -118,8 +126,11 @@ static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
         symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     cursor_skip(&names, symbol->name);
+    /* Many symbols may share the end of a name: none may cost as much as the table. */
+    if (cursor_left(&names) > NAME_SIZE_LIMIT)
+        names.end = names.at + NAME_SIZE_LIMIT + 1; /* with the NUL */
     name = cursor_cstring(&names, &size);
-    if (names.failed || symbol->size > UINT32_MAX) { /* a record holds 32 bits of size */
+    if (names.failed || !has_valid_range(symbol)) {
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);
         return GSYM_OK;

@@ -414,7 +414,7 @@ gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *erro
 typedef struct gsym_creator_report {
     uint64_t functions_debug_info;   /* added, before pruning */
     uint64_t functions_symbol_table; /* added, before pruning */
-    uint64_t functions_merged;       /* folded as children */
+    uint64_t functions_merged;       /* folded as children, or left out as repeats */
     uint64_t functions_pruned;
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
@@ -487,9 +487,6 @@ void gsym_elf_header_get(const gsym_elf *elf, gsym_elf_header *header_ret);
 /* .debug_NAME or .zdebug_NAME; present 0 where the file has none. */
 gsym_status gsym_elf_debug_section(const gsym_elf *elf, gsym_debug_section which,
                                    gsym_elf_section *section_ret, gsym_error *error);
-/* Any section by its exact name. */
-gsym_status gsym_elf_named_section(const gsym_elf *elf, const char *name,
-                                   gsym_elf_section *section_ret, gsym_error *error);
 /* Descriptor of the GNU build-id note; size 0 where there is none. */
 gsym_status gsym_elf_build_id(const gsym_elf *elf, const uint8_t **bytes_ret,
                               size_t *size_ret, gsym_error *error);
@@ -531,6 +528,7 @@ typedef enum gsym_warning_category {
     GSYM_WARN_INLINE_EMPTY,
     GSYM_WARN_DEPTH,
     GSYM_WARN_SYMBOL,
+    GSYM_WARN_LIMIT,
     GSYM_WARN_COUNT
 } gsym_warning_category;
 
@@ -551,7 +549,8 @@ gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t
 /* The executable sections of an ELF file as text ranges. */
 gsym_status gsym_conversion_add_elf_text(gsym_conversion *conversion, const gsym_elf *elf,
                                          gsym_error *error);
-/* `is_file_mapping` 1 allows to give finished pages back (MADV_DONTNEED). */
+/* `data` must live until gsym_conversion_collect. `is_file_mapping` 1 allows to give
+ * finished pages back (MADV_DONTNEED). */
 gsym_status gsym_conversion_set_section(gsym_conversion *conversion,
                                         gsym_debug_section which, const uint8_t *data,
                                         size_t size, uint32_t is_file_mapping,
@@ -570,7 +569,8 @@ void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
 void gsym_conversion_cancel(gsym_conversion *conversion);
 /* After the workers: hand the functions to the creator. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
-/* Functions of .symtab, or of .dynsym where there is no .symtab. */
+/* Functions of .symtab, or of .dynsym where there is no .symtab. The bytes of the ELF
+ * file must live until gsym_creator_finish: only names that survive are copied. */
 gsym_status gsym_conversion_add_elf_symbols(gsym_conversion *conversion,
                                             const gsym_elf *elf, gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,

@@ -16,15 +16,19 @@ enum { FIRST_SLOT_COUNT = 1024 };
 #define KEY_B UINT64_C(0xbb67ae8584caa73b)
 #define KEY_C UINT64_C(0x3c6ef372fe94f82b)
 
-/* Both halves of the product, folded: every bit of the result depends on all. */
+/* Both halves of the product, folded: every bit of the result depends on all. The
+ * factors themselves come in once more, or a factor that is 0 would make all values
+ * of the other equal: names can be written so that it is. */
 static inline uint64_t fold_product(uint64_t a, uint64_t b) {
+    uint64_t factors = (a ^ (b << 32 | b >> 32)) * KEY_A;
 #ifdef __SIZEOF_INT128__
     unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    return ((uint64_t)product ^ (uint64_t)(product >> 64)) + factors;
 #else
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
     uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
-    return low ^ high ^ (cross << 32 | cross >> 32) ^ (other << 32 | other >> 32);
+    return (low ^ high ^ (cross << 32 | cross >> 32) ^ (other << 32 | other >> 32)) +
+           factors;
 #endif
 }
 

@@ -14,15 +14,13 @@
  * What stands in front of the strings is made at once; strings, records and
  * sections are handed out from where they lie, so that the file never stands in
  * memory as a whole. */
+#include "layout.h"
+
 #include <inttypes.h>
 
 #include "creator_state.h"
 
-enum { FUNCTION_INFO_ALIGNMENT = 4, FOREIGN_ALIGNMENT = 8 };
-
-static uint64_t align_up(uint64_t offset, uint64_t alignment) {
-    return (offset + alignment - 1) & ~(alignment - 1);
-}
+enum { FOREIGN_ALIGNMENT = 8 };
 
 /* ---- places ----------------------------------------------------------------- */
 
@@ -51,12 +49,6 @@ static place place_at(uint64_t *end, uint64_t size, uint64_t alignment) {
     return p;
 }
 
-static unsigned choose_addr_off_size(uint64_t greatest) {
-    if (greatest <= UINT8_MAX) return 1;
-    if (greatest <= UINT16_MAX) return 2;
-    return greatest <= UINT32_MAX ? 4 : 8;
-}
-
 static uint64_t function_info_size(const gsym_creator *creator) {
     uint64_t end = 0;
     for (size_t i = 0; i < creator->records.count; ++i)
@@ -80,7 +72,7 @@ static file_layout place_parts(gsym_creator *creator) {
                                                        : records->items[0].address;
     if (creator->base_may_sink && records->items[0].address < l.base_address)
         l.base_address = records->items[0].address;
-    l.addr_off_size = choose_addr_off_size(last - l.base_address);
+    l.addr_off_size = addr_off_size(last - l.base_address);
     end = is_v1 ? GSYM_V1_HEADER_SIZE : GSYM_V2_HEADER_SIZE + directory_size(creator);
     if (!is_v1) l.uuid = place_at(&end, creator->uuid_size, 1);
     l.addr_offsets = place_at(&end, count * l.addr_off_size, l.addr_off_size);

@@ -13,7 +13,13 @@
 
 #include "creator_state.h"
 
-enum { AHEAD = 8 }; /* records to fetch in advance: they lie in no order */
+enum {
+    AHEAD = 8, /* records to fetch in advance: they lie in no order */
+    /* Longer names are not searched: all names of a range may be made to agree up to
+     * their last bytes. Those of templates, the long ones, match no mangled name. */
+    SPELLED_SIZE_LIMIT = 256,
+    MANGLED_SIZE_LIMIT = 8192
+};
 
 typedef struct pruning {
     gsym_creator *creator;
@@ -59,6 +65,7 @@ static bool spells(text mangled, text name) {
     char digits[24];
     int digit_count = snprintf(digits, sizeof digits, "%zu", name.size);
     size_t prefix = (size_t)digit_count;
+    if (name.size > SPELLED_SIZE_LIMIT || mangled.size > MANGLED_SIZE_LIMIT) return false;
     for (size_t at = 0; at + prefix + name.size <= mangled.size; ++at)
         if (memcmp(mangled.bytes + at, digits, prefix) == 0 &&
             memcmp(mangled.bytes + at + prefix, name.bytes, name.size) == 0)
@@ -153,7 +160,8 @@ static void extend_cover(pruning *p, size_t first) {
 }
 
 /* Of one start, a symbol shorter than a function from debug information would
- * answer for that function's head. */
+ * answer for that function's head. Of the kept records, those in front of `first`
+ * stay. */
 static void drop_symbols_from(pruning *p, size_t first) {
     size_t count = first;
     for (size_t i = first; i < p->kept.count; ++i)
@@ -166,6 +174,7 @@ static void drop_symbols_from(pruning *p, size_t first) {
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
     size_t first = p->kept.count;
+    size_t settled = first; /* no symbol in front of it is to be dropped */
     bool has_function = false;
     for (size_t from = 0, end; from < count; from = end) {
         creator_record winner;
@@ -178,8 +187,12 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
             is_covered(winner.address, p->debug_info_last) &&
             last_address(&winner) <= p->debug_info_last)
             continue;
-        if (p->kept.count > first && p->kept.items[first].size == 0) p->kept.count = first;
-        if (!is_symbol(&winner)) drop_symbols_from(p, first);
+        if (p->kept.count > first && p->kept.items[first].size == 0)
+            p->kept.count = settled = first;
+        if (!is_symbol(&winner)) {
+            drop_symbols_from(p, settled);
+            settled = p->kept.count;
+        }
         keep(p, &winner);
     }
     if (!has_function && !is_covered(keys[0].address, p->any_last))

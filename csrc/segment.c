@@ -7,29 +7,24 @@
 #include <inttypes.h>
 
 #include "creator_state.h"
+#include "layout.h"
 
-static uint64_t align_up(uint64_t size, uint64_t alignment) {
-    return (size + alignment - 1) & ~(alignment - 1);
-}
-
-static unsigned addr_off_size(const gsym_creator *creator) {
+/* The last address offset so far. */
+static uint64_t greatest_offset(const gsym_creator *creator) {
     const record_list *records = &creator->records;
-    uint64_t base, greatest;
-    if (records->count == 0) return 1;
+    uint64_t base;
+    if (records->count == 0) return 0;
     base = creator->options.has_base_address ? creator->options.base_address
                                              : records->items[0].address;
-    greatest = records->items[records->count - 1].address - base;
-    if (greatest <= UINT8_MAX) return 1;
-    if (greatest <= UINT16_MAX) return 2;
-    return greatest <= UINT32_MAX ? 4 : 8;
+    return records->items[records->count - 1].address - base;
 }
 
 /* All in front of the records. */
 static uint64_t tables_size(const gsym_creator *creator) {
     uint64_t count = creator->records.count, offset_size = creator->strp_size;
-    uint64_t tables = count * addr_off_size(creator) + count * offset_size +
-                      (uint64_t)creator->files.count * 2 * offset_size +
-                      creator->strings.size;
+    uint64_t tables =
+        count * addr_off_size(greatest_offset(creator)) + count * offset_size +
+        (uint64_t)creator->files.count * 2 * offset_size + creator->strings.size;
     uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* with EndOfList */
     if (creator->options.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE + tables;
     return GSYM_V2_HEADER_SIZE + sections * GSYM_V2_SECTION_ENTRY_SIZE +
@@ -49,7 +44,7 @@ gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *im
         records_size += align_up(
             creator_record_size(creator,
                                 &creator->records.items[creator->records.count - 1]),
-            4);
+            FUNCTION_INFO_ALIGNMENT);
     }
     if (index == first)
         return gsym_fail(error, GSYM_E_LIMIT, 0,

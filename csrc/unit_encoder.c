@@ -130,6 +130,9 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         return gsym_fail_memory(error);
     put_nodes(unit, function, &encoded);
     GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, error));
+    if (encoder->chunk.size - offset > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
+                         "a function needs a record of more than 4 GiB");
     encoder->records.items[encoder->records.count++] = (encoded_function){
         .record = {.address = function->address,
                    .size = function->size,

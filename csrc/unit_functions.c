@@ -366,7 +366,7 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     uint64_t fingerprint = 0, mark = 0;
     uint32_t file = NO_INDEX;
     if (function->row_count > joiner->row_budget) {
-        dwarf_warn(joiner->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
+        dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
                    function->row_count);
         function->row_count = 0;
         return true;
@@ -379,9 +379,10 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
             file = row->file;
             mark = mark_of_file(result, code);
         }
+        if (!joiner->has_repetitions) continue;
         fingerprint += (row->address + ((uint64_t)row->line << 40) + mark) *
                        UINT64_C(0xd6e8feb86659fd93);
-        fingerprint = fingerprint << 1 | fingerprint >> 63;
+        fingerprint = fingerprint << 29 | fingerprint >> 35;
     }
     function->fingerprint = fingerprint;
     return true;
@@ -406,6 +407,16 @@ static bool use_declaration(unit_functions *result, unit_joiner *joiner,
     if (function->decl_file < PATH_FIRST || !has_line) function->decl_file = FILE_UNSEEN;
     function->decl_line = (uint32_t)line;
     return true;
+}
+
+/* Take `cost` from what a unit may cost; a cut is counted once a function. */
+static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t offset) {
+    if (GSYM_LIKELY(cost <= *budget)) {
+        *budget -= cost;
+        return true;
+    }
+    dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, cost);
+    return false;
 }
 
 /* ---- inlined calls ------------------------------------------------------------------------ */
@@ -521,10 +532,7 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
     size_t node_first = result->nodes.count, range_first = result->ranges.count;
     uint32_t dropped = UINT32_MAX; /* nodes deeper than this lie below a dropped one */
     bool is_elsewhere = false;
-    if (source->node_first == source->node_end ||
-        source->node_end - source->node_first > joiner->node_budget)
-        return true;
-    joiner->node_budget -= source->node_end - source->node_first;
+    if (source->node_first == source->node_end) return true;
     if (!ARRAY_RESERVE(result->ranges, 1)) return false;
     result->ranges.items[result->ranges.count++] = *range;
     if (!add_node(result, function->name, FILE_NONE, 0, 0, range_first) ||
@@ -534,6 +542,8 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
         const walk_node *node = &walk->nodes.items[i];
         const walk_node *outer = NULL;
         size_t first = result->ranges.count;
+        if (!spend(joiner, &joiner->visit_budget, 1 + node->range_count, source->offset))
+            break;
         if (node->function != source_index || node->depth > dropped) continue;
         if (node->depth > 1) outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
         dropped = UINT32_MAX;
@@ -547,6 +557,10 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
         if (result->ranges.count == first) {
             dropped = node->depth;
             continue;
+        }
+        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) {
+            result->ranges.count = first;
+            break;
         }
         if (!set_parent(joiner, node->depth, (uint32_t)result->nodes.count, i) ||
             !add_inlined_call(result, joiner, node, first))
@@ -573,10 +587,12 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
     for (uint32_t i = source->site_first; i < source->site_end; ++i) {
         const walk_call_site *site = &joiner->walk.call_sites.items[i];
         uint32_t name;
+        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
         /* A call that ends the range returns to its end. */
         if (site->function != source_index || site->return_address < range->start ||
             site->return_address > range->end)
             continue;
+        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) break;
         if (!name_of_origin(result, joiner, site->origin, &name)) return false;
         if (!ARRAY_RESERVE(result->call_sites, 1)) return false;
         result->call_sites.items[result->call_sites.count++] =
@@ -608,9 +624,11 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         !find_call_sites(result, joiner, source_index, &range, &function) ||
         !ARRAY_RESERVE(result->functions, 1))
         return false;
-    mark_nodes(result, &function);
-    mark_call_sites(result, &function);
-    mark_head(result, &function);
+    if (joiner->has_repetitions) {
+        mark_nodes(result, &function);
+        mark_call_sites(result, &function);
+        mark_head(result, &function);
+    }
     result->functions.items[result->functions.count++] = function;
     return true;
 }
@@ -636,22 +654,27 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
 
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 
-static void clear(unit_functions *result, size_t index) {
+/* Empty the lists; each has memory afterwards, for an offset to a null pointer is
+ * undefined. */
+static bool clear(unit_functions *result, size_t index) {
     result->unit_index = index;
+    result->lines_end = 0;
     result->rows.count = result->file_codes.count = 0;
     result->names.count = result->paths.count = 0;
     result->functions.count = result->nodes.count = 0;
     result->call_sites.count = result->ranges.count = 0;
     result->strps.count = result->files.count = 0;
     result->arena.size = 0;
+    return ARRAY_RESERVE(result->rows, 1) && ARRAY_RESERVE(result->nodes, 1) &&
+           ARRAY_RESERVE(result->ranges, 1) && ARRAY_RESERVE(result->call_sites, 1) &&
+           buffer_reserve(&result->arena, 1);
 }
 
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const dwarf_input *input, size_t index) {
     const dwarf_unit_header *header = &input->units[index];
-    clear(result, index);
+    if (!clear(result, index)) return false;
     joiner->abbrevs.limit = OWN_TABLES;
-    result->lines_end = 0;
     if (header->type == DW_UT_type || header->type == DW_UT_split_type) return true;
     if (!dwarf_unit_open(&joiner->unit, input, header, &joiner->abbrevs, joiner->warnings))
         return true;
@@ -668,8 +691,13 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.warnings = joiner->warnings;
     joiner->resolver.foreign.header = NULL;
     joiner->resolver.known = joiner->known;
+    joiner->has_repetitions = dwarf_language_has_scopes(joiner->unit.language);
     joiner->resolver.arena = &result->arena;
     joiner->row_budget = 16 * (uint64_t)result->rows.count + 65536;
-    joiner->node_budget = 16 * (uint64_t)joiner->walk.nodes.count + 65536;
+    joiner->node_budget =
+        16 * (uint64_t)(joiner->walk.nodes.count + joiner->walk.ranges.count +
+                        joiner->walk.call_sites.count) +
+        65536;
+    joiner->visit_budget = UINT64_C(1) << 26;
     return add_functions(result, joiner);
 }

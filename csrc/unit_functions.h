@@ -24,7 +24,7 @@ enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;
-    uint64_t fingerprint; /* of all that its record would say */
+    uint64_t fingerprint; /* of all that its record would say; 0: not taken */
     uint64_t die_offset;
     uint32_t position; /* among the unit's functions */
     uint32_t name;     /* index */
@@ -80,8 +80,10 @@ typedef struct unit_joiner {
     warning_list *warnings;
     struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
     struct { joined_parent *items; size_t count, capacity; } parents; /* per inline depth */
-    uint64_t row_budget, node_budget;
+    /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
+    uint64_t row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */
+    bool has_repetitions; /* languages of which linkers fold copies */
 } unit_joiner;
 
 void unit_joiner_deinit(unit_joiner *joiner);

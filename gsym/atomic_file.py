@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-__all__ = ["AtomicFile"]
+__all__ = ["AtomicFile", "is_same_file"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class AtomicFile:
     def __init__(
         self, path: str | os.PathLike[str], *, keep_same: bool = False
     ) -> None:
-        self._path = os.path.realpath(os.fspath(path))
+        self._name = os.fspath(path)
+        self._path = os.path.realpath(self._name)
         self._keep_same = keep_same
         self._temporary: str | None = None
         self._descriptor = -1
@@ -60,6 +61,8 @@ class AtomicFile:
                 self._descriptor = os.open(temporary, flags, 0o666)
             except FileExistsError:
                 continue
+            except OSError as error:
+                raise self._named(error) from None
             self._temporary = temporary
             return self
 
@@ -70,8 +73,11 @@ class AtomicFile:
             OSError: The device is full or failed.
         """
         left = memoryview(data).cast("B")
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError as error:
+            raise self._named(error) from None
 
     def __exit__(
         self,
@@ -82,10 +88,19 @@ class AtomicFile:
         try:
             if kind is None and self._temporary is not None:
                 self._publish(self._temporary)
+        except OSError as problem:
+            raise self._named(problem) from None
         finally:
             os.close(self._descriptor)
             if self._temporary is not None:
                 os.unlink(self._temporary)
+
+    def _named(self, error: OSError) -> OSError:
+        """The error as one of the file that was asked for: that name means something.
+
+        Made by number, it is of the same subclass again.
+        """
+        return OSError(error.errno, error.strerror, self._name)
 
     def _publish(self, temporary: str) -> None:
         if self._keep_same and _is_same(temporary, self._path):
@@ -101,6 +116,14 @@ class AtomicFile:
                 raise
         finally:
             os.close(directory)
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Whether both paths lead to one existing file."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
 
 
 def _is_special(path: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import time
 
 from gsym._native import check, ffi, lib, new_error, to_bytes
-from gsym.atomic_file import AtomicFile
+from gsym.atomic_file import AtomicFile, is_same_file
 from gsym.creator import iter_finished
 from gsym.sources.elf import ElfSource
 from gsym.workers import run_workers
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
             outputs: Paths that were written: one, or one per segment.
             architecture: Of the binary, as LLVM's target triples name it.
             uuid: Identifier in the output.
+            build_id: The binary's own identifier, b"" for none.
             functions_debug_info: Address ranges of functions in the DWARF.
             functions_symbol_table: Functions in the symbol table.
             functions_merged: Functions kept as part of one with the same range.
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         outputs: tuple[str, ...]
         architecture: str
         uuid: bytes
+        build_id: bytes
         functions_debug_info: int
         functions_symbol_table: int
         functions_merged: int
@@ -87,10 +89,19 @@ else:
     ConversionWarning = namedtuple("ConversionWarning", "category offset value")
     ConversionReport = namedtuple(
         "ConversionReport",
-        "input outputs architecture uuid functions_debug_info "
+        "input outputs architecture uuid build_id functions_debug_info "
         "functions_symbol_table functions_merged functions_pruned functions "
         "functions_with_lines functions_with_inlines duplicates_different "
         "overlapping strings files file_size warnings details seconds peak_memory",
+    )
+    ConversionWarning.__doc__ = """One thing that was wrong with the input.
+
+    *offset* is that of the DIE or unit in .debug_info, of the sequence in
+    .debug_line, or of the name in the symbol names; *value* the address,
+    index or offset at fault.
+    """
+    ConversionReport.__doc__ = (
+        "What a conversion read and wrote; docs/api.md explains the fields."
     )
 
 # By gsym_warning_category.
@@ -113,7 +124,10 @@ _CATEGORIES = {
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_SYMBOL: "Symbol with an unreadable name or a size over 32 bits",
+    lib.GSYM_WARN_LIMIT: "Limit reached, part of a function is left out",
+    lib.GSYM_WARN_SYMBOL: (
+        "Symbol left out: name unreadable or too long, or size impossible"
+    ),
 }
 
 _COUNTS = (
@@ -133,6 +147,8 @@ _COUNTS = (
 
 # Below this much .debug_info a second thread costs more than it brings.
 _BYTES_PER_THREAD = 4 << 20
+_MOST_THREADS = 256
+_SIZE_END = 1 << 64
 
 
 def convert(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -159,7 +175,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     Args:
         input: ELF file with debug information.
         output: File to write; by default the input's path with `.gsym` added.
-        threads: Worker threads; by default one per core, fewer for small inputs.
+        threads: Worker threads, 256 at most; by default one per core, fewer for
+            small inputs.
         version: Version of the format, 1 or 2.
         uuid: Identifier to write instead of the binary's build id.
         merged_functions: Keep functions of equal range as children of the first.
@@ -177,12 +194,15 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         FormatError: The input is no ELF file or is damaged as a whole.
         UnsupportedError: It is of a kind that is not read.
         EmptyError: It names no function.
-        LimitError: The output does not fit version 1.
+        LimitError: The output does not fit version 1, for its size or for an
+            identifier of more than 20 bytes; the text names version 2.
         OSError: A file cannot be read or written.
+        ValueError: An argument is out of its range, or *output* is *input*.
     """
     started = time.perf_counter()
     source_path = os.fspath(input)
     target = source_path + ".gsym" if output is None else os.fspath(output)
+    _check_arguments(source_path, target, threads, segment_size)
     with ElfSource(source_path) as source:
         identifier = source.uuid if uuid is None else uuid
         flags = (
@@ -209,12 +229,15 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
 
             counts = job.finish()
             whole = b"".join(map(bytes, iter_finished(job.creator)))
-            outputs = tuple(write_segments(whole, target, segment_size))
+            outputs = tuple(
+                write_segments(whole, target, segment_size, keep_same=keep_same)
+            )
         return ConversionReport(
             input=source_path,
             outputs=outputs,
             architecture=source.architecture,
             uuid=identifier,
+            build_id=source.uuid,
             **counts,
             warnings=job.warnings(),
             details=job.details(),
@@ -346,11 +369,20 @@ class _Job:
         check(status, self._error, self._source.path)
 
 
+def _check_arguments(
+    source: str, target: str, threads: int | None, segment_size: int | None
+) -> None:
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads: at least 1, not {threads}")
+    if segment_size is not None and not 1 <= segment_size < _SIZE_END:
+        raise ValueError(f"segment_size: {segment_size} is out of range")
+    if segment_size is None and is_same_file(target, source):
+        raise ValueError(f"{target}: the output would replace the input")
+
+
 def _thread_count(wanted: int | None, info_size: int) -> int:
     if wanted is not None:
-        if wanted < 1:
-            raise ValueError(f"threads: at least 1, not {wanted}")
-        return wanted
+        return min(wanted, _MOST_THREADS)
     cores = len(os.sched_getaffinity(0))
     return max(1, min(cores, info_size // _BYTES_PER_THREAD))
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     class _GsymFile(Protocol):
         """What is used of a `Reader`, a neighbour that is not imported."""
 
-        path: str | None
-
+        @property
+        def path(self) -> str | None: ...
         @property
         def _image(self) -> CData: ...
         def __len__(self) -> int: ...
@@ -64,6 +64,7 @@ else:
         "functions_pruned functions functions_with_lines functions_with_inlines "
         "duplicates_different overlapping strings files file_size",
     )
+    CreatorReport.__doc__ = "What became of the functions added to a creator."
 
 _CHUNK_SIZE = 1 << 20
 

@@ -122,11 +122,28 @@ else:
     )
     CallSite = namedtuple("CallSite", "return_offset flags match_regex")
     FunctionRange = namedtuple("FunctionRange", "name start size")
-    FunctionInfo = namedtuple(
-        "FunctionInfo",
-        "address size name line_table inline merged call_sites extra",
-        defaults=(None, None, (), (), {}),
-    )
+
+    class FunctionInfo(
+        namedtuple(
+            "FunctionInfo",
+            "address size name line_table inline merged call_sites extra",
+            defaults=(None, None, (), (), None),
+        )
+    ):
+        """All that a GSYM file says of one function.
+
+        *line_table* and *inline* are None where the record has none. *merged*
+        are identical functions folded into this one. *extra* maps an InfoType
+        that this version gives no meaning to, to its payload.
+        """
+
+        __slots__ = ()
+
+        def __new__(cls, *parts: object, **named: object) -> FunctionInfo:  # noqa: PYI034
+            """Each record has an *extra* of its own."""
+            made = super().__new__(cls, *parts, **named)
+            return made if made.extra is not None else made._replace(extra={})
+
     Lookup = namedtuple(
         "Lookup",
         "address function frames call_site_patterns merged",
@@ -139,14 +156,39 @@ else:
     )
 
     class Frame(namedtuple("Frame", "name directory filename line offset inlined")):
-        """One frame of an answer."""
+        """One frame of an answer.
+
+        *offset* counts from the start of the function, or of the first range of
+        an inlined call. *inlined* is False only for the outermost frame.
+        """
 
         __slots__ = ()
 
         @property
         def path(self) -> str:
-            """Directory and file name joined as they were."""
+            """Directory and file name joined as they were in the debug information."""
             return join_path(self.directory, self.filename)
+
+    # As above: what help() and documentation tools show.
+    LineEntry.__doc__ = (
+        'From *address* on, code comes from *line* of *path* ("" = no file).'
+    )
+    Range.__doc__ = "Addresses start <= address < end."
+    InlineInfo.__doc__ = """A call of a function that was inlined at *ranges*.
+
+    The call stands at *call_path*:*call_line*. The root of a tree is the concrete
+    function itself, with no call site.
+    """
+    CallSite.__doc__ = """A call that returns to function start + *return_offset*.
+
+    *flags* is a bit set: 1 internal call, 2 external call. *match_regex*
+    are the patterns that the name of the callee matches.
+    """
+    FunctionRange.__doc__ = (
+        "A function's name and extent; *size* 0 for a symbol without a size."
+    )
+    Lookup.__doc__ = "The answer to one address; *frames* innermost first, never empty."
+    Header.__doc__ = "The header of a GSYM file, as docs/format.md describes it."
 
 
 def join_path(directory: str, filename: str) -> str:

@@ -79,7 +79,7 @@ class Reader:
         UuidMismatchError: The file belongs to another binary.
     """
 
-    __slots__ = ("__weakref__", "_functions_by_name", "_mapped", "header", "path")
+    __slots__ = ("__weakref__", "_functions_by_name", "_header", "_mapped", "_path")
 
     def __init__(
         self, data: Buffer, *, path: str | None = None, uuid: bytes | None = None
@@ -87,12 +87,12 @@ class Reader:
         mapped = MappedImage(data, path)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
-        self.path = path
-        self.header = _header(mapped, data)
-        if uuid is not None and uuid != self.header.uuid:
+        self._path = path
+        self._header = header = _header(mapped, data)
+        if uuid is not None and uuid != header.uuid:
             self.close()
             raise UuidMismatchError(
-                f"the UUID is {self.header.uuid.hex() or 'missing'}, not {uuid.hex()}",
+                f"the UUID is {header.uuid.hex() or 'missing'}, not {uuid.hex()}",
                 path=path,
             )
 
@@ -114,6 +114,16 @@ class Reader:
 
     def __len__(self) -> int:
         return self.header.num_addresses
+
+    @property
+    def path(self) -> str | None:
+        """The name that errors carry; None for bytes without a name."""
+        return self._path
+
+    @property
+    def header(self) -> Header:
+        """The file's header; it stays readable after `close`."""
+        return self._header
 
     @property
     def uuid(self) -> bytes:

@@ -119,10 +119,12 @@ class UnitFunctions:
         if lines is None:
             return None
         sequence = die.attributes.get("DW_AT_LLVM_stmt_sequence")
-        entries = lines.entries(start, end, sequence.value if sequence else None)
-        if entries is None:
-            entry = self._declaration(die, start)
-            return None if entry is None else (entry,)
+        entries = lines.entries(
+            start,
+            end,
+            sequence.value if sequence else None,
+            lambda: self._declaration(die, start),
+        )
         return entries or None
 
     def _declaration(self, die: DIE, address: int) -> LineEntry | None:

@@ -118,25 +118,32 @@ class LineTable:
         return _join(_join(path, directory), name)
 
     def entries(
-        self, start: int, end: int, stmt_sequence: int | None
-    ) -> tuple[LineEntry, ...] | None:
-        """Rows of the function [start, end), None where no sequence covers *start*.
+        self,
+        start: int,
+        end: int,
+        stmt_sequence: int | None,
+        declaration: Callable[[], LineEntry | None],
+    ) -> tuple[LineEntry, ...]:
+        """Rows of the function [start, end).
 
         Args:
             start: Address.
             end: First address behind the function.
             stmt_sequence: Only the sequence at this offset in .debug_line counts.
+            declaration: Gives the row of a start that no sequence has a row for.
         """
         sequences = self._covering(start, end)
         if stmt_sequence is not None:
             chosen = [s for s in self._sequences if s.offset == stmt_sequence]
             if chosen and chosen[0].low <= start < chosen[0].high:
                 sequences = chosen
-        if not sequences:
-            return None
+        rows = _rows(sequences, start, end)
         entries: list[LineEntry] = []
+        if not rows or rows[0][0] > start:
+            declared = declaration()
+            entries += [] if declared is None else [declared]
         last_address = 0
-        for address, file, line in _rows(sequences, start, end):
+        for address, file, line in rows:
             path = self.path(file)
             if path is None or address >= end:
                 continue
@@ -149,10 +156,9 @@ class LineTable:
         return tuple(entries)
 
     def _covering(self, start: int, end: int) -> list[LineSequence]:
+        """Sequences that share addresses with the function, up to one behind it."""
         first = bisect_right(self._highs, start)
         covering = self._sequences[first:]
-        if not covering or start < covering[0].low:
-            return []
         count = next(
             (i for i, sequence in enumerate(covering) if sequence.low >= end),
             len(covering),

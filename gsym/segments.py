@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def write_segments(
-    whole: bytes | memoryview, output: str, size: int
+    whole: bytes | memoryview, output: str, size: int, *, keep_same: bool = False
 ) -> tuple[str, ...]:
     """Write the segments of a GSYM file and return their paths, in order.
 
@@ -28,6 +28,7 @@ def write_segments(
         output: What the names of the segments open with.
         size: Bytes that a segment holds before no further function is added; the
             last one added may exceed it.
+        keep_same: Leave a segment that would stay the same as it is.
 
     Raises:
         FormatError: *whole* is damaged.
@@ -40,7 +41,7 @@ def write_segments(
     while first < source.header.num_addresses:
         creator, end = source.copy_segment(first, size)
         path = f"{output}-{source.start(first):#x}"
-        _save(creator, path)
+        _save(creator, path, keep_same=keep_same)
         paths.append(path)
         first = end
     return tuple(paths)
@@ -89,10 +90,10 @@ class _Source:
         check(function(*arguments, self._error), self._error)
 
 
-def _save(creator: Any, path: str) -> None:
+def _save(creator: Any, path: str, *, keep_same: bool) -> None:
     error = new_error()
     report = ffi.new("gsym_creator_report *")
-    with AtomicFile(path) as file:
+    with AtomicFile(path, keep_same=keep_same) as file:
         check(lib.gsym_creator_finish(creator, report, error), error)
         for chunk in iter_finished(creator):
             file.write(chunk)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,6 @@ from tests.creations import create
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from typing_extensions import Buffer
 
@@ -33,6 +33,23 @@ def write(path: Path | str, *pieces: Buffer, keep_same: bool = False) -> None:
     with AtomicFile(path, keep_same=keep_same) as file:
         for piece in pieces:
             file.write(piece)
+
+
+@pytest.mark.parametrize("name", ["missing/a", "folder"])
+def test_errors_name_the_file_that_was_asked_for(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    path = str(tmp_path / name)
+    with pytest.raises(OSError, match="directory") as caught:
+        write(path, b"x")
+    assert caught.value.filename == path
+
+
+def test_a_full_device_is_named() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    with pytest.raises(OSError, match="No space") as caught:
+        write("/dev/full", b"x")
+    assert caught.value.filename == "/dev/full"
 
 
 # ---- success --------------------------------------------------------------------

@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import gsym
 from gsym.cli.main import main
 from gsym.cli.terminal import Progress
 from tests.inputs.dwarf import Dwarf
-from tests.inputs.elf import Elf, Section, code_section
+from tests.inputs.elf import Elf, Section, Symbol, code_section
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, program, unit
 
@@ -72,8 +75,7 @@ def test_the_output_can_be_named(binary: str, tmp_path: Path) -> None:
 def test_many_inputs_go_to_one_folder(binary: str, tmp_path: Path) -> None:
     other = tmp_path / "lib.so"
     other.write_bytes(with_build_id())
-    folder = tmp_path / "out"
-    folder.mkdir()
+    folder = tmp_path / "new" / "out"
     assert main(["convert", "--output-dir", str(folder), binary, str(other)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "app.gsym",
@@ -164,6 +166,21 @@ def test_a_binary_without_build_id_is_warned_about(
     assert captured.out.endswith("build id 00ff10\n")
 
 
+def test_a_binary_without_debug_information_is_warned_about(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    symbols = [Symbol("f", 0x1000, 0x10)]
+    path.write_bytes(
+        Elf([code_section()], symbols=symbols, build_id=BUILD_ID).to_bytes()
+    )
+    assert main(["convert", str(path)]) == 0
+    expected = f"{path}: warning: no debug information: names only\n"
+    assert capsys.readouterr().err == expected
+    assert main(["convert", "-q", str(path)]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(("uuid", "warns"), [(BUILD_ID.hex(), False), ("abcdef", True)])
 def test_an_id_that_replaces_the_build_id_is_warned_about(
     uuid: str, *, warns: bool, binary: str, capsys: Captured
@@ -235,6 +252,33 @@ def test_the_depfile_names_inputs_and_outputs_as_make_reads_them(
     assert rule.read_text() == f"{escaped}.gsym: {escaped}\n"
 
 
+@pytest.mark.parametrize(
+    "name", ["a\\ b", "a:b", "a%b", "a\\b", "ab\\", "a\\#b", "$(a)", "a\\\\:b"]
+)
+def test_make_reads_the_names_of_the_depfile(name: str, tmp_path: Path) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("not installed: make")
+    source = tmp_path / f"{name}.bin"
+    source.write_bytes(with_build_id())
+    rule, target = tmp_path / "app.d", tmp_path / name
+    arguments = ["-q", str(source), "-o", str(target), "--depfile", str(rule)]
+    assert main(["convert", *arguments]) == 0
+    source.unlink()
+    done = subprocess.run(
+        ["make", "-rf", rule, target], capture_output=True, text=True, check=False
+    )
+    assert f"No rule to make target '{source}', needed by '{target}'" in done.stderr
+
+
+def test_the_segments_that_stay_the_same_keep_their_time(binary: str) -> None:
+    command = ["convert", "-q", "--if-changed", "--segment-size", "75", binary]
+    assert main(command) == 0
+    segment = Path(f"{binary}.gsym-0x1000")
+    os.utime(segment, ns=(1, 1))
+    assert main(command) == 0
+    assert segment.stat().st_mtime_ns == 1
+
+
 def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
     binary: str,
 ) -> None:
@@ -255,7 +299,9 @@ def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
 
 def test_a_conversion_can_be_verified_at_once(binary: str, capsys: Captured) -> None:
     assert main(["convert", "--quiet", "--verify", binary]) == 0
-    assert capsys.readouterr().out == (
+    assert capsys.readouterr() == ("", "")
+    assert main(["convert", "--verify", binary]) == 0
+    assert capsys.readouterr().out.endswith(
         f"{binary}.gsym: the structure is sound\n"
         "2 functions of 1 of 1 units compared, 0 symbols\n"
     )
@@ -273,12 +319,58 @@ def test_a_verification_knows_the_rewritten_paths(tmp_path: Path) -> None:
 def test_a_conversion_that_is_found_wrong_fails(
     binary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(arguments: list[str]) -> int:
-        assert arguments == [f"{binary}.gsym", "--against", binary]
-        return 1
+    other = shutil.copy(binary, f"{binary}2")
 
-    monkeypatch.setattr("gsym.cli.verify.run", wrong)
-    assert main(["convert", "--quiet", "--verify", binary]) == 1
+    def wrong(path: str, against: str, **_: object) -> bool:
+        assert path == f"{against}.gsym"
+        if against == binary:
+            raise gsym.FormatError("damaged", path=path)
+        return against != other
+
+    monkeypatch.setattr("gsym.cli.verify.verify", wrong)
+    third = shutil.copy(binary, f"{binary}3")
+    assert main(["convert", "--quiet", "--verify", third]) == 0
+    assert main(["convert", "--quiet", "--verify", other]) == 1
+    for path in (other, third):
+        Path(f"{path}.gsym").unlink()
+    assert main(["convert", "--quiet", "--verify", binary, other, third]) == 1
+    assert Path(f"{third}.gsym").exists(), "an error stops no other input"
+
+
+# ---- inputs are spared
+
+
+@pytest.mark.parametrize("option", ["-o", "--json-summary", "--depfile"])
+def test_nothing_is_written_over_an_input(
+    option: str, binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(binary)
+    before = Path(binary).read_bytes()
+    for path in (binary, str(link)):
+        assert main(["convert", binary, option, path]) == 1
+        error = capsys.readouterr().err
+        assert error == f"gsym: error: {path}: the output would replace an input\n"
+    assert Path(binary).read_bytes() == before
+    with pytest.raises(ValueError, match="would replace the input"):
+        gsym.convert(binary, link)
+
+
+def test_an_output_that_is_another_input_is_refused(binary: str) -> None:
+    second = shutil.copy(binary, f"{binary}.gsym")
+    assert main(["convert", binary, second]) == 1
+    assert Path(second).read_bytes() == Path(binary).read_bytes()
+
+
+def test_a_report_that_cannot_be_written_fails(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    missing, summary = tmp_path / "no" / "app.d", tmp_path / "summary.json"
+    arguments = ["--depfile", str(missing), "--json-summary", str(summary)]
+    assert main(["convert", "-q", binary, *arguments]) == 1
+    reason = "No such file or directory"
+    assert capsys.readouterr().err == f"gsym: error: {missing}: {reason}\n"
+    assert summary.exists()
 
 
 # ---- wrong command lines
@@ -295,6 +387,9 @@ def test_a_conversion_that_is_found_wrong_fails(
         ("a --output-version 3", "option '--output-version': choose 1 or 2"),
         ("a --output-version 0", "option '--output-version': choose 1 or 2"),
         ("a --threads 0", "option '--threads': 0 is less than 1"),
+        (f"a --threads {1 << 32}", f"option '--threads': {1 << 32} is too large"),
+        (f"a --segment-size {1 << 64}", f"option '--segment-size': {1 << 64} is too"),
+        ("a --threads 1_0", "option '--threads': '1_0' is not a number"),
         ("a --threads two", "option '--threads': 'two' is not a number"),
         ("a --segment-size 0", "option '--segment-size': 0 is less than 1"),
         ("a --uuid xyz", "option '--uuid': 'xyz' is not a string of hex bytes"),

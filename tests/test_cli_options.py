@@ -149,13 +149,15 @@ def test_help_is_answered_before_anything_is_missed(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5), ("-3", -3)]
+    ("text", "number"), [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5)]
 )
 def test_numbers_are_decimal_or_prefixed(text: str, number: int) -> None:
     assert parse_number(text, "N") == number
 
 
-@pytest.mark.parametrize("text", ["", "x", "1f", "0x", "1.5", "012"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1f", "0x", "1.5", "012", "-3", "+3", "1_0", " 3"]
+)
 def test_other_text_is_no_number(text: str) -> None:
     with pytest.raises(UsageError, match=r"^N: .* is not a number"):
         parse_number(text, "N")

@@ -53,7 +53,7 @@ def test_findings_are_printed_with_their_offset(
     path = tmp_path / "damaged.gsym"
     path.write_bytes(small_file(1, "little") + b"junk")
     assert main(["verify", os.fspath(path)]) == 1
-    assert capsys.readouterr().out.startswith("offset 0x")
+    assert capsys.readouterr().out.startswith(f"{path}: offset 0x")
     assert main(["verify", os.fspath(path), "--against", "unused"]) == 1
 
 
@@ -117,6 +117,7 @@ def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
         [],
         ["a", "b"],
         ["a", "--sample", "3"],
+        ["a", "--path-map", "x=y"],
         ["a", "--against", "b", "--sample", "0"],
         ["a", "--against", "b", "--path-map", "x"],
     ],

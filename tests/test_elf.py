@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -136,6 +138,52 @@ def test_the_build_id_is_found_without_a_section(tmp_path: Path) -> None:
     assert convert_bytes(tmp_path, elf.to_bytes()).report.uuid == ID
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_huge_segment_count_costs_no_time(bits: int, tmp_path: Path) -> None:
+    elf = Elf([code_section(), Section(".x", GNU_ID)], symbols=[MAIN], bits=bits)
+    image = bytearray(elf.to_bytes())
+    wide = bits == 64
+    table, count, info = (32, 56, 44) if wide else (28, 44, 28)
+    layout = "<Q" if wide else "<I"
+    struct.pack_into(layout, image, table, len(image) - 4)
+    struct.pack_into("<H", image, count - 2, 56 if wide else 32)
+    struct.pack_into("<H", image, count, 0xFFFF)
+    (sections,) = struct.unpack_from(layout, image, 40 if wide else 32)
+    struct.pack_into("<I", image, sections + info, 0xFFFFFFFF)
+    started = time.process_time()
+    assert convert_bytes(tmp_path, bytes(image)).report.functions == 1
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 55])
+def test_segments_too_small_for_their_fields_are_none(
+    size: int, tmp_path: Path
+) -> None:
+    elf = Elf([code_section()], [Segment(0x400)], [MAIN])
+    image = bytearray(elf.to_bytes())
+    for entry_size, base in ((56, 0x400), (size, 0x1000)):
+        struct.pack_into("<H", image, 54, entry_size)
+        convert_bytes(tmp_path, bytes(image))
+        with gsym.open(str(tmp_path / "input.gsym")) as reader:
+            assert reader.header.base_address == base
+
+
+def test_names_that_never_end_cost_no_more_than_their_sections(
+    tmp_path: Path,
+) -> None:
+    elf = Elf([code_section(), *[Section(".x")] * 60_000], symbols=[MAIN])
+    image = bytearray(elf.to_bytes())
+    (table,) = struct.unpack_from("<Q", image, 40)
+    count, names = struct.unpack_from("<HH", image, 60)
+    struct.pack_into("<QQ", image, table + names * 64 + 24, len(image), 1 << 22)
+    for index in range(count):
+        struct.pack_into("<I", image, table + index * 64, 1)
+    started = time.process_time()
+    converted = convert_bytes(tmp_path, bytes(image) + b"." * (1 << 22))
+    assert time.process_time() - started < 1
+    assert describe(converted.functions) == "1000-1010 main\n"
+
+
 @pytest.mark.parametrize(
     "damaged",
     [GNU_ID[:-1], GNU_ID[:8], b"\xff" * len(GNU_ID), b"", OTHER_NOTES],
@@ -229,7 +277,7 @@ def test_damaged_compression_is_refused(how: Compression, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
-@pytest.mark.parametrize("declared", [0, 1, -1, 1 << 20, 1 << 62])
+@pytest.mark.parametrize("declared", [0, 1, -1, 1 << 22, 1 << 62])
 def test_a_wrong_uncompressed_size_is_refused(
     how: Compression, declared: int, tmp_path: Path
 ) -> None:

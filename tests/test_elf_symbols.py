@@ -196,6 +196,26 @@ def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
     assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
 
 
+def test_a_symbol_that_runs_past_the_last_address_is_left_out(tmp_path: Path) -> None:
+    start = 0xFFFFFFFF81000000
+    symbols = [Symbol("f", start, 0x10), Symbol("wraps", start + 0x10, 0x90000000)]
+    image = Elf([code_section(start)], symbols=symbols).to_bytes()
+    converted = convert_bytes(tmp_path, image)
+    assert [info.name for info in converted.functions] == ["f"]
+    assert list(converted.report.warnings.values()) == [1]
+
+
+@pytest.mark.parametrize(("size", "warnings"), [(65536, []), (65537, [1])])
+def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
+    size: int, warnings: list[int], tmp_path: Path
+) -> None:
+    image = with_symbols(MAIN, Symbol("n" * size, 0x1100, 8), Symbol("g", 0x1200, 8))
+    converted = convert_bytes(tmp_path, image)
+    names = [info.name for info in converted.functions]
+    assert names == ["main", *([] if warnings else ["n" * size]), "g"]
+    assert list(converted.report.warnings.values()) == warnings
+
+
 def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
     tmp_path: Path,
 ) -> None:

@@ -84,7 +84,7 @@ def test_a_word_that_is_no_number_ends_the_stream() -> None:
 
 @pytest.mark.parametrize(
     ("line", "path"),
-    [(b"0xff0 nowhere", b"nowhere"), (b"0xff0", b""), (b"", b""), (b"zz  x", b" x")],
+    [(b"0xff0 nowhere", b"nowhere"), (b"0xff0", b""), (b"zz  x", b" x")],
 )
 def test_a_path_that_cannot_be_opened_ends_the_stream(line: bytes, path: bytes) -> None:
     for first in (b"", b"0xff0 small\n"):
@@ -92,6 +92,33 @@ def test_a_path_that_cannot_be_opened_ends_the_stream(line: bytes, path: bytes) 
         assert done.returncode == 1
         assert done.stdout == (b"0x0000000000000ff0: symbol\n\n" if first else b"")
         assert done.stderr == path + b": No such file or directory\n"
+
+
+@pytest.mark.parametrize("line", [b"", b"zz", b"zz "])
+def test_a_first_line_without_a_path_is_judged_by_its_address(line: bytes) -> None:
+    done = stream(line + b"\n0xff0 small\n")
+    assert (done.returncode, done.stderr) == (1, b"")
+    word = line.strip()
+    assert done.stdout == (
+        b"error: invalid address " + word + b", expected: Address GsymFile.\n"
+    )
+
+
+def test_a_closed_standard_input_or_output_is_told(folder: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$@" --addresses-from-stdin <&-', *COMMAND],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (1, b"standard input is closed\n")
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$@" >&-', *COMMAND, str(folder / "small")],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (1, b"standard output is closed\n")
 
 
 def test_a_path_that_is_no_text_is_opened_all_the_same(folder: Path) -> None:

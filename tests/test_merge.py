@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -207,12 +208,20 @@ RENAMES = {
     ("foo", "_Z3barv"): "foo",
     ("foo", "_Z4foo2v"): "foo",
     ("a::foo", "_ZN1a3fooEi"): "a::foo",
+    ("f" * 256, f"_Z256{'f' * 256}v"): f"_Z256{'f' * 256}v",
+    ("f" * 257, f"_Z257{'f' * 257}v"): "f" * 257,
+    ("foo", f"_Z3foo{'i' * 8186}"): f"_Z3foo{'i' * 8186}",
+    ("foo", f"_Z3foo{'i' * 8187}"): "foo",
     ("_Z3foov", "_ZN1a7_Z3foovEi"): "_Z3foov",
     ("$s3foo", "_Z6$s3foov"): "$s3foo",
 }
 
 
-@pytest.mark.parametrize(("names", "expected"), RENAMES.items(), ids=map(str, RENAMES))
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    RENAMES.items(),
+    ids=[f"{name:.20} {symbol:.20}" for name, symbol in RENAMES],
+)
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_mangled_name_of_the_symbol_table_moves_to_the_function(
     names: tuple[str, str], expected: str, version: int
@@ -427,6 +436,15 @@ def test_merging_leaves_different_ranges_alone() -> None:
     kept, report = keep(reversed(functions), is_merging=True)
     assert kept == functions
     assert report.functions_merged == 0
+
+
+def test_thousands_of_functions_of_one_start_are_pruned_in_no_time() -> None:
+    functions = [FunctionInfo(0x10, size, "f") for size in range(2, 160_002, 2)]
+    symbols = [FunctionInfo(0x10, size, "s") for size in (1, 3, 160_003)]
+    started = time.process_time()
+    kept, _ = keep(functions, symbols)
+    assert time.process_time() - started < 2
+    assert kept == [*functions, symbols[-1]]
 
 
 def test_thousands_of_equal_ranges_are_merged_and_pruned_in_no_time() -> None:

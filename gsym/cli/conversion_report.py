@@ -30,11 +30,8 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     yield f"  {report.architecture}, {uuid}"
 
 
-def warning_lines(report: ConversionReport, replaced_id: bytes) -> Iterator[str]:
-    """Each kept warning with its place, then the count of each category.
-
-    *replaced_id* is the build id of a binary whose output got another one.
-    """
+def warning_lines(report: ConversionReport) -> Iterator[str]:
+    """Each kept warning with its place, then the count of each category."""
     head = printable(f"{report.input}: warning: ")
     for warning in report.details:
         yield (
@@ -43,16 +40,18 @@ def warning_lines(report: ConversionReport, replaced_id: bytes) -> Iterator[str]
         )
     for category, count in report.warnings.items():
         yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
+    if not report.functions_debug_info:
+        yield f"{head}no debug information: names only"
     if not report.uuid:
         yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
-    if replaced_id:
-        yield f"{head}the binary's own build id is {replaced_id.hex()}"
+    if report.build_id not in {b"", report.uuid}:
+        yield f"{head}the binary's own build id is {report.build_id.hex()}"
 
 
 def write_depfile(path: str, reports: list[ConversionReport]) -> None:
     """A make rule for each output: it is out of date when its input changes."""
     rules = [
-        f"{_escape(output)}: {_escape(report.input)}\n"
+        f"{_escape_target(output)}: {_escape(report.input)}\n"
         for report in reports
         for output in report.outputs
     ]
@@ -62,9 +61,16 @@ def write_depfile(path: str, reports: list[ConversionReport]) -> None:
 
 def _escape(path: str) -> str:
     """*path* as make and ninja read it in a depfile."""
-    for special, escaped in (("#", "\\#"), (" ", "\\ "), ("$", "$$")):
-        path = path.replace(special, escaped)
-    return path
+    import re
+
+    # A backslash counts as one, unless it stands before what has to be escaped.
+    return re.sub(r"(\\*)([ \t#:])", r"\1\1\\\2", path).replace("$", "$$")
+
+
+def _escape_target(path: str) -> str:
+    """*path* in front of the colon, where `%` would make a pattern of the rule."""
+    own = path.rstrip("\\")
+    return _escape(own).replace("%", "\\%") + 2 * path[len(own) :]
 
 
 def write_json(path: str, reports: list[ConversionReport]) -> None:
@@ -75,6 +81,7 @@ def write_json(path: str, reports: list[ConversionReport]) -> None:
         {
             **report._asdict(),
             "uuid": report.uuid.hex(),
+            "build_id": report.build_id.hex(),
             "details": [warning._asdict() for warning in report.details],
         }
         for report in reports

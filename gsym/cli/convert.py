@@ -5,20 +5,29 @@ from __future__ import annotations
 import os
 import sys
 
+from gsym.atomic_file import is_same_file
 from gsym.cli import conversion_report
-from gsym.cli.options import Command, Operand, Option, UsageError, Values
+from gsym.cli.options import (
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    Values,
+    path_rule,
+)
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert
 from gsym.errors import GsymError
-from gsym.sources.elf import ElfSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ParamSpec
 
     from gsym.conversion import ConversionReport
 
     Converter = Callable[[str, str], ConversionReport]
+    P = ParamSpec("P")
 
 COMMAND = Command(
     "gsym convert",
@@ -73,6 +82,7 @@ COMMAND = Command(
 )
 
 _VERSIONS = (1, 2)
+_UINT32_END = 1 << 32
 
 
 def run(arguments: list[str]) -> int:
@@ -83,21 +93,50 @@ def run(arguments: list[str]) -> int:
             raise UsageError(f"option '--verify' excludes '{option}'")
     jobs = _jobs(values)
     converter = _converter(values)
+    _spare_inputs(jobs, values)
+    folder = values.text("--output-dir")
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
     reports: list[ConversionReport] = []
-    verified = True
-    for source, target in jobs:
-        report = _try(converter, source, target)
-        if report is not None:
-            reports.append(report)
-            _tell(report, values)
-            if values.flag("--verify"):
-                verified = _verify(report, values) and verified
+
+    def convert_one(source: str, target: str) -> bool:
+        report = converter(source, target)
+        reports.append(report)
+        _tell(report, values)
+        return not values.flag("--verify") or _verify(report, values)
+
+    # One bad input does not stop the others, nor what is written of them all.
+    done = [_try(convert_one, source, target) for source, target in jobs]
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
-        conversion_report.write_depfile(depfile, reports)
+        done.append(_try(conversion_report.write_depfile, depfile, reports))
     if summary is not None:
-        conversion_report.write_json(summary, reports)
-    return 0 if verified and len(reports) == len(jobs) else 1
+        done.append(_try(conversion_report.write_json, summary, reports))
+    return 0 if all(done) else 1
+
+
+def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) -> bool:
+    """Whether *step* went well; it prints what it finds, an error is printed here."""
+    try:
+        return step(*arguments, **named) is not False
+    except BrokenPipeError:
+        raise
+    except (GsymError, OSError, MemoryError) as error:
+        print(f"gsym: error: {describe(error)}", file=sys.stderr)
+        return False
+
+
+def _spare_inputs(jobs: list[tuple[str, str]], values: Values) -> None:
+    """Refuse to write over an input, before any work.
+
+    Raises:
+        GsymError: One of the outputs is an input.
+    """
+    outputs = [target for _, target in jobs if not values.texts("--segment-size")]
+    outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
+    for output in outputs:
+        if any(is_same_file(output, source) for source, _ in jobs):
+            raise GsymError("the output would replace an input", path=output)
 
 
 def _jobs(values: Values) -> list[tuple[str, str]]:
@@ -124,7 +163,7 @@ def _jobs(values: Values) -> list[tuple[str, str]]:
 
 def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
-    threads = values.number("--threads", minimum=1)
+    threads = values.number("--threads", minimum=1, end=_UINT32_END)
     version = values.number("--output-version")
     if version is None:
         version = 1
@@ -132,7 +171,7 @@ def _converter(values: Values) -> Converter:
         raise UsageError("option '--output-version': choose 1 or 2")
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
-    path_map = tuple(_path_rule(rule) for rule in values.texts("--path-map"))
+    path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
 
     def run_conversion(source: str, target: str) -> ConversionReport:
         progress = progress_for(source)
@@ -158,37 +197,23 @@ def _converter(values: Values) -> Converter:
     return run_conversion
 
 
-def _try(converter: Converter, source: str, target: str) -> ConversionReport | None:
-    """A report, or None and an error line: one bad input does not stop the others."""
-    try:
-        return converter(source, target)
-    except (GsymError, OSError) as error:
-        print(f"gsym: error: {describe(error)}", file=sys.stderr)
-        return None
-
-
 def _tell(report: ConversionReport, values: Values) -> None:
     if values.flag("--quiet"):
         return
     for line in conversion_report.summary_lines(report):
         print(line)
-    for line in conversion_report.warning_lines(report, _replaced_id(report)):
+    for line in conversion_report.warning_lines(report):
         print(line, file=sys.stderr)
 
 
 def _verify(report: ConversionReport, values: Values) -> bool:
     """Whether the output says what the input says; what it does not is printed."""
-    from gsym.cli import verify
+    from gsym.cli.verify import verify
 
-    rules = [f"--path-map={rule}" for rule in values.texts("--path-map")]
     (output,) = report.outputs
-    return verify.run([output, "--against", report.input, *rules]) == 0
-
-
-def _replaced_id(report: ConversionReport) -> bytes:
-    """The binary's own build id, if the output got another one."""
-    with ElfSource(report.input) as source:
-        return b"" if source.uuid == report.uuid else source.uuid
+    rules = [path_rule(rule) for rule in values.texts("--path-map")]
+    quiet = values.flag("--quiet")
+    return verify(output, report.input, path_map=rules, quiet=quiet)
 
 
 def _uuid(text: str | None) -> bytes | None:
@@ -201,10 +226,3 @@ def _uuid(text: str | None) -> bytes | None:
     if not uuid:
         raise UsageError(f"option '--uuid': '{text}' is not a string of hex bytes")
     return uuid
-
-
-def _path_rule(rule: str) -> tuple[str, str]:
-    old, equals, new = rule.partition("=")
-    if not old or not equals:
-        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
-    return old, new

@@ -11,6 +11,13 @@ import sys
 
 from gsym.cli.gsymutil_options import PROGRAM, UsageError, help_text, parse
 from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, open_reader, put, say
+from gsym.cli.terminal import (
+    describe,
+    discard_output,
+    flush_or_discard,
+    require_streams,
+)
+from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +31,20 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
+        require_streams()
         status = _run(parse(arguments))
         sys.stdout.buffer.flush()
     except (UsageError, Failure) as error:
-        sys.stdout.buffer.flush()
+        flush_or_discard()
         sys.stderr.buffer.write(os.fsencode(f"{error}\n"))
         return EXIT_FAILED
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return 0
+    except (GsymError, OSError, MemoryError) as error:
+        flush_or_discard()
+        print(describe(error), file=sys.stderr)
+        return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return status
@@ -89,13 +101,6 @@ def _show_statistics(reader: Reader, path: str, form: str) -> None:
         say(as_text(found, path))
     else:
         say(as_json(found, path, pretty=form == "pretty-json"))
-
-
-def _discard_output() -> None:
-    """Send what is still buffered nowhere: the flush at exit must not fail."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
-    os.close(sink)
 
 
 if __name__ == "__main__":

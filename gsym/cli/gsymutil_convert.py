@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from gsym.atomic_file import is_same_file
 from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, say
 from gsym.errors import FormatError, GsymError
 
@@ -37,6 +38,9 @@ def convert(options: Options) -> int:
         if given:
             raise Failure(f"{name} is not supported yet")
     output = options.output or options.convert + ".gsym"
+    for path in (output, options.json_summary_file):
+        if path and is_same_file(path, options.convert):
+            raise Failure(f"{path}: the output would replace the input")
     say(f"Input file: {options.convert}\n")
     sys.stdout.buffer.flush()
     say(f"Output file ({_architecture(options.convert)}): {output}\n")

@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.cli.gsymutil_options import parse_number
-from gsym.cli.gsymutil_streams import EXIT_FAILED, open_reader, put, say
+from gsym.cli.gsymutil_streams import EXIT_FAILED, open_reader, put, say, standard_input
 from gsym.llvm_text import LlvmText
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def answer_standard_input(options: Options) -> int:
         return EXIT_FAILED
     stream = _Stream(options)
     rest = b""
-    source = sys.stdin.fileno()
+    source = standard_input().fileno()
     try:
         while block := os.read(source, _BLOCK_SIZE):
             rest = stream.answer(rest + block)
@@ -119,6 +119,8 @@ class _Stream:
         while b"\n" in lines:
             line, _, behind = lines.partition(b"\n")
             word, _, path = line.partition(b" ")
+            if self._answers is None and not path:
+                _address(word)  # what is wrong first is told, as LLVM does
             if self._answers is None or path != self._path:
                 self._answers = self._open(path)
             if self._answers.are_plain:

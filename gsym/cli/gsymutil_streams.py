@@ -9,6 +9,8 @@ from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from gsym.reader import Reader
 
 EXIT_FAILED = 1
@@ -16,6 +18,17 @@ EXIT_FAILED = 1
 
 class Failure(Exception):  # noqa: N818 - ends the program, with this on standard error
     """What was asked for cannot be done."""
+
+
+def standard_input() -> BinaryIO:
+    """Standard input, as bytes.
+
+    Raises:
+        Failure: It is closed.
+    """
+    if sys.stdin is None:
+        raise Failure("standard input is closed")
+    return sys.stdin.buffer
 
 
 def open_reader(path: str) -> Reader:
@@ -28,7 +41,7 @@ def open_reader(path: str) -> Reader:
 
     try:
         if path == "-":
-            return gsym.reader.Reader(sys.stdin.buffer.read())
+            return gsym.reader.Reader(standard_input().read())
         return gsym.reader.open(path)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error

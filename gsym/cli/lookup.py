@@ -123,6 +123,8 @@ class _Session:
 
 def _answer_standard_input(session: _Session) -> None:
     """Answer each line as soon as it is there, many at a time when they are."""
+    if sys.stdin is None:
+        raise GsymError("standard input is closed")
     rest = b""
     line_number = 0
     while block := os.read(0, _BLOCK_SIZE):
@@ -139,8 +141,8 @@ def _addresses(lines: list[bytes], before: int) -> Iterator[int]:
         if not word:
             continue
         try:
-            yield int(word, 0)
-        except ValueError:
+            yield parse_number(word.decode("ascii", "replace"), "line")
+        except UsageError:
             shown = word.decode("utf-8", "backslashreplace")
             raise GsymError(
                 f"'{shown}' is not an address", path=f"standard input, line {number}"

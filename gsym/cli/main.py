@@ -8,11 +8,15 @@ is imported only when it is used.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from gsym.cli.options import HelpRequested, UsageError, suggestion
-from gsym.cli.terminal import describe
+from gsym.cli.terminal import (
+    describe,
+    discard_output,
+    flush_or_discard,
+    require_streams,
+)
 from gsym.errors import GsymError
 
 # Repeated from each verb's declaration: the list of verbs must not import them all.
@@ -32,15 +36,17 @@ EXIT_INTERRUPTED = 130
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    _let_any_name_through()
     try:
+        require_streams()
+        _let_any_name_through()
         status = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough, as in `gsym dump FILE | head`.
-        _discard_output()
+        discard_output()
         return 0
     except (GsymError, OSError, MemoryError) as error:
+        flush_or_discard()
         print(f"gsym: error: {describe(error)}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -106,10 +112,3 @@ def _let_any_name_through() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="surrogateescape")
-
-
-def _discard_output() -> None:
-    """Send what is still buffered nowhere: the flush at exit must not fail."""
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
-    os.close(sink)

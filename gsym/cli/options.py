@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_UINT64_END = 1 << 64
 _HELP_COLUMN = 26
 _HELP_WIDTH = 80
 
@@ -97,8 +98,10 @@ class Values:
         """All values of a repeatable option, in order."""
         return list(self._options[name])
 
-    def number(self, name: str, *, minimum: int = 0) -> int | None:
-        """The value as a whole number of at least *minimum*.
+    def number(
+        self, name: str, *, minimum: int = 0, end: int = _UINT64_END
+    ) -> int | None:
+        """The value as a whole number of at least *minimum* and below *end*.
 
         Raises:
             UsageError: It is no such number.
@@ -109,6 +112,8 @@ class Values:
         number = parse_number(given, f"option '{name}'")
         if number < minimum:
             raise UsageError(f"option '{name}': {given} is less than {minimum}")
+        if number >= end:
+            raise UsageError(f"option '{name}': {given} is too large")
         return number
 
     def operand(self, name: str) -> str:
@@ -247,12 +252,26 @@ def parse_number(text: str, what: str) -> int:
     Raises:
         UsageError: *text* is no number.
     """
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise UsageError(
-            f"{what}: '{text}' is not a number (decimal, or hexadecimal with 0x)"
-        ) from None
+    if text.isalnum():  # int() takes signs and underscores as well
+        try:
+            return int(text, 0)
+        except ValueError:
+            pass
+    raise UsageError(
+        f"{what}: '{text}' is not a number (decimal, or hexadecimal with 0x)"
+    )
+
+
+def path_rule(rule: str) -> tuple[str, str]:
+    """The two prefixes of a value `OLD=NEW` of `--path-map`.
+
+    Raises:
+        UsageError: It has another form.
+    """
+    old, equals, new = rule.partition("=")
+    if not old or not equals:
+        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
+    return old, new
 
 
 def suggestion(word: str, known: list[str]) -> str:

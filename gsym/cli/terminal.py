@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+
+from gsym.errors import GsymError
 
 _SHOW_AFTER = 0.5  # seconds; shorter work needs no bar
 _REDRAW_AFTER = 0.1
@@ -37,6 +40,34 @@ def describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return printable(str(error)) or "out of memory"
     return printable(str(error))
+
+
+def require_streams() -> None:
+    """See to it that there are streams to print to.
+
+    Raises:
+        GsymError: Standard output is closed, so that no result can be told.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        raise GsymError("standard output is closed")
+
+
+def flush_or_discard() -> None:
+    """Print what is still buffered; the flush at exit must not fail once more."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Send what is still buffered nowhere: the flush at exit must not fail."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)
 
 
 class Progress:

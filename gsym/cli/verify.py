@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.options import Command, Operand, Option, UsageError, path_rule
 from gsym.cli.terminal import printable, progress_for
 from gsym.verification import check_structure, compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gsym.verification import Comparison
 
@@ -53,14 +53,46 @@ def run(arguments: list[str]) -> int:
     sample = values.number("--sample", minimum=1)
     if sample is not None and binary is None:
         raise UsageError("option '--sample' needs '--against'")
-    path_map = [_path_rule(rule) for rule in values.texts("--path-map")]
+    rules = values.texts("--path-map")
+    if rules and binary is None:
+        raise UsageError("option '--path-map' needs '--against'")
+    path_map = [path_rule(rule) for rule in rules]
+    is_right = verify(path, binary, sample=sample, path_map=path_map)
+    return 0 if is_right else EXIT_WRONG
+
+
+def verify(
+    path: str,
+    binary: str | None,
+    *,
+    sample: int | None = None,
+    path_map: Sequence[tuple[str, str]] = (),
+    quiet: bool = False,
+) -> bool:
+    """Check a file and print what is wrong with it, and unless *quiet* what is right.
+
+    Args:
+        path: GSYM file.
+        binary: ELF file to compare it with, if any.
+        sample: Compare only that many units.
+        path_map: The rules that the file was converted with.
+        quiet: Print findings only.
+
+    Returns:
+        Whether nothing is wrong.
+
+    Raises:
+        GsymError: *binary* cannot be read.
+        OSError: A file cannot be opened.
+    """
     findings = check_structure(path)
-    _print_all(f"offset {offset:#x}: {reason}" for offset, reason in findings)
+    _print_all(f"{path}: offset {offset:#x}: {reason}" for offset, reason in findings)
     if findings:
-        return EXIT_WRONG
-    print(f"{printable(path)}: the structure is sound")
+        return False
+    if not quiet:
+        print(f"{printable(path)}: the structure is sound")
     if binary is None:
-        return 0
+        return True
     progress = progress_for(binary)
     try:
         comparison = compare(
@@ -69,25 +101,19 @@ def run(arguments: list[str]) -> int:
     finally:
         if progress is not None:
             progress.clear()
-    _report(comparison)
-    return EXIT_WRONG if comparison.differences else 0
-
-
-def _path_rule(rule: str) -> tuple[str, str]:
-    old, equals, new = rule.partition("=")
-    if not old or not equals:
-        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
-    return old, new
+    _print_all(
+        f"{path}: {address:#x}: {subject}: {said} in the binary, {found} in the file"
+        for address, subject, said, found in comparison.differences
+    )
+    if not quiet:
+        _report(comparison)
+    return not comparison.differences
 
 
 def _report(comparison: Comparison) -> None:
     for offset, reason in comparison.unread.items():
         remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
         print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
-    _print_all(
-        f"{address:#x}: {subject}: {said} in the binary, {found} in the file"
-        for address, subject, said, found in comparison.differences
-    )
     print(
         f"{comparison.functions} functions of {comparison.units} of "
         f"{comparison.units_in_all} units compared, {comparison.symbols} symbols"

@@ -1,0 +1,59 @@
+"""Shapes that once cost too much, or cost a function what is its own."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import gsym
+from tests.conversions import convert_bytes, describe
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf_constants import At, Form, Lang, Tag
+from tests.inputs.program import function, inlined, program, unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_scopes_that_specify_each_other_end(tmp_path: Path) -> None:
+    loop = Die(
+        Tag.namespace,
+        {At.specification: Ref("inner")},
+        Die(Tag.structure_type, {}, function("f", 0x1000, 0x1010), label="inner"),
+    )
+    image = program(unit(loop, language=Lang.C_plus_plus_14))
+    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 f\n"
+
+
+def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> None:
+    units = []
+    for name, start in (("foo", 0x1000), ("bar", 0x1020)):
+        nameless = {At.linkage_name: Form.strp(""), At.name: Form.string(name)}
+        origin = Die(Tag.subprogram, {**nameless, At.inline: 1}, label=name)
+        call = inlined(Ref(name), (start, start + 8))
+        outer = function(f"outer_{name}", start, start + 0x10, call)
+        units.append(unit(origin, outer, language=Lang.C99))
+    functions = convert_bytes(tmp_path, program(*units)).functions
+    trees = [info.inline for info in functions if info.inline is not None]
+    assert [tree.children[0].name for tree in trees] == ["foo", "bar"]
+
+
+def test_a_function_of_many_ranges_keeps_all_inlined_calls(
+    clang: str, tmp_path: Path
+) -> None:
+    calls = "\n".join(f"  if (x & {1 << n % 20}) x = add(x, {n});" for n in range(400))
+    source = tmp_path / "many.c"
+    source.write_text(
+        "static inline __attribute__((always_inline)) int add(int a, int b)\n"
+        "{ return a * 3 + b; }\n"
+        f"int many(volatile int x)\n{{\n{calls}\n  return x;\n}}\n"
+        "int main(int c, char **v) { (void)v; return many(c); }\n"
+    )
+    binary = tmp_path / "many"
+    options = ["-O1", "-g", "-fbasic-block-sections=all"]
+    subprocess.run([clang, *options, source, "-o", binary], check=True)
+    report = gsym.convert(binary)
+    assert not report.warnings
+    with gsym.open(report.outputs[0]) as reader:
+        trees = [info.inline for info in reader.functions() if info.inline is not None]
+    assert sum(len(tree.children) for tree in trees) >= 400
