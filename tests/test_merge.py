@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -438,16 +437,14 @@ def test_merging_leaves_different_ranges_alone() -> None:
     assert report.functions_merged == 0
 
 
-def test_thousands_of_functions_of_one_start_are_pruned_in_no_time() -> None:
+def test_thousands_of_functions_of_one_start_are_pruned() -> None:
     functions = [FunctionInfo(0x10, size, "f") for size in range(2, 160_002, 2)]
     symbols = [FunctionInfo(0x10, size, "s") for size in (1, 3, 160_003)]
-    started = time.process_time()
     kept, _ = keep(functions, symbols)
-    assert time.process_time() - started < 2
     assert kept == [*functions, symbols[-1]]
 
 
-def test_thousands_of_equal_ranges_are_merged_and_pruned_in_no_time() -> None:
+def test_thousands_of_equal_ranges_are_merged_and_pruned() -> None:
     names = [FunctionInfo(0x10, 4, f"f{i}") for i in range(20_000)]
     assert keep(names)[0] == names[-1:]
     (kept,), _ = keep(names, is_merging=True)
