@@ -2,7 +2,7 @@
  *
  * One function for each live range of a subprogram: the rows of its addresses, and
  * of its inlined calls what lies inside that range. */
-#include "unit_functions.h"
+#include "unit_fingerprint.h"
 
 #include "creator.h"
 
@@ -29,56 +29,6 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     free(joiner->name_map.values);
     free(joiner->parents.items);
     free(joiner->known);
-}
-
-/* ---- fingerprints ---------------------------------------------------------------------- *
- * Linkers that keep one of many copies of a function point the debug information of
- * all copies at it. A fingerprint tells such repetitions before they are encoded. */
-
-static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
-    fingerprint = (fingerprint ^ value) * UINT64_C(0x9fb21c651e98df25);
-    return fingerprint ^ (fingerprint >> 35);
-}
-
-static uint64_t mark_of_name(const unit_functions *result, uint32_t name) {
-    return name == NO_INDEX ? 0 : result->names.items[name].hash;
-}
-
-static uint64_t mark_of_file(const unit_functions *result, uint32_t code) {
-    return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
-}
-
-static void mark_nodes(const unit_functions *result, unit_function *function) {
-    const gsym_inline_node *node = result->nodes.items + function->node_first;
-    const gsym_inline_node *end = node + function->node_count;
-    uint64_t fingerprint = mix(function->fingerprint, function->node_count);
-    for (; node < end; ++node) {
-        const gsym_range *range = result->ranges.items + node->range_first;
-        fingerprint = mix(fingerprint, mark_of_name(result, (uint32_t)(node->name - 1)));
-        fingerprint = mix(fingerprint, mark_of_file(result, node->call_file));
-        fingerprint = mix(fingerprint, (uint64_t)node->call_line << 32 | node->depth);
-        for (uint32_t i = 0; i < node->range_count; ++i)
-            fingerprint = mix(mix(fingerprint, range[i].start), range[i].end);
-    }
-    function->fingerprint = fingerprint;
-}
-
-static void mark_call_sites(const unit_functions *result, unit_function *function) {
-    for (uint32_t i = 0; i < function->site_count; ++i) {
-        const unit_call_site *site = &result->call_sites.items[function->site_first + i];
-        function->fingerprint =
-            mix(mix(function->fingerprint, site->return_offset),
-                mark_of_name(result, site->name));
-    }
-}
-
-static void mark_head(const unit_functions *result, unit_function *function) {
-    uint64_t fingerprint = mix(function->fingerprint, function->address);
-    fingerprint = mix(fingerprint, function->size);
-    fingerprint = mix(fingerprint, mark_of_name(result, function->name));
-    fingerprint = mix(fingerprint, function->row_count);
-    fingerprint = mix(fingerprint, mark_of_file(result, function->decl_file));
-    function->fingerprint = mix(fingerprint, function->decl_line);
 }
 
 /* ---- names --------------------------------------------------------------------------- */
@@ -377,7 +327,7 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
             uint32_t code;
             if (!code_of_file(result, joiner, row->file, &code)) return false;
             file = row->file;
-            mark = mark_of_file(result, code);
+            mark = fingerprint_of_file(result, code);
         }
         if (!joiner->has_repetitions) continue;
         fingerprint += (row->address + ((uint64_t)row->line << 40) + mark) *
@@ -625,9 +575,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         !ARRAY_RESERVE(result->functions, 1))
         return false;
     if (joiner->has_repetitions) {
-        mark_nodes(result, &function);
-        mark_call_sites(result, &function);
-        mark_head(result, &function);
+        fingerprint_function(result, &function);
     }
     result->functions.items[result->functions.count++] = function;
     return true;
