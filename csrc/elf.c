@@ -4,6 +4,7 @@
  * whenever it is asked for. */
 #include "elf.h"
 
+#define TYPE_RELOCATABLE 1
 #define PROGRAM_LOAD 1
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
@@ -11,15 +12,15 @@
 
 enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
 
-static cursor elf_cursor(const gsym_elf *elf, uint64_t offset) {
-    return cursor_at(elf->data, elf->size, offset, elf->header.big_endian);
+static cursor elf_cursor(const elf_object *elf, uint64_t offset) {
+    return cursor_at(elf->object.data, elf->object.size, offset, elf->object.header.big_endian);
 }
 
-static uint64_t read_word(cursor *c, const gsym_elf *elf) {
-    return elf->header.is_64 ? cursor_u64(c) : cursor_u32(c);
+static uint64_t read_word(cursor *c, const elf_object *elf) {
+    return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
 }
 
-elf_section elf_section_at(const gsym_elf *elf, uint32_t index) {
+elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     cursor c = elf_cursor(elf, elf->section_table + (uint64_t)index * elf->section_entry_size);
     elf_section section;
     section.name = cursor_u32(&c);
@@ -35,34 +36,34 @@ elf_section elf_section_at(const gsym_elf *elf, uint32_t index) {
     return section;
 }
 
-const char *elf_section_name(const gsym_elf *elf, const elf_section *section) {
-    cursor c = cursor_at(elf->data + elf->names_offset, elf->names_size, section->name, false);
+const char *elf_section_name(const elf_object *elf, const elf_section *section) {
+    cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size, section->name, false);
     size_t size;
     /* Many sections may share a name, so none may cost as much as the table. */
     if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
     return cursor_cstring(&c, &size);
 }
 
-cursor elf_section_bytes(const gsym_elf *elf, const elf_section *section) {
-    uint64_t offset = section->offset < elf->size ? section->offset : elf->size;
-    uint64_t left = elf->size - offset;
+cursor elf_section_bytes(const elf_object *elf, const elf_section *section) {
+    uint64_t offset = section->offset < elf->object.size ? section->offset : elf->object.size;
+    uint64_t left = elf->object.size - offset;
     uint64_t size = section->type == ELF_SECTION_NOBITS ? 0 : section->size;
-    return cursor_at(elf->data + offset, size < left ? size : left, 0,
-                     elf->header.big_endian);
+    return cursor_at(elf->object.data + offset, size < left ? size : left, 0,
+                     elf->object.header.big_endian);
 }
 
-/* ---- opening ------------------------------------------------------------------ */
+/* ---- headers ------------------------------------------------------------------ */
 
-static gsym_status read_section_table(gsym_elf *elf, uint32_t count, uint32_t names_index,
+static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t names_index,
                                       gsym_error *error) {
     uint64_t left;
     elf_section first;
     if (elf->section_table == 0) return GSYM_OK; /* section headers were stripped */
-    if (elf->section_entry_size < (elf->header.is_64 ? 64u : 40u))
+    if (elf->section_entry_size < (elf->object.header.is_64 ? 64u : 40u))
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "ELF section header size %u is too small",
                          elf->section_entry_size);
-    left = elf->section_table < elf->size ? elf->size - elf->section_table : 0;
+    left = elf->section_table < elf->object.size ? elf->object.size - elf->section_table : 0;
     if (left < elf->section_entry_size)
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "the ELF section table lies outside the file");
@@ -74,57 +75,61 @@ static gsym_status read_section_table(gsym_elf *elf, uint32_t count, uint32_t na
                          "the ELF section table of %u entries reaches past the end of "
                          "the file",
                          count);
-    elf->header.section_count = count;
+    elf->object.header.section_count = count;
     if (names_index > 0 && names_index < count) {
         elf_section names = elf_section_at(elf, names_index);
         cursor bytes = elf_section_bytes(elf, &names);
-        elf->names_offset = (uint64_t)(bytes.start - elf->data);
+        elf->names_offset = (uint64_t)(bytes.start - elf->object.data);
         elf->names_size = cursor_left(&bytes);
     }
     return GSYM_OK;
 }
 
-static const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
-    [GSYM_DEBUG_INFO] = "debug_info",         [GSYM_DEBUG_ABBREV] = "debug_abbrev",
-    [GSYM_DEBUG_LINE] = "debug_line",         [GSYM_DEBUG_STR] = "debug_str",
-    [GSYM_DEBUG_LINE_STR] = "debug_line_str", [GSYM_DEBUG_RANGES] = "debug_ranges",
-    [GSYM_DEBUG_RNGLISTS] = "debug_rnglists", [GSYM_DEBUG_ADDR] = "debug_addr",
-    [GSYM_DEBUG_STR_OFFSETS] = "debug_str_offsets",
-    [GSYM_DEBUG_TYPES] = "debug_types",
-};
+/* The debug section whose name, without its dot, is `name`; COUNT: none. */
+static gsym_debug_section debug_section_named(const char *name, bool *is_split_ret) {
+    unsigned which = 0;
+    for (; which < GSYM_DEBUG_SECTION_COUNT; ++which) {
+        size_t size = strlen(debug_section_names[which]);
+        if (strncmp(name, debug_section_names[which], size) != 0) continue;
+        *is_split_ret = strcmp(name + size, ".dwo") == 0;
+        if (*is_split_ret || name[size] == '\0') break;
+    }
+    return (gsym_debug_section)which;
+}
 
-static void find_debug_sections(gsym_elf *elf) {
-    for (uint32_t i = 1; i < elf->header.section_count; ++i) {
+static void find_debug_sections(elf_object *elf) {
+    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
         elf_section section = elf_section_at(elf, i);
         const char *name = elf_section_name(elf, &section);
+        gsym_debug_section which;
+        bool is_split = false;
         if (name[0] != '.' || section.type == ELF_SECTION_NOBITS || section.size == 0)
             continue;
         name += name[1] == 'z' ? 2 : 1;
         if (strncmp(name, "debug_", 6) != 0) continue;
-        for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-            if (elf->debug_sections[which] == 0 &&
-                strcmp(name, debug_section_names[which]) == 0)
-                elf->debug_sections[which] = i;
+        which = debug_section_named(name, &is_split);
+        if (which < GSYM_DEBUG_SECTION_COUNT && elf->debug_sections[is_split][which] == 0)
+            elf->debug_sections[is_split][which] = i;
     }
 }
 
 /* The program headers that the file has room for; the header may claim more. */
-static void limit_program_count(gsym_elf *elf) {
-    uint64_t left = elf->program_table < elf->size ? elf->size - elf->program_table : 0;
-    if (elf->program_entry_size < (elf->header.is_64 ? 56u : 32u))
+static void limit_program_count(elf_object *elf) {
+    uint64_t left = elf->program_table < elf->object.size ? elf->object.size - elf->program_table : 0;
+    if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
         elf->program_count = 0;
     else if (elf->program_count > left / elf->program_entry_size)
         elf->program_count = (uint32_t)(left / elf->program_entry_size);
 }
 
 /* The next program header of `type` from *index on; *index goes on behind it. */
-static bool find_segment(const gsym_elf *elf, uint32_t type, uint64_t *address_ret,
+static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
         cursor c = elf_cursor(
             elf, elf->program_table + (uint64_t)*index * elf->program_entry_size);
         uint32_t found = cursor_u32(&c);
-        if (elf->header.is_64) (void)cursor_u32(&c); /* p_flags */
+        if (elf->object.header.is_64) (void)cursor_u32(&c); /* p_flags */
         *offset_ret = read_word(&c, elf);
         *address_ret = read_word(&c, elf);
         (void)read_word(&c, elf); /* p_paddr */
@@ -137,12 +142,12 @@ static bool find_segment(const gsym_elf *elf, uint32_t type, uint64_t *address_r
     return false;
 }
 
-static gsym_status read_header(gsym_elf *elf, gsym_error *error) {
-    cursor c = cursor_at(elf->data, elf->size, 0, false);
+static gsym_status read_header(elf_object *elf, gsym_error *error) {
+    cursor c = cursor_at(elf->object.data, elf->object.size, 0, false);
     uint32_t section_count, names_index, index = 0;
     uint64_t offset, size;
     uint8_t class, order;
-    if (elf->size < 52 || memcmp(elf->data, "\177ELF", 4) != 0)
+    if (elf->object.size < 52 || memcmp(elf->object.data, "\177ELF", 4) != 0)
         return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF file");
     cursor_skip(&c, 4);
     class = cursor_u8(&c);
@@ -151,11 +156,11 @@ static gsym_status read_header(gsym_elf *elf, gsym_error *error) {
         return gsym_fail(error, GSYM_E_FORMAT, 4, "invalid ELF class %u", class);
     if (order < 1 || order > 2)
         return gsym_fail(error, GSYM_E_FORMAT, 5, "invalid ELF byte order %u", order);
-    elf->header.is_64 = class == 2;
-    elf->header.big_endian = order == 2;
+    elf->object.header.is_64 = class == 2;
+    elf->object.header.big_endian = order == 2;
     c = elf_cursor(elf, 16);
-    elf->header.type = cursor_u16(&c);
-    elf->header.machine = cursor_u16(&c);
+    elf->object.header.type = cursor_u16(&c);
+    elf->object.header.machine = cursor_u16(&c);
     (void)cursor_u32(&c);      /* e_version */
     (void)read_word(&c, elf);  /* e_entry */
     elf->program_table = read_word(&c, elf);
@@ -169,46 +174,23 @@ static gsym_status read_header(gsym_elf *elf, gsym_error *error) {
     names_index = cursor_u16(&c);
     if (c.failed) return gsym_fail(error, GSYM_E_FORMAT, 16, "the ELF header is cut off");
     GSYM_TRY(read_section_table(elf, section_count, names_index, error));
-    if (elf->program_count == INDEX_EXTENDED && elf->header.section_count > 0)
+    if (elf->program_count == INDEX_EXTENDED && elf->object.header.section_count > 0)
         elf->program_count = elf_section_at(elf, 0).info;
     limit_program_count(elf);
-    elf->header.has_base_address = find_segment(
-        elf, PROGRAM_LOAD, &elf->header.base_address, &offset, &size, &index);
+    elf->object.header.has_base_address = find_segment(
+        elf, PROGRAM_LOAD, &elf->object.header.base_address, &offset, &size, &index);
     return GSYM_OK;
-}
-
-gsym_status gsym_elf_open(const uint8_t *data, size_t size, gsym_elf **elf_ret,
-                          gsym_error *error) {
-    gsym_elf *elf = calloc(1, sizeof *elf);
-    gsym_status status;
-    if (elf == NULL) return gsym_fail_memory(error);
-    elf->data = data;
-    elf->size = size;
-    status = read_header(elf, error);
-    if (status != GSYM_OK) {
-        free(elf);
-        return status;
-    }
-    find_debug_sections(elf);
-    *elf_ret = elf;
-    return GSYM_OK;
-}
-
-void gsym_elf_close(gsym_elf *elf) { free(elf); }
-
-void gsym_elf_header_get(const gsym_elf *elf, gsym_elf_header *header_ret) {
-    *header_ret = elf->header;
 }
 
 /* ---- sections ------------------------------------------------------------------ */
 
 /* Fill in how the payload is packed; the payload starts behind its header. */
-static gsym_status read_compression(const gsym_elf *elf, const elf_section *section,
-                                    gsym_elf_section *ret, gsym_error *error) {
+static gsym_status read_compression(const elf_object *elf, const elf_section *section,
+                                    gsym_object_section *ret, gsym_error *error) {
     cursor c = elf_section_bytes(elf, section);
     if (section->flags & ELF_FLAG_COMPRESSED) {
         uint32_t type = cursor_u32(&c);
-        if (elf->header.is_64) (void)cursor_u32(&c);
+        if (elf->object.header.is_64) (void)cursor_u32(&c);
         ret->uncompressed_size = read_word(&c, elf);
         (void)read_word(&c, elf); /* ch_addralign */
         ret->compression = type == 1   ? GSYM_COMPRESSION_ZLIB
@@ -235,31 +217,35 @@ static gsym_status read_compression(const gsym_elf *elf, const elf_section *sect
     return GSYM_OK;
 }
 
-static gsym_status describe_section(const gsym_elf *elf, uint32_t index,
-                                    gsym_elf_section *ret, gsym_error *error) {
+static gsym_status section_at(const gsym_object *object, uint32_t index,
+                              gsym_object_section *ret, gsym_error *error) {
+    const elf_object *elf = elf_of(object);
     elf_section section = elf_section_at(elf, index);
     uint64_t end;
-    if (section.type != ELF_SECTION_NOBITS &&
-        (__builtin_add_overflow(section.offset, section.size, &end) || end > elf->size))
-        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                         "section %s reaches past the end of the file",
-                         elf_section_name(elf, &section));
+    if (section.type == ELF_SECTION_NULL) return GSYM_OK;
     ret->present = 1;
+    ret->index = index;
+    ret->name = elf_section_name(elf, &section);
+    ret->name_size = strlen(ret->name);
     ret->address = section.address;
     ret->offset = section.offset;
-    ret->size = ret->uncompressed_size = section.size;
+    ret->memory_size = section.size;
     ret->flags = section.flags;
     ret->type = section.type;
+    ret->holds_code = elf_section_holds_code(&section);
+    if (section.type == ELF_SECTION_NOBITS) return GSYM_OK;
+    if (__builtin_add_overflow(section.offset, section.size, &end) ||
+        end > elf->object.size)
+        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                         "section %s reaches past the end of the file", ret->name);
+    ret->size = ret->uncompressed_size = section.size;
     return read_compression(elf, &section, ret, error);
 }
 
-gsym_status gsym_elf_debug_section(const gsym_elf *elf, gsym_debug_section which,
-                                   gsym_elf_section *section_ret, gsym_error *error) {
-    memset(section_ret, 0, sizeof *section_ret);
-    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    if (elf->debug_sections[which] == 0) return GSYM_OK;
-    return describe_section(elf, elf->debug_sections[which], section_ret, error);
+static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
+                              bool is_split) {
+    uint32_t index = elf_of(object)->debug_sections[is_split][which];
+    return index == 0 ? OBJECT_NO_SECTION : index;
 }
 
 /* ---- build id -------------------------------------------------------------------- */
@@ -286,28 +272,53 @@ static bool find_build_id(cursor c, const uint8_t **bytes_ret, size_t *size_ret)
     return false;
 }
 
-gsym_status gsym_elf_build_id(const gsym_elf *elf, const uint8_t **bytes_ret,
-                              size_t *size_ret, gsym_error *error) {
+static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                       size_t *size_ret) {
+    const elf_object *elf = elf_of(object);
     uint64_t address, offset, size;
     uint32_t index = 0;
-    (void)error;
-    *bytes_ret = NULL;
-    *size_ret = 0;
     /* First where linkers put it, then wherever else notes stand. */
     for (int by_name = 1; by_name >= 0; --by_name)
-        for (uint32_t i = 1; i < elf->header.section_count; ++i) {
+        for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
             elf_section section = elf_section_at(elf, i);
             if (section.type != ELF_SECTION_NOTE) continue;
             if (by_name &&
                 strcmp(elf_section_name(elf, &section), ".note.gnu.build-id") != 0)
                 continue;
             if (find_build_id(elf_section_bytes(elf, &section), bytes_ret, size_ret))
-                return GSYM_OK;
+                return;
         }
     while (find_segment(elf, PROGRAM_NOTE, &address, &offset, &size, &index)) {
         elf_section notes = {.offset = offset, .size = size};
-        if (find_build_id(elf_section_bytes(elf, &notes), bytes_ret, size_ret))
-            return GSYM_OK;
+        if (find_build_id(elf_section_bytes(elf, &notes), bytes_ret, size_ret)) return;
     }
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static void close_elf(gsym_object *object) { free(object); }
+
+static const object_format elf_format = {
+    .close = close_elf,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .add_symbols = elf_add_symbols,
+};
+
+gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                     gsym_error *error) {
+    elf_object *elf = calloc(1, sizeof *elf);
+    gsym_status status;
+    if (elf == NULL) return gsym_fail_memory(error);
+    elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
+    status = read_header(elf, error);
+    if (status != GSYM_OK) {
+        free(elf);
+        return status;
+    }
+    elf->object.header.is_relocatable = elf->object.header.type == TYPE_RELOCATABLE;
+    find_debug_sections(elf);
+    *object_ret = &elf->object;
     return GSYM_OK;
 }

@@ -2,10 +2,11 @@
 #ifndef GSYM_ELF_H
 #define GSYM_ELF_H
 
-#include "cursor.h"
+#include "object.h"
 
 #define ELF_MACHINE_ARM 40
 
+#define ELF_SECTION_NULL 0
 #define ELF_SECTION_PROGBITS 1
 #define ELF_SECTION_SYMTAB 2
 #define ELF_SECTION_NOTE 7
@@ -17,10 +18,8 @@
 #define ELF_FLAG_EXECINSTR 0x4
 #define ELF_FLAG_COMPRESSED 0x800
 
-struct gsym_elf {
-    const uint8_t *data;
-    size_t size;
-    gsym_elf_header header;
+typedef struct elf_object {
+    gsym_object object;
     uint64_t section_table;
     uint64_t program_table;
     uint32_t section_entry_size;
@@ -28,8 +27,13 @@ struct gsym_elf {
     uint32_t program_count;
     uint64_t names_offset; /* of the section name string table */
     uint64_t names_size;
-    uint32_t debug_sections[GSYM_DEBUG_SECTION_COUNT]; /* section index, 0: none */
-};
+    /* Section indexes, 0: none; those of split units in the second row. */
+    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
+} elf_object;
+
+static inline const elf_object *elf_of(const gsym_object *object) {
+    return (const elf_object *)object;
+}
 
 /* A section header with its fields widened. */
 typedef struct elf_section {
@@ -44,13 +48,16 @@ typedef struct elf_section {
     uint64_t entry_size;
 } elf_section;
 
-elf_section elf_section_at(const gsym_elf *elf, uint32_t index);
+elf_section elf_section_at(const elf_object *elf, uint32_t index);
 /* "" where the name lies outside the name table. */
-const char *elf_section_name(const gsym_elf *elf, const elf_section *section);
+const char *elf_section_name(const elf_object *elf, const elf_section *section);
 /* The bytes of a section, cut at the end of the file. */
-cursor elf_section_bytes(const gsym_elf *elf, const elf_section *section);
+cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
 static inline bool elf_section_holds_code(const elf_section *section) {
     return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
 }
+
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                            gsym_error *error);
 
 #endif

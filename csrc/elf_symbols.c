@@ -1,4 +1,4 @@
-/* elf_symbols.c - functions of an ELF symbol table, and where an ELF file has code. */
+/* elf_symbols.c - functions of an ELF symbol table. */
 #include "conversion.h"
 #include "elf.h"
 
@@ -28,32 +28,19 @@ typedef struct symbol_table {
     bool is_64;
 } symbol_table;
 
-gsym_status gsym_conversion_add_elf_text(gsym_conversion *conversion, const gsym_elf *elf,
-                                         gsym_error *error) {
-    for (uint32_t i = 1; i < elf->header.section_count; ++i) {
-        elf_section section = elf_section_at(elf, i);
-        uint64_t end;
-        if (!elf_section_holds_code(&section) ||
-            __builtin_add_overflow(section.address, section.size, &end))
-            continue;
-        GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address, end, error));
-    }
-    return GSYM_OK;
-}
-
 /* ---- reading --------------------------------------------------------------------------- */
 
-static bool find_table(const gsym_elf *elf, uint32_t type, symbol_table *table) {
-    for (uint32_t i = 1; i < elf->header.section_count; ++i) {
+static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
+    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
         elf_section section = elf_section_at(elf, i);
         elf_section names;
         if (section.type != type || section.size == 0) continue;
-        names = elf_section_at(elf, section.link < elf->header.section_count ? section.link : 0);
+        names = elf_section_at(elf, section.link < elf->object.header.section_count ? section.link : 0);
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
         table->extended = (cursor){0};
-        table->is_64 = elf->header.is_64 != 0;
-        for (uint32_t n = 1; n < elf->header.section_count; ++n) {
+        table->is_64 = elf->object.header.is_64 != 0;
+        for (uint32_t n = 1; n < elf->object.header.section_count; ++n) {
             elf_section extended = elf_section_at(elf, n);
             if (extended.type == ELF_SECTION_SYMTAB_SHNDX && extended.link == i)
                 table->extended = elf_section_bytes(elf, &extended);
@@ -98,9 +85,9 @@ static bool names_no_function(const char *name) {
            (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
 }
 
-static bool stands_in_code(const gsym_elf *elf, const elf_symbol *symbol) {
+static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
     elf_section section;
-    if (symbol->section == 0 || symbol->section >= elf->header.section_count) return false;
+    if (symbol->section == 0 || symbol->section >= elf->object.header.section_count) return false;
     section = elf_section_at(elf, symbol->section);
     return elf_section_holds_code(&section) && symbol->address >= section.address &&
            symbol->address - section.address < section.size;
@@ -112,7 +99,7 @@ static bool has_valid_range(const elf_symbol *symbol) {
                                  symbol->address <= UINT64_MAX - (symbol->size - 1));
 }
 
-static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
+static gsym_status add_symbol(gsym_conversion *conversion, const elf_object *elf,
                               const symbol_table *table, elf_symbol *symbol,
                               gsym_error *error) {
     bool is_weak = symbol->type == SYMBOL_NOTYPE;
@@ -122,7 +109,7 @@ static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
     if (symbol->type != SYMBOL_FUNC && symbol->type != SYMBOL_GNU_IFUNC && !is_weak)
         return GSYM_OK;
     if (is_weak && !stands_in_code(elf, symbol)) return GSYM_OK;
-    if (symbol->type == SYMBOL_FUNC && elf->header.machine == ELF_MACHINE_ARM)
+    if (symbol->type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     cursor_skip(&names, symbol->name);
@@ -140,8 +127,9 @@ static gsym_status add_symbol(gsym_conversion *conversion, const gsym_elf *elf,
                                symbol->size, name, size, is_weak, error);
 }
 
-gsym_status gsym_conversion_add_elf_symbols(gsym_conversion *conversion,
-                                            const gsym_elf *elf, gsym_error *error) {
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                            gsym_error *error) {
+    const elf_object *elf = elf_of(object);
     symbol_table table;
     elf_symbol symbol;
     if (!find_table(elf, ELF_SECTION_SYMTAB, &table) &&

@@ -433,9 +433,16 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
 gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
                               size_t *size_ret, gsym_error *error);
 
-/* ---- containers: ELF --------------------------------------------------------- */
+/* ---- containers: ELF, Mach-O, PE/COFF ----------------------------------------- */
 
-typedef struct gsym_elf gsym_elf;
+/* A binary or object file; told by its content. */
+typedef struct gsym_object gsym_object;
+
+typedef enum gsym_object_format {
+    GSYM_OBJECT_ELF = 1,
+    GSYM_OBJECT_MACHO = 2,
+    GSYM_OBJECT_PE = 3
+} gsym_object_format;
 
 typedef enum gsym_compression {
     GSYM_COMPRESSION_NONE = 0,
@@ -455,41 +462,67 @@ typedef enum gsym_debug_section {
     GSYM_DEBUG_ADDR,
     GSYM_DEBUG_STR_OFFSETS,
     GSYM_DEBUG_TYPES,
+    GSYM_DEBUG_CU_INDEX,
+    GSYM_DEBUG_TU_INDEX,
     GSYM_DEBUG_SECTION_COUNT
 } gsym_debug_section;
 
-typedef struct gsym_elf_header {
+typedef struct gsym_object_header {
+    uint32_t format; /* gsym_object_format */
     uint32_t is_64;
     uint32_t big_endian;
-    uint32_t machine;
-    uint32_t type;
+    uint32_t machine;        /* e_machine, cputype, Machine */
+    uint32_t machine_kind;   /* cpusubtype; else 0 */
+    uint32_t type;           /* e_type, filetype, Characteristics */
+    uint32_t is_relocatable; /* its sections have no addresses of their own yet */
     uint32_t section_count;
     uint32_t has_base_address;
-    uint64_t base_address; /* p_vaddr of the first PT_LOAD */
-} gsym_elf_header;
+    uint32_t reserved;
+    uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
+                            * ImageBase */
+} gsym_object_header;
 
-typedef struct gsym_elf_section {
+typedef struct gsym_object_section {
     uint32_t present;
-    uint32_t compression;       /* gsym_compression */
-    uint64_t address;
-    uint64_t offset;            /* of the payload in the file */
-    uint64_t size;              /* of the payload in the file */
+    uint32_t index;
+    const char *name; /* in the file's bytes; ended by name_size, not by a NUL */
+    size_t name_size;
+    uint64_t address; /* in a relocatable file: where it is placed */
+    uint64_t offset;  /* of the payload in the file */
+    uint64_t size;    /* of the payload in the file; 0: it has none there */
     uint64_t uncompressed_size; /* equals size where nothing is compressed */
+    uint64_t memory_size;       /* of what is loaded at `address` */
     uint64_t flags;
     uint32_t type;
-    uint32_t reserved;
-} gsym_elf_section;
+    uint32_t compression; /* gsym_compression */
+    uint32_t holds_code;
+    uint32_t has_relocations; /* gsym_object_relocate has something to do */
+} gsym_object_section;
 
-gsym_status gsym_elf_open(const uint8_t *data, size_t size, gsym_elf **elf_ret,
-                          gsym_error *error);
-void gsym_elf_close(gsym_elf *elf);
-void gsym_elf_header_get(const gsym_elf *elf, gsym_elf_header *header_ret);
-/* .debug_NAME or .zdebug_NAME; present 0 where the file has none. */
-gsym_status gsym_elf_debug_section(const gsym_elf *elf, gsym_debug_section which,
-                                   gsym_elf_section *section_ret, gsym_error *error);
-/* Descriptor of the GNU build-id note; size 0 where there is none. */
-gsym_status gsym_elf_build_id(const gsym_elf *elf, const uint8_t **bytes_ret,
-                              size_t *size_ret, gsym_error *error);
+gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                             gsym_error *error);
+void gsym_object_close(gsym_object *object);
+void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
+/* Section `index` < header.section_count; `present` 0 where that number names none. */
+gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
+                                   gsym_object_section *section_ret, gsym_error *error);
+/* The first section of a name; `present` 0 where the file has none. */
+gsym_status gsym_object_find_section(const gsym_object *object, const char *name,
+                                     size_t name_size, gsym_object_section *section_ret,
+                                     gsym_error *error);
+/* A section of DWARF under any of the names that the format gives it; with `is_split`
+ * that of split units (NAME.dwo). `present` 0 where the file has none. */
+gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
+                                      uint32_t is_split, gsym_object_section *section_ret,
+                                      gsym_error *error);
+/* What names this build: GNU build id, LC_UUID, CodeView GUID; size 0 where there is
+ * none. */
+gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                                   size_t *size_ret, gsym_error *error);
+/* Apply the relocations of section `index` to `bytes`, its inflated payload. Those that
+ * cannot be applied are counted in *failed_ret and leave their place as it is. */
+gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                                 size_t size, uint64_t *failed_ret, gsym_error *error);
 
 /* ---- conversion: DWARF and symbols -> creator ---------------------------------- */
 
@@ -546,9 +579,9 @@ void gsym_conversion_destroy(gsym_conversion *conversion);
 /* Addresses that may hold code; without any, every address may. */
 gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
                                            uint64_t end, gsym_error *error);
-/* The executable sections of an ELF file as text ranges. */
-gsym_status gsym_conversion_add_elf_text(gsym_conversion *conversion, const gsym_elf *elf,
-                                         gsym_error *error);
+/* The sections of an object that hold code as text ranges. */
+gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
+                                            const gsym_object *object, gsym_error *error);
 /* `data` must live until gsym_conversion_collect. `is_file_mapping` 1 allows to give
  * finished pages back (MADV_DONTNEED). */
 gsym_status gsym_conversion_set_section(gsym_conversion *conversion,
@@ -569,10 +602,12 @@ void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
 void gsym_conversion_cancel(gsym_conversion *conversion);
 /* After the workers: hand the functions to the creator. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
-/* Functions of .symtab, or of .dynsym where there is no .symtab. The bytes of the ELF
- * file must live until gsym_creator_finish: only names that survive are copied. */
-gsym_status gsym_conversion_add_elf_symbols(gsym_conversion *conversion,
-                                            const gsym_elf *elf, gsym_error *error);
+/* Functions of the symbol table; of .dynsym where an ELF file has no .symtab. The bytes
+ * of the object must live until gsym_creator_finish: only names that survive are
+ * copied. */
+gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
 /* Kept warnings, ordered by offset. */

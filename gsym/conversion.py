@@ -12,7 +12,9 @@ import time
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.atomic_file import AtomicFile, is_same_file
 from gsym.creator import iter_finished
-from gsym.sources.elf import ElfSource
+from gsym.errors import UnsupportedError
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
 from gsym.workers import run_workers
 
 __all__ = ["ConversionReport", "ConversionWarning", "convert"]
@@ -203,7 +205,12 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     source_path = os.fspath(input)
     target = source_path + ".gsym" if output is None else os.fspath(output)
     _check_arguments(source_path, target, threads, segment_size)
-    with ElfSource(source_path) as source:
+    with ObjectFile(map_file(source_path), source_path) as source:
+        if source.is_relocatable:
+            raise UnsupportedError(
+                "a relocatable file; link it first, its relocations are not applied",
+                path=source_path,
+            )
         identifier = source.uuid if uuid is None else uuid
         flags = (
             lib.GSYM_CONVERT_CALL_SITES * call_sites
@@ -251,7 +258,7 @@ class _Job:
 
     def __init__(
         self,
-        source: ElfSource,
+        source: ObjectFile,
         uuid: bytes,
         version: int,
         flags: int,
@@ -296,7 +303,7 @@ class _Job:
                 self._call(
                     lib.gsym_conversion_set_section, which, data, len(data), section[1]
                 )
-        self._call(lib.gsym_conversion_add_elf_text, self._source.handle)
+        self._call(lib.gsym_conversion_add_object_text, self._source.handle)
         for old, new in self._path_map:
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
@@ -312,7 +319,7 @@ class _Job:
         self._check(lib.gsym_creator_merge_functions(self.creator, self._error))
 
     def add_symbols(self) -> None:
-        self._call(lib.gsym_conversion_add_elf_symbols, self._source.handle)
+        self._call(lib.gsym_conversion_add_object_symbols, self._source.handle)
 
     def finish(self) -> dict[str, int]:
         """Lay the file out; the counts of the report."""

@@ -1,9 +1,9 @@
-/* fuzz_convert.c - libFuzzer target: bytes that claim to be an ELF file with DWARF.
+/* fuzz_convert.c - libFuzzer target: bytes that claim to be a binary with DWARF.
  *
  * Converts them as gsym/conversion.py does, compressed sections left out, and then
  * demands that the file written can be decoded whole: what the engine writes, it
  * reads. Most mutations stay inside one debug section, so that they get past the
- * ELF tables. tools/fuzz.sh builds and runs this under sanitizers. */
+ * container. tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -15,13 +15,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     gsym_debug_section which = (gsym_debug_section)(seed / 8 % GSYM_DEBUG_SECTION_COUNT);
-    gsym_elf_section section = {0};
+    gsym_object_section section = {0};
     gsym_error error;
-    gsym_elf *elf;
-    if (seed % 8 == 0 || gsym_elf_open(data, size, &elf, &error) != GSYM_OK)
+    gsym_object *object;
+    if (seed % 8 == 0 || gsym_object_open(data, size, &object, &error) != GSYM_OK)
         return LLVMFuzzerMutate(data, size, max_size);
-    (void)gsym_elf_debug_section(elf, which, &section, &error);
-    gsym_elf_close(elf);
+    (void)gsym_object_debug_section(object, which, 0, &section, &error);
+    gsym_object_close(object);
     if (!section.present || section.size == 0)
         return LLVMFuzzerMutate(data, size, max_size);
     (void)LLVMFuzzerMutate(data + section.offset, (size_t)section.size,
@@ -29,13 +29,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return size;
 }
 
-static void set_sections(gsym_conversion *conversion, const gsym_elf *elf,
+static void set_sections(gsym_conversion *conversion, const gsym_object *object,
                          const uint8_t *data) {
     gsym_error error;
     for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) {
-        gsym_elf_section section = {0};
+        gsym_object_section section = {0};
         gsym_debug_section kind = (gsym_debug_section)which;
-        if (gsym_elf_debug_section(elf, kind, &section, &error) != GSYM_OK) continue;
+        if (gsym_object_debug_section(object, kind, 0, &section, &error) != GSYM_OK) continue;
         if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
         (void)gsym_conversion_set_section(conversion, kind, data + section.offset,
                                           (size_t)section.size, 0, &error);
@@ -43,16 +43,16 @@ static void set_sections(gsym_conversion *conversion, const gsym_elf *elf,
 }
 
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
-                           const gsym_elf *elf, const uint8_t *data) {
+                           const gsym_object *object, const uint8_t *data) {
     gsym_error error;
     gsym_creator_report report;
-    gsym_status status = gsym_conversion_add_elf_text(conversion, elf, &error);
-    set_sections(conversion, elf, data);
+    gsym_status status = gsym_conversion_add_object_text(conversion, object, &error);
+    set_sections(conversion, object, data);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
     if (status == GSYM_OK)
-        status = gsym_conversion_add_elf_symbols(conversion, elf, &error);
+        status = gsym_conversion_add_object_symbols(conversion, object, &error);
     if (status == GSYM_OK) status = gsym_creator_finish(creator, &report, &error);
     return status;
 }
@@ -96,10 +96,10 @@ static void decode_all(gsym_creator *creator) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_error error;
-    gsym_elf *elf;
-    gsym_elf_header header;
-    if (gsym_elf_open(data, size, &elf, &error) != GSYM_OK) return 0;
-    gsym_elf_header_get(elf, &header);
+    gsym_object *object;
+    gsym_object_header header;
+    if (gsym_object_open(data, size, &object, &error) != GSYM_OK) return 0;
+    gsym_object_header_get(object, &header);
     gsym_creator_options output = {.version = 1 + (uint32_t)(size & 1),
                                    .big_endian = header.big_endian,
                                    .has_base_address = header.has_base_address,
@@ -112,9 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_conversion *conversion;
     if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
     if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
-    if (convert(conversion, creator, elf, data) == GSYM_OK) decode_all(creator);
+    if (convert(conversion, creator, object, data) == GSYM_OK) decode_all(creator);
     gsym_conversion_destroy(conversion);
     gsym_creator_destroy(creator);
-    gsym_elf_close(elf);
+    gsym_object_close(object);
     return 0;
 }

@@ -54,10 +54,11 @@ def convert(options: Options) -> int:
 
 
 def _architecture(path: str) -> str:
-    from gsym.sources.elf import ElfSource
+    from gsym.sources.mapped_file import map_file
+    from gsym.sources.object_file import ObjectFile
 
     try:
-        with ElfSource(path) as source:
+        with ObjectFile(map_file(path), path) as source:
             return source.architecture
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error

@@ -1,0 +1,44 @@
+/* object.h - what a container format is to the engine's own sources, besides gsym.h.
+ *
+ * Each format has one `object_format`; object.c recognises a file by its first bytes
+ * and dispatches. */
+#ifndef GSYM_OBJECT_H
+#define GSYM_OBJECT_H
+
+#include "cursor.h"
+
+typedef struct object_format object_format;
+
+/* The head of each format's own structure. */
+struct gsym_object {
+    const object_format *format;
+    const uint8_t *data;
+    size_t size;
+    gsym_object_header header;
+};
+
+struct object_format {
+    void (*close)(gsym_object *object);
+    gsym_status (*section_at)(const gsym_object *object, uint32_t index,
+                              gsym_object_section *section_ret, gsym_error *error);
+    /* Index of a section of DWARF; UINT32_MAX: there is none. */
+    uint32_t (*debug_section)(const gsym_object *object, gsym_debug_section which,
+                              bool is_split);
+    void (*identifier)(const gsym_object *object, const uint8_t **bytes_ret,
+                       size_t *size_ret);
+    /* NULL: this format needs none. */
+    gsym_status (*relocate)(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                            size_t size, uint64_t *failed_ret, gsym_error *error);
+    gsym_status (*add_symbols)(gsym_conversion *conversion, const gsym_object *object,
+                               gsym_error *error);
+};
+
+#define OBJECT_NO_SECTION UINT32_MAX
+
+gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                     gsym_error *error);
+
+/* "debug_info" and so on: the part of a name that all formats share. */
+extern const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT];
+
+#endif

@@ -1,0 +1,156 @@
+"""Object files as inputs of a conversion: describe, inflate, relocate.
+
+The engine reads the containers (ELF, Mach-O, PE); here sections are inflated and
+copied for relocation, since the engine does neither.
+"""
+
+from __future__ import annotations
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.sources.architecture import elf_architecture
+from gsym.sources.inflation import inflate
+
+__all__ = ["ObjectFile"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+    Section = tuple[memoryview | bytes | bytearray, bool]
+
+
+class ObjectFile:
+    """A binary or object file in memory.
+
+    Args:
+        data: Its bytes, usually a part of a mapped file.
+        path: File that holds them, for errors.
+
+    Attributes:
+        path: As given.
+        handle: The engine's `gsym_object *`.
+        failed_relocations: How many could not be applied so far.
+
+    Raises:
+        FormatError: It is of no known format, or its headers are damaged.
+        UnsupportedError: It is of a kind that is not read.
+    """
+
+    def __init__(self, data: memoryview, path: str) -> None:
+        self.path = path
+        self.failed_relocations = 0
+        self._error: Any = new_error()
+        self._data = data
+        self._bytes = ffi.from_buffer("uint8_t[]", data)
+        made = ffi.new("gsym_object **")
+        self._call(lib.gsym_object_open, self._bytes, len(data), made)
+        self.handle: Any = ffi.gc(made[0], lib.gsym_object_close)
+        self._header: Any = ffi.new("gsym_object_header *")
+        lib.gsym_object_header_get(self.handle, self._header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The map goes with the last view of it, which a failed job may still hold.
+        ffi.release(self.handle)
+        del self._bytes, self._data
+
+    @property
+    def big_endian(self) -> bool:
+        """The byte order of the target, which the output takes over."""
+        return bool(self._header.big_endian)
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether its sections have been placed here, one behind the other."""
+        return bool(self._header.is_relocatable)
+
+    @property
+    def base_address(self) -> int | None:
+        """Link-time address of the image: ELF p_vaddr of the first PT_LOAD."""
+        return self._header.base_address if self._header.has_base_address else None
+
+    @property
+    def architecture(self) -> str:
+        """As LLVM's target triples name it."""
+        header = self._header
+        return elf_architecture(
+            header.machine, bool(header.is_64), bool(header.big_endian)
+        )
+
+    @property
+    def uuid(self) -> bytes:
+        """GNU build id, LC_UUID or CodeView GUID; empty where the file has none."""
+        data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
+        self._call(lib.gsym_object_identifier, self.handle, data, size)
+        return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+
+    def section(self, name: bytes) -> memoryview | bytes | bytearray | None:
+        """The first section of a name, inflated; None where there is none.
+
+        Raises:
+            FormatError: It reaches past the file or its compressed data is damaged.
+            UnsupportedError: It is compressed in an unknown way.
+        """
+        section: Any = ffi.new("gsym_object_section *")
+        self._call(lib.gsym_object_find_section, self.handle, name, len(name), section)
+        return self._payload(section)[0] if section.present else None
+
+    def debug_section(self, which: int, *, split: bool = False) -> Section | None:
+        """A section of DWARF, and whether it is a part of the file as it is.
+
+        It is inflated, and relocated where the file is relocatable.
+
+        Args:
+            which: A `gsym_debug_section`.
+            split: The one of split units (`.debug_info.dwo`).
+
+        Raises:
+            FormatError: It reaches past the file or its compressed data is damaged.
+            UnsupportedError: It is compressed in an unknown way.
+        """
+        section: Any = ffi.new("gsym_object_section *")
+        self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
+        return self._payload(section) if section.present else None
+
+    def _payload(self, section: Any) -> Section:
+        start, end = section.offset, section.offset + section.size
+        payload: memoryview | bytes = self._data[start:end] if section.size else b""
+        is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
+        if not is_mapping:
+            payload = inflate(
+                payload,
+                section.uncompressed_size,
+                section.compression,
+                path=self.path,
+                offset=section.offset,
+            )
+        if not section.has_relocations:
+            return payload, is_mapping
+        return self._relocate(payload, section.index), False
+
+    def _relocate(self, payload: memoryview | bytes, index: int) -> bytearray:
+        relocated = bytearray(payload)
+        failed = ffi.new("uint64_t *")
+        self._call(
+            lib.gsym_object_relocate,
+            self.handle,
+            index,
+            ffi.from_buffer("uint8_t[]", relocated),
+            len(relocated),
+            failed,
+        )
+        self.failed_relocations += failed[0]
+        return relocated
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        check(function(*arguments, self._error), self._error, self.path)
