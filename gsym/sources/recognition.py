@@ -1,0 +1,54 @@
+"""What a file is, told by its first bytes and never by its name."""
+
+from __future__ import annotations
+
+__all__ = ["recognise"]
+
+_MAGICS = (
+    (b"\x7fELF", "object"),
+    (b"\xfe\xed\xfa\xce", "object"),  # Mach-O, 32 bits, big-endian
+    (b"\xce\xfa\xed\xfe", "object"),
+    (b"\xfe\xed\xfa\xcf", "object"),  # Mach-O, 64 bits, big-endian
+    (b"\xcf\xfa\xed\xfe", "object"),
+    (b"MZ", "object"),
+    (b"\xca\xfe\xba\xbf", "fat"),  # fat_arch_64
+    (b"!<arch>\n", "archive"),
+    (b"!<thin>\n", "archive"),
+    (b"GSYM", "gsym"),
+    (b"MYSG", "gsym"),
+    (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS", "pdb"),
+    (b"Microsoft C/C++ program database 2.00", "pdb"),
+    (b"BSJB", "portable pdb"),
+    (b"MDMP", "minidump"),
+    (b"\x00asm", "WebAssembly module"),
+    (b"BC\xc0\xde", "LLVM bitcode"),
+    (b"\x1f\x8b", "gzip file"),
+    (b"\x28\xb5\x2f\xfd", "zstd file"),
+    (b"\xfd7zXZ\x00", "xz file"),
+    (b"PK\x03\x04", "zip archive"),
+)
+
+_FAT_MAGIC = b"\xca\xfe\xba\xbe"
+_FEWEST_JAVA_VERSION = 43  # where a fat Mach-O file has the number of its slices
+_BREAKPAD = b"MODULE "
+
+
+def recognise(head: bytes) -> str:
+    """The kind of a file.
+
+    Args:
+        head: Its first bytes; 64 are enough, but for blank lines in front.
+
+    Returns:
+        "object" (ELF, Mach-O or PE), "fat" (Mach-O slices), "archive", "breakpad" or
+        "gsym"; the name of a kind that is not read; "" for an unknown one.
+    """
+    for magic, kind in _MAGICS:
+        if head.startswith(magic):
+            return kind
+    if head.startswith(_FAT_MAGIC):
+        count = int.from_bytes(head[4:8], "big")
+        return "fat" if count < _FEWEST_JAVA_VERSION else "Java class"
+    if head.lstrip(b"\r\n \t").startswith(_BREAKPAD):
+        return "breakpad"
+    return ""

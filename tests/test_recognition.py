@@ -1,0 +1,32 @@
+"""A file is told by its content."""
+
+from __future__ import annotations
+
+import pytest
+
+from gsym.sources.recognition import recognise
+
+KINDS = [
+    (b"\x7fELF\x02\x01\x01", "object"),
+    (b"\xcf\xfa\xed\xfe", "object"),
+    (b"\xfe\xed\xfa\xce", "object"),
+    (b"MZ\x90\x00", "object"),
+    (b"\xca\xfe\xba\xbe\x00\x00\x00\x02", "fat"),
+    (b"\xca\xfe\xba\xbf\x00\x00\x00\x02", "fat"),
+    (b"\xca\xfe\xba\xbe\x00\x00\x00\x34", "Java class"),
+    (b"!<arch>\n", "archive"),
+    (b"MODULE Linux x86_64 0 a.out\n", "breakpad"),
+    (b"\r\n\nMODULE Linux x86_64 0 a.out\n", "breakpad"),
+    (b"MYSG\x01\x00", "gsym"),
+    (b"GSYM\x00\x01", "gsym"),
+    (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "pdb"),
+    (b"\x00asm\x01\x00\x00\x00", "WebAssembly module"),
+    (b"", ""),
+    (b"FUNC 1000 10 0 main\n", ""),
+    (b"\x7fEL", ""),
+]
+
+
+@pytest.mark.parametrize(("head", "kind"), KINDS)
+def test_kind(head: bytes, kind: str) -> None:
+    assert recognise(head) == kind
