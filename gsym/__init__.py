@@ -10,7 +10,8 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.conversion import ConversionReport, convert
+    from gsym.conversion import convert
+    from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
     from gsym.errors import (
         CancelledError,
@@ -39,7 +40,7 @@ _MODULE_OF = {
     "CallSite": "model",
     "CancelledError": "errors",
     "ClosedError": "errors",
-    "ConversionReport": "conversion",
+    "ConversionReport": "conversion_report",
     "Creator": "creator",
     "EmptyError": "errors",
     "FormatError": "errors",

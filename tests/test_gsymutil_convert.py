@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gsym.cli.gsymutil_convert import _LLVM_CATEGORY
-from gsym.conversion import _CATEGORIES
+from gsym.dwarf_conversion import _CATEGORIES
 from tests.gsymutil_runs import Run
 from tests.hostile import small_file
 

@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
 
 # Lowest first. A name stands for a module of the package or for a whole subpackage.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "diagnostics", "model", "atomic_file", "workers"}),
+    frozenset({"errors", "diagnostics", "model", "conversion_report"})
+    | frozenset({"atomic_file", "workers"}),
     frozenset({"_core"}),
     frozenset({"_native"}),
     frozenset({"formats", "sources", "mapped_image"}),
@@ -27,6 +28,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reference_units"}),
     frozenset({"reference_functions"}),
     frozenset({"comparison"}),
+    frozenset({"conversion_output"}),
+    frozenset({"dwarf_conversion"}),
     frozenset({"conversion", "verification"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),

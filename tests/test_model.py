@@ -8,12 +8,12 @@ import pickle
 import pytest
 
 import gsym
-from gsym import conversion, model
+from gsym import conversion_report, model
 
 RECORDS = (
     *(gsym.LineEntry, gsym.Range, gsym.InlineInfo, gsym.CallSite, gsym.FunctionRange),
     *(gsym.FunctionInfo, gsym.Frame, gsym.Lookup, gsym.Header),
-    *(conversion.ConversionReport, conversion.ConversionWarning),
+    *(conversion_report.ConversionReport, conversion_report.ConversionWarning),
 )
 
 

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.conversion import ConversionReport
+    from gsym.conversion_report import ConversionReport
 
 
 def summary_lines(report: ConversionReport) -> Iterator[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import ParamSpec
 
-    from gsym.conversion import ConversionReport
+    from gsym.conversion_report import ConversionReport
 
     Converter = Callable[[str, str], ConversionReport]
     P = ParamSpec("P")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.cli.gsymutil_options import Options
-    from gsym.conversion import ConversionReport
+    from gsym.conversion_report import ConversionReport
 
 # Where the same warning has another text in LLVM (its spelling included).
 _LLVM_CATEGORY = {

@@ -1,0 +1,182 @@
+"""The way out that conversions share: one creator, then one file or its segments."""
+
+from __future__ import annotations
+
+import time
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.atomic_file import AtomicFile
+from gsym.conversion_report import ConversionReport
+from gsym.creator import iter_finished
+
+__all__ = ["ConversionOutput", "ConversionRequest"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    from gsym.conversion_report import ConversionWarning
+
+    class ConversionRequest(NamedTuple):
+        """The arguments of `gsym.convert`, checked; the paths as `str`.
+
+        *started* is what `time.perf_counter` said when it was called.
+        """
+
+        started: float
+        input: str
+        output: str
+        threads: int | None
+        version: int
+        uuid: bytes | None
+        merged_functions: bool
+        call_sites: bool
+        segment_size: int | None
+        path_map: tuple[tuple[str, str], ...]
+        keep_warnings: bool
+        keep_same: bool
+        full_walk: bool
+        progress: Callable[[int, int], None] | None
+
+else:
+    from collections import namedtuple
+
+    ConversionRequest = namedtuple(
+        "ConversionRequest",
+        "started input output threads version uuid merged_functions call_sites "
+        "segment_size path_map keep_warnings keep_same full_walk progress",
+    )
+    ConversionRequest.__doc__ = (
+        "The arguments of `gsym.convert`, checked; the paths as `str`."
+    )
+
+_COUNTS = (
+    "functions_debug_info",
+    "functions_symbol_table",
+    "functions_merged",
+    "functions_pruned",
+    "functions",
+    "functions_with_lines",
+    "functions_with_inlines",
+    "duplicates_different",
+    "overlapping",
+    "strings",
+    "files",
+    "file_size",
+)
+
+
+class ConversionOutput:
+    """A creator that a source fills, and what becomes of it.
+
+    Args:
+        request: Names the input, in errors, and the output.
+        big_endian: Byte order of the target, which the output takes over.
+        base_address: Image base; None: the first function's start.
+
+    Raises:
+        ValueError: There is no such version of the format.
+    """
+
+    def __init__(
+        self,
+        request: ConversionRequest,
+        *,
+        big_endian: bool,
+        base_address: int | None,
+    ) -> None:
+        self._request = request
+        self._uuid = b""
+        self._error: Any = new_error()
+        options = ffi.new("gsym_creator_options *")
+        options.version = request.version
+        options.big_endian = big_endian
+        if base_address is not None:
+            options.has_base_address = 1
+            options.base_address = base_address
+        made = ffi.new("gsym_creator **")
+        self._check(lib.gsym_creator_create(options, made, self._error))
+        self.creator: Any = ffi.gc(made[0], lib.gsym_creator_destroy)
+
+    def set_uuid(self, own: bytes) -> None:
+        """Write the identifier that was asked for, or else the input's *own*.
+
+        Raises:
+            LimitError: Version 1 cannot hold it.
+        """
+        uuid = own if self._request.uuid is None else self._request.uuid
+        self._check(
+            lib.gsym_creator_set_uuid(self.creator, uuid, len(uuid), self._error)
+        )
+        self._uuid = uuid
+
+    def merge_functions(self) -> None:
+        """Fold functions of equal range; before symbols of a symbol table come."""
+        self._check(lib.gsym_creator_merge_functions(self.creator, self._error))
+
+    def write(
+        self,
+        *,
+        architecture: str,
+        build_id: bytes,
+        warnings: dict[str, int],
+        details: tuple[ConversionWarning, ...],
+    ) -> ConversionReport:
+        """Lay the file out and write it, whole or in segments.
+
+        Args:
+            architecture: Of the input.
+            build_id: The input's own identifier.
+            warnings: How often each category of warning occurred.
+            details: Each warning, where they were asked for.
+
+        Raises:
+            EmptyError: There is no function.
+            LimitError: It does not fit the version.
+            OSError: An output cannot be written.
+        """
+        request = self._request
+        if request.segment_size is None:
+            with AtomicFile(request.output, keep_same=request.keep_same) as file:
+                counts = self._finish()
+                for chunk in iter_finished(self.creator):
+                    file.write(chunk)
+            outputs: tuple[str, ...] = (request.output,)
+        else:
+            counts = self._finish()
+            outputs = self._write_segments(request.segment_size)
+        return ConversionReport(
+            input=request.input,
+            outputs=outputs,
+            architecture=architecture,
+            uuid=self._uuid,
+            build_id=build_id,
+            **counts,
+            warnings=warnings,
+            details=details,
+            seconds=time.perf_counter() - request.started,
+            peak_memory=_peak_memory(),
+        )
+
+    def _finish(self) -> dict[str, int]:
+        """Lay the file out; the counts of the report."""
+        report: Any = ffi.new("gsym_creator_report *")
+        self._check(lib.gsym_creator_finish(self.creator, report, self._error))
+        return {name: getattr(report, name) for name in _COUNTS}
+
+    def _write_segments(self, size: int) -> tuple[str, ...]:
+        from gsym.segments import write_segments
+
+        whole = b"".join(map(bytes, iter_finished(self.creator)))
+        request = self._request
+        return write_segments(whole, request.output, size, keep_same=request.keep_same)
+
+    def _check(self, status: int) -> None:
+        check(status, self._error, self._request.input)
+
+
+def _peak_memory() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,91 @@
+"""What a conversion answers: how much was read and written, and what was wrong."""
+
+from __future__ import annotations
+
+__all__ = ["ConversionReport", "ConversionWarning"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class ConversionWarning(NamedTuple):
+        """One thing that was wrong with the input.
+
+        *offset* is that of the DIE or unit in .debug_info, of the sequence in
+        .debug_line, or of the name in the symbol names; *value* the address,
+        index or offset at fault.
+        """
+
+        category: str
+        offset: int
+        value: int
+
+    class ConversionReport(NamedTuple):
+        """What a conversion read and wrote.
+
+        Attributes:
+            input: Path that was converted.
+            outputs: Paths that were written: one, or one per segment.
+            architecture: Of the binary, as LLVM's target triples name it.
+            uuid: Identifier in the output.
+            build_id: The binary's own identifier, b"" for none.
+            functions_debug_info: Address ranges of functions in the DWARF.
+            functions_symbol_table: Functions in the symbol table.
+            functions_merged: Functions kept as part of one with the same range.
+            functions_pruned: Functions left out since another says more.
+            functions: Functions in the output.
+            functions_with_lines: Of these, functions with a line table.
+            functions_with_inlines: Of these, functions with inlined calls.
+            duplicates_different: Pairs of equal ranges with different contents.
+            overlapping: Functions that overlap the one before them.
+            strings: Strings in the output.
+            files: Source files in the output.
+            file_size: Of the output, in bytes.
+            warnings: Category of warning -> how often.
+            details: Each warning, by offset; empty unless asked for.
+            seconds: Wall time.
+            peak_memory: Peak resident memory of the process, in bytes.
+        """
+
+        input: str
+        outputs: tuple[str, ...]
+        architecture: str
+        uuid: bytes
+        build_id: bytes
+        functions_debug_info: int
+        functions_symbol_table: int
+        functions_merged: int
+        functions_pruned: int
+        functions: int
+        functions_with_lines: int
+        functions_with_inlines: int
+        duplicates_different: int
+        overlapping: int
+        strings: int
+        files: int
+        file_size: int
+        warnings: dict[str, int]
+        details: tuple[ConversionWarning, ...]
+        seconds: float
+        peak_memory: int
+
+else:
+    from collections import namedtuple
+
+    ConversionWarning = namedtuple("ConversionWarning", "category offset value")
+    ConversionReport = namedtuple(
+        "ConversionReport",
+        "input outputs architecture uuid build_id functions_debug_info "
+        "functions_symbol_table functions_merged functions_pruned functions "
+        "functions_with_lines functions_with_inlines duplicates_different "
+        "overlapping strings files file_size warnings details seconds peak_memory",
+    )
+    ConversionWarning.__doc__ = """One thing that was wrong with the input.
+
+    *offset* is that of the DIE or unit in .debug_info, of the sequence in
+    .debug_line, or of the name in the symbol names; *value* the address,
+    index or offset at fault.
+    """
+    ConversionReport.__doc__ = (
+        "What a conversion read and wrote; docs/api.md explains the fields."
+    )
