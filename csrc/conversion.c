@@ -6,14 +6,10 @@
  * the output does not depend on the number of threads. What was interned is then
  * encoded outside the step. A bounded number of parked units keeps one giant unit
  * from stalling the others. */
-#define _DEFAULT_SOURCE /* madvise */
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "conversion.h"
+#include "debug_files.h"
 
 #define RESULTS_PER_THREAD 8
-#define DROP_SIZE (4u << 20) /* give finished pages back in steps of this size */
 
 /* Where the records of a unit are. */
 typedef struct unit_span {
@@ -43,21 +39,11 @@ typedef struct seen_set {
     size_t count, capacity;
 } seen_set;
 
-/* How far a section has been read by all. */
-typedef struct drop_mark {
-    uint64_t dropped;
-    uint64_t done;
-} drop_mark;
-
 struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
-    dwarf_input input;
+    debug_files files;
     warning_list warnings;
-    range_list text;
-    struct { path_rule *items; size_t count, capacity; } path_rules;
-    unit_list units, type_units;
-    struct { uint64_t *items; size_t count, capacity; } abbrev_offsets;
     unit_span *spans;
     conversion_worker *workers;
     uint32_t worker_count;
@@ -75,16 +61,21 @@ struct gsym_conversion {
     unit_functions **idle;
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
-    drop_mark info_mark, line_mark;
     /* used in the ordered step only */
     seen_set seen;
     uint64_t repeated;
 };
 
+static const unit_source *unit_at(const gsym_conversion *conversion, size_t index) {
+    return &conversion->files.units.items[index];
+}
+
 gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
 
+debug_files *conversion_files(gsym_conversion *conversion) { return &conversion->files; }
+
 const dwarf_input *conversion_input(const gsym_conversion *conversion) {
-    return &conversion->input;
+    return &conversion->files.common;
 }
 
 warning_list *conversion_warnings(gsym_conversion *conversion) {
@@ -97,6 +88,7 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
                                    const gsym_conversion_options *options,
                                    gsym_conversion **conversion_ret, gsym_error *error) {
     gsym_conversion *conversion = calloc(1, sizeof *conversion);
+    gsym_status status;
     if (conversion == NULL) return gsym_fail_memory(error);
     if (!sync_init(&conversion->gate)) {
         free(conversion);
@@ -104,12 +96,17 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
     }
     conversion->creator = creator;
     creator_let_base_sink(creator);
-    conversion->input.big_endian = options->big_endian != 0;
-    conversion->input.call_sites = (options->flags & GSYM_CONVERT_CALL_SITES) != 0;
-    conversion->input.full_walk = (options->flags & GSYM_CONVERT_FULL_WALK) != 0;
+    conversion->files.common.big_endian = options->big_endian != 0;
+    conversion->files.common.call_sites = (options->flags & GSYM_CONVERT_CALL_SITES) != 0;
+    conversion->files.common.full_walk = (options->flags & GSYM_CONVERT_FULL_WALK) != 0;
     conversion->keeps_repeated = (options->flags & GSYM_CONVERT_KEEP_REPEATED) != 0;
     conversion->warnings.keep = (options->flags & GSYM_CONVERT_KEEP_WARNINGS) != 0;
     conversion->worker_count = options->thread_count == 0 ? 1 : options->thread_count;
+    status = debug_files_init(&conversion->files, error);
+    if (status != GSYM_OK) {
+        gsym_conversion_destroy(conversion);
+        return status;
+    }
     *conversion_ret = conversion;
     return GSYM_OK;
 }
@@ -123,78 +120,16 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
     }
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
-    for (size_t i = 0; i < conversion->path_rules.count; ++i) {
-        free(conversion->path_rules.items[i].old_prefix);
-        free(conversion->path_rules.items[i].new_prefix);
-    }
-    free(conversion->path_rules.items);
+    debug_files_deinit(&conversion->files);
     free(conversion->seen.slots);
     free(conversion->workers);
     free(conversion->results);
     free(conversion->idle);
     free(conversion->parked);
     free(conversion->spans);
-    free(conversion->units.items);
-    free(conversion->type_units.items);
-    free(conversion->abbrev_offsets.items);
-    free(conversion->text.items);
     free(conversion->warnings.items);
     sync_deinit(&conversion->gate);
     free(conversion);
-}
-
-gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
-                                           uint64_t end, gsym_error *error) {
-    if (start >= end) return GSYM_OK;
-    if (!ARRAY_RESERVE(conversion->text, 1)) return gsym_fail_memory(error);
-    conversion->text.items[conversion->text.count++] = (gsym_range){start, end};
-    return creator_add_text_range(conversion->creator, start, end, error);
-}
-
-gsym_status gsym_conversion_set_section(gsym_conversion *conversion,
-                                        gsym_debug_section which, const uint8_t *data,
-                                        size_t size, uint32_t is_file_mapping,
-                                        gsym_error *error) {
-    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    conversion->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0};
-    return GSYM_OK;
-}
-
-static char *copy_bytes(const char *bytes, size_t size) {
-    char *copy = malloc(size + 1);
-    if (copy != NULL) memcpy(copy, bytes, size);
-    return copy;
-}
-
-gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
-                                         size_t old_size, const char *new_bytes,
-                                         size_t new_size, gsym_error *error) {
-    path_rule *rule;
-    if (!ARRAY_RESERVE(conversion->path_rules, 1)) return gsym_fail_memory(error);
-    rule = &conversion->path_rules.items[conversion->path_rules.count++];
-    *rule = (path_rule){copy_bytes(old_bytes, old_size), copy_bytes(new_bytes, new_size),
-                        old_size, new_size};
-    if (rule->old_prefix == NULL || rule->new_prefix == NULL) return gsym_fail_memory(error);
-    return GSYM_OK;
-}
-
-static int compare_starts(const void *left, const void *right) {
-    uint64_t a = ((const gsym_range *)left)->start, b = ((const gsym_range *)right)->start;
-    return a < b ? -1 : a > b;
-}
-
-static void sort_text(range_list *text) {
-    size_t kept = 0;
-    if (text->count == 0) return;
-    qsort(text->items, text->count, sizeof *text->items, compare_starts);
-    for (size_t i = 1; i < text->count; ++i) {
-        if (text->items[i].start > text->items[kept].end)
-            text->items[++kept] = text->items[i];
-        else if (text->items[i].end > text->items[kept].end)
-            text->items[kept].end = text->items[i].end;
-    }
-    text->count = kept + 1;
 }
 
 static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error) {
@@ -205,7 +140,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->results = calloc(count, sizeof *conversion->results);
     conversion->idle = calloc(count, sizeof *conversion->idle);
     conversion->parked = calloc(count, sizeof *conversion->parked);
-    conversion->spans = calloc(conversion->units.count + 1, sizeof *conversion->spans);
+    conversion->spans = calloc(conversion->files.units.count + 1,
+                               sizeof *conversion->spans);
     if (conversion->workers == NULL || conversion->results == NULL ||
         conversion->idle == NULL || conversion->parked == NULL || conversion->spans == NULL)
         return gsym_fail_memory(error);
@@ -225,79 +161,9 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     return GSYM_OK;
 }
 
-static int compare_offsets(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
-static gsym_status list_abbrev_offsets(gsym_conversion *conversion, const unit_list *units,
-                                       gsym_error *error) {
-    if (!ARRAY_RESERVE(conversion->abbrev_offsets, units->count))
-        return gsym_fail_memory(error);
-    for (size_t i = 0; i < units->count; ++i)
-        conversion->abbrev_offsets.items[conversion->abbrev_offsets.count++] =
-            units->items[i].abbrev_offset;
-    return GSYM_OK;
-}
-
-/* Each offset once, ascending. */
-static void sort_abbrev_offsets(gsym_conversion *conversion) {
-    uint64_t *items = conversion->abbrev_offsets.items;
-    size_t count = conversion->abbrev_offsets.count, kept = 0;
-    if (count == 0) return;
-    qsort(items, count, sizeof *items, compare_offsets);
-    for (size_t i = 1; i < count; ++i)
-        if (items[i] != items[kept]) items[++kept] = items[i];
-    conversion->abbrev_offsets.count = kept + 1;
-}
-
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
-    dwarf_input *input = &conversion->input;
-    sort_text(&conversion->text);
-    input->text = conversion->text.items;
-    input->text_count = conversion->text.count;
-    input->path_rules = conversion->path_rules.items;
-    input->path_rule_count = conversion->path_rules.count;
-    GSYM_TRY(dwarf_scan_units(input, &conversion->units, &conversion->type_units,
-                              &conversion->warnings, error));
-    input->units = conversion->units.items;
-    input->unit_count = conversion->units.count;
-    input->type_units = conversion->type_units.items;
-    input->type_unit_count = conversion->type_units.count;
-    GSYM_TRY(list_abbrev_offsets(conversion, &conversion->units, error));
-    GSYM_TRY(list_abbrev_offsets(conversion, &conversion->type_units, error));
-    sort_abbrev_offsets(conversion);
-    input->abbrev_offsets = conversion->abbrev_offsets.items;
-    input->abbrev_offset_count = conversion->abbrev_offsets.count;
+    GSYM_TRY(debug_files_scan(&conversion->files, &conversion->warnings, error));
     return create_workers(conversion, error);
-}
-
-/* ---- giving pages back ---------------------------------------------------------------- */
-
-typedef struct page_span {
-    const uint8_t *start;
-    size_t size;
-} page_span;
-
-/* Pages of a section that nobody will read in order any more; called with the gate
- * held, carried out without it. */
-static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {
-    page_span span = {NULL, 0};
-    if (!section->is_file_mapping || mark->done < mark->dropped + DROP_SIZE ||
-        mark->done > section->size)
-        return span;
-    span.start = section->data + mark->dropped;
-    span.size = (size_t)(mark->done - mark->dropped);
-    mark->dropped = mark->done;
-    return span;
-}
-
-static void drop_pages(page_span span) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = ((uintptr_t)span.start + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)span.start + span.size) & ~(page - 1);
-    if (span.size == 0) return;
-    if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
 /* ---- working ---------------------------------------------------------------------------- */
@@ -415,8 +281,7 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->records.count - span->first);
     atomic_fetch_add_explicit(&conversion->done,
-                              conversion->units.items[unit->unit_index].end -
-                                  conversion->units.items[unit->unit_index].offset,
+                              unit_source_size(unit_at(conversion, unit->unit_index)),
                               memory_order_relaxed);
     return status;
 }
@@ -428,7 +293,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     while (!conversion->is_interning && !conversion->is_stopped) {
         unit_functions **slot = parked_slot(conversion, conversion->turn);
         unit_functions *unit = *slot;
-        page_span info, lines;
+        done_pages pages;
         gsym_status status;
         if (unit == NULL || unit->unit_index != conversion->turn) return GSYM_OK;
         *slot = NULL;
@@ -439,16 +304,11 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         conversion->is_interning = false;
         if (status != GSYM_OK) return status;
         ++conversion->turn;
-        conversion->info_mark.done = conversion->units.items[unit->unit_index].end;
-        if (unit->lines_end > conversion->line_mark.done)
-            conversion->line_mark.done = unit->lines_end;
-        info = take_done_pages(&conversion->input.sections[GSYM_DEBUG_INFO],
-                               &conversion->info_mark);
-        lines = take_done_pages(&conversion->input.sections[GSYM_DEBUG_LINE],
-                                &conversion->line_mark);
+        pages = debug_files_unit_done(&conversion->files,
+                                      unit_at(conversion, unit->unit_index),
+                                      unit->lines_end);
         sync_unlock(&conversion->gate);
-        drop_pages(info);
-        drop_pages(lines);
+        done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);
         sync_lock(&conversion->gate);
         conversion->idle[conversion->idle_count++] = unit;
@@ -466,14 +326,14 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
     bool has_memory;
     sync_unlock(&conversion->gate);
     has_memory = unit_functions_read(unit, &conversion->workers[index].joiner,
-                                     &conversion->input, unit_index);
+                                     unit_at(conversion, unit_index), unit_index);
     sync_lock(&conversion->gate);
     *parked_slot(conversion, unit_index) = unit;
     return has_memory ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
-    while (!conversion->is_stopped && conversion->next_unit < conversion->units.count) {
+    while (!conversion->is_stopped && conversion->next_unit < conversion->files.units.count) {
         if (atomic_load_explicit(&conversion->is_cancelled, memory_order_relaxed))
             return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
         if (conversion->idle_count == 0) {
@@ -504,7 +364,7 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret) {
     *done_ret = atomic_load_explicit(&conversion->done, memory_order_relaxed);
-    *total_ret = conversion->input.sections[GSYM_DEBUG_INFO].size;
+    *total_ret = debug_files_size(&conversion->files);
 }
 
 void gsym_conversion_cancel(gsym_conversion *conversion) {
@@ -559,7 +419,7 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
     size_t moved_count = list_moved(conversion);
     const seen_function *moved = conversion->seen.slots;
     const seen_function *end = moved_count == 0 ? moved : moved + moved_count;
-    for (size_t unit = 0; unit < conversion->units.count; ++unit) {
+    for (size_t unit = 0; unit < conversion->files.units.count; ++unit) {
         for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
             const encoded_function *own = record_of(conversion, unit, i);
             for (; moved < end && moved->last_unit == unit &&
@@ -593,11 +453,8 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
     }
     creator_count_repeated(conversion->creator, conversion->repeated);
     GSYM_TRY(keep_records(conversion, error));
-    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
-        const dwarf_bytes *section = &conversion->input.sections[i];
-        if (section->is_file_mapping)
-            drop_pages((page_span){section->data, section->size});
-    }
+    for (size_t i = 0; i < conversion->files.files.count; ++i)
+        debug_file_drop(conversion->files.files.items[i]);
     return GSYM_OK;
 }
 
@@ -608,6 +465,7 @@ uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
 
 static int compare_warnings(const void *left, const void *right) {
     const gsym_warning *a = left, *b = right;
+    if (a->file != b->file) return a->file < b->file ? -1 : 1;
     if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
     if (a->category != b->category) return a->category < b->category ? -1 : 1;
     return a->value < b->value ? -1 : a->value > b->value;

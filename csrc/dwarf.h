@@ -5,7 +5,9 @@
  * program, dwarf_names.c resolves names on demand, unit_functions.c joins the
  * three into functions ready to be encoded. Nothing here knows of GSYM files.
  *
- * An `offset` of a DIE counts from the start of .debug_info. */
+ * DIEs may stand in several files. An `offset` of a DIE counts from the start of
+ * .debug_info of its unit's file; where a reference leads on to the supplementary file,
+ * DWARF_SUPPLEMENTARY is added to the offset there. */
 #ifndef GSYM_DWARF_H
 #define GSYM_DWARF_H
 
@@ -16,6 +18,7 @@
 
 #define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
 #define DWARF_MAX_REFERENCE_CHAIN 64  /* of abstract_origin and specification */
+#define DWARF_SUPPLEMENTARY (UINT64_C(1) << 63)
 
 /* ---- input ------------------------------------------------------------------- */
 
@@ -25,13 +28,26 @@ typedef struct dwarf_bytes {
     bool is_file_mapping;
 } dwarf_bytes;
 
+/* Functions that start in [start, end) of an object file are at `address` and on in the
+ * program that was linked of it. */
+typedef struct address_span {
+    uint64_t start;
+    uint64_t end;
+    uint64_t address;
+} address_span;
+
+/* One set of debug sections. */
 typedef struct dwarf_input {
     dwarf_bytes sections[GSYM_DEBUG_SECTION_COUNT];
+    uint32_t number; /* of the file, see dwarf_key */
+    const struct dwarf_input *supplementary; /* or NULL */
     bool big_endian;
     bool full_walk;
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may hold code */
     size_t text_count;
+    const address_span *spans; /* by start; none: addresses are the program's */
+    size_t span_count;
     const struct dwarf_unit_header *units; /* of .debug_info, by offset */
     size_t unit_count;
     const struct dwarf_unit_header *type_units; /* by signature */
@@ -48,6 +64,15 @@ typedef struct path_rule {
     size_t old_size, new_size;
 } path_rule;
 
+/* Offsets in all sections are less than this, and so are the numbers of files. */
+#define DWARF_OFFSET_BITS 40
+#define DWARF_FILE_LIMIT (1u << 23)
+
+/* An offset in a section of one of several files; never 0. */
+static inline uint64_t dwarf_key(const dwarf_input *input, uint64_t offset) {
+    return ((uint64_t)input->number << DWARF_OFFSET_BITS) + offset + 1;
+}
+
 static inline cursor dwarf_section(const dwarf_input *input, gsym_debug_section which,
                                    uint64_t offset) {
     const dwarf_bytes *section = &input->sections[which];
@@ -62,6 +87,7 @@ typedef struct warning_list {
     gsym_warning *items;
     size_t count, capacity;
     bool keep; /* else only count */
+    uint32_t file; /* that is being read */
     uint64_t counts[GSYM_WARN_COUNT];
 } warning_list;
 
@@ -94,6 +120,9 @@ enum dwarf_field {
     FIELD_STR_OFFSETS_BASE,
     FIELD_ADDR_BASE,
     FIELD_RNGLISTS_BASE,
+    FIELD_RANGES_BASE,
+    FIELD_DWO_NAME,
+    FIELD_DWO_ID,
     FIELD_SIGNATURE,
     FIELD_COUNT,
     FIELD_NONE = 255
@@ -148,6 +177,7 @@ typedef struct abbrev_table {
     size_t op_count, op_capacity;
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
+    const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
     bool is_version_2;
@@ -201,7 +231,7 @@ typedef struct dwarf_unit_header {
     uint8_t address_size;
     uint8_t offset_size;
     bool is_in_types;     /* stands in .debug_types, not in .debug_info */
-    uint64_t signature;   /* of a type unit */
+    uint64_t signature;   /* of a type unit; dwo_id of a skeleton or split unit */
     uint64_t type_offset; /* of the type's DIE, from the unit's start */
 } dwarf_unit_header;
 
@@ -224,6 +254,25 @@ typedef struct dwarf_string {
     size_t size;
 } dwarf_string;
 
+/* A unit of which the rest is in another file. */
+typedef struct skeleton_unit {
+    const dwarf_input *input;
+    const dwarf_unit_header *header;
+    size_t unit; /* its number among those to be converted */
+    uint64_t dwo_id;
+    dwarf_string dwo_name;
+    dwarf_string comp_dir;
+    const dwarf_input *split_input; /* NULL: the rest was not found */
+    dwarf_unit_header split_header;
+} skeleton_unit;
+
+/* A unit to be converted. */
+typedef struct unit_source {
+    const dwarf_input *input;
+    const dwarf_unit_header *header;
+    const skeleton_unit *skeleton; /* NULL: the unit is whole */
+} unit_source;
+
 /* A unit whose root DIE has been read. */
 typedef struct dwarf_unit {
     const dwarf_input *input;
@@ -239,6 +288,10 @@ typedef struct dwarf_unit {
     uint64_t str_offsets_base;
     uint64_t addr_base;
     uint64_t rnglists_base;
+    bool has_code;
+    bool has_dwo_id; /* is a skeleton or a split unit */
+    uint64_t dwo_id;
+    dwarf_string dwo_name;
     dwarf_string comp_dir;
 } dwarf_unit;
 
@@ -246,6 +299,10 @@ typedef struct dwarf_unit {
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                      const dwarf_unit_header *header, abbrev_cache *abbrevs,
                      warning_list *warnings);
+/* Whether the rest of a unit is in another file: a skeleton that has code. Then all but
+ * the split unit is filled in. */
+bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
+                         const dwarf_unit_header *header, abbrev_cache *abbrevs);
 /* A cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,

@@ -122,12 +122,14 @@ static inline int form_size(uint64_t form, const abbrev_table *table) {
 /* Field + 1 by attribute, for the DIEs of each kind that is read. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_ranges] = FIELD_RANGES + 1,
     [DW_AT_stmt_list] = FIELD_STMT_LIST + 1,
     [DW_AT_language] = FIELD_LANGUAGE + 1,
     [DW_AT_comp_dir] = FIELD_COMP_DIR + 1,
     [DW_AT_str_offsets_base] = FIELD_STR_OFFSETS_BASE + 1,
     [DW_AT_addr_base] = FIELD_ADDR_BASE + 1,
     [DW_AT_rnglists_base] = FIELD_RNGLISTS_BASE + 1,
+    [DW_AT_dwo_name] = FIELD_DWO_NAME + 1,
 };
 
 static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
@@ -168,10 +170,21 @@ static const uint8_t *const fields_by_action[] = {
     [ACTION_INLINED] = code_fields,  [ACTION_CALL_SITE] = code_fields,
 };
 
+static enum dwarf_field vendor_root_field(uint64_t attribute) {
+    switch (attribute) {
+        case DW_AT_GNU_dwo_name: return FIELD_DWO_NAME;
+        case DW_AT_GNU_dwo_id: return FIELD_DWO_ID;
+        case DW_AT_GNU_ranges_base: return FIELD_RANGES_BASE;
+        case DW_AT_GNU_addr_base: return FIELD_ADDR_BASE;
+        default: return FIELD_NONE;
+    }
+}
+
 /* Which field an attribute of a DIE with this action fills. */
 static inline enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
     if (GSYM_LIKELY(attribute < STANDARD_ATTRIBUTES))
         return (enum dwarf_field)(uint8_t)(fields_by_action[action][attribute] - 1);
+    if (action == ACTION_ROOT) return vendor_root_field(attribute);
     if (fields_by_action[action] != code_fields) return FIELD_NONE;
     if (attribute == DW_AT_MIPS_linkage_name) return FIELD_LINKAGE_NAME;
     if (attribute == DW_AT_LLVM_stmt_sequence) return FIELD_STMT_SEQUENCE;
@@ -425,20 +438,22 @@ const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code) {
 
 /* ---- cache -------------------------------------------------------------------------- */
 
-static bool is_table_of(const abbrev_table *table, const dwarf_unit_header *header) {
-    return table->offset == header->abbrev_offset &&
+static bool is_table_of(const abbrev_table *table, const dwarf_input *input,
+                        const dwarf_unit_header *header) {
+    return table->input == input && table->offset == header->abbrev_offset &&
            table->address_size == header->address_size &&
            table->offset_size == header->offset_size &&
            table->is_version_2 == (header->version == 2);
 }
 
 /* The slot of a unit's table, or the empty one where it belongs. */
-static abbrev_table **find_slot(const abbrev_cache *cache, uint64_t offset,
-                                const dwarf_unit_header *header) {
+static abbrev_table **find_slot(const abbrev_cache *cache, const dwarf_input *input,
+                                uint64_t offset, const dwarf_unit_header *header) {
     size_t mask = cache->capacity - 1;
-    size_t slot = (size_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    uint64_t key = dwarf_key(input, offset);
+    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
     while (cache->slots[slot] != NULL &&
-           (header == NULL || !is_table_of(cache->slots[slot], header)))
+           (header == NULL || !is_table_of(cache->slots[slot], input, header)))
         slot = (slot + 1) & mask;
     return &cache->slots[slot];
 }
@@ -449,7 +464,8 @@ static bool grow(abbrev_cache *cache) {
     if (grown.slots == NULL) return false;
     for (size_t i = 0; i < cache->capacity; ++i)
         if (cache->slots[i] != NULL)
-            *find_slot(&grown, cache->slots[i]->offset, NULL) = cache->slots[i];
+            *find_slot(&grown, cache->slots[i]->input, cache->slots[i]->offset, NULL) =
+                cache->slots[i];
     free(cache->slots);
     cache->slots = grown.slots;
     cache->capacity = grown.capacity;
@@ -499,15 +515,16 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
-    slot = find_slot(cache, header->abbrev_offset, header);
+    slot = find_slot(cache, input, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
     if (cache->limit != 0 && cache->count >= cache->limit) {
         forget(cache);
-        slot = find_slot(cache, header->abbrev_offset, header);
+        slot = find_slot(cache, input, header->abbrev_offset, header);
     }
     table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
     cache->spare = NULL;
     if (table == NULL) return NULL;
+    table->input = input;
     table->offset = header->abbrev_offset;
     table->address_size = header->address_size;
     table->offset_size = header->offset_size;

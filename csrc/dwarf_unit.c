@@ -6,7 +6,7 @@ void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t
     ++warnings->counts[category];
     if (!warnings->keep || !ARRAY_RESERVE(*warnings, 1)) return;
     warnings->items[warnings->count++] =
-        (gsym_warning){(uint32_t)category, 0, offset, value};
+        (gsym_warning){(uint32_t)category, warnings->file, offset, value};
 }
 
 bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
@@ -44,7 +44,7 @@ static bool read_header(cursor *c, dwarf_unit_header *header) {
         header->address_size = cursor_u8(c);
         header->abbrev_offset = cursor_uint(c, header->offset_size);
         if (header->type == DW_UT_skeleton || header->type == DW_UT_split_compile)
-            cursor_skip(c, 8); /* dwo_id */
+            header->signature = cursor_u64(c);
     } else {
         header->abbrev_offset = cursor_uint(c, header->offset_size);
         header->address_size = cursor_u8(c);
@@ -169,6 +169,16 @@ static void read_bases(dwarf_unit *unit, const dwarf_fields *fields) {
                               : default_base(header, 12);
 }
 
+static void read_dwo_id(dwarf_unit *unit, const dwarf_fields *fields) {
+    const dwarf_unit_header *header = unit->header;
+    unit->has_dwo_id =
+        header->type == DW_UT_skeleton || header->type == DW_UT_split_compile;
+    unit->dwo_id = header->signature;
+    if (header->version >= 5 || !dwarf_has(fields, FIELD_DWO_ID)) return;
+    unit->has_dwo_id = true;
+    unit->dwo_id = fields->raw[FIELD_DWO_ID];
+}
+
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                      const dwarf_unit_header *header, abbrev_cache *abbrevs,
                      warning_list *warnings) {
@@ -194,6 +204,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
         return false;
     }
     unit->first_child = cursor_offset(&c);
+    unit->has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
     unit->has_children = a->has_children;
     read_bases(unit, &fields);
     if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];
@@ -207,6 +218,27 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     if (dwarf_has(&fields, FIELD_COMP_DIR))
         unit->comp_dir = dwarf_string_value(unit, fields.form[FIELD_COMP_DIR],
                                             fields.raw[FIELD_COMP_DIR]);
+    if (dwarf_has(&fields, FIELD_DWO_NAME))
+        unit->dwo_name = dwarf_string_value(unit, fields.form[FIELD_DWO_NAME],
+                                            fields.raw[FIELD_DWO_NAME]);
+    read_dwo_id(unit, &fields);
+    return true;
+}
+
+bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
+                         const dwarf_unit_header *header, abbrev_cache *abbrevs) {
+    warning_list ignored = {0}; /* the unit is read again later */
+    dwarf_unit unit;
+    if (header->version >= 5 ? header->type != DW_UT_skeleton
+                             : input->sections[GSYM_DEBUG_ADDR].size == 0)
+        return false;
+    if (!dwarf_unit_open(&unit, input, header, abbrevs, &ignored)) return false;
+    if (!unit.has_dwo_id || !unit.has_code) return false; /* such as a Clang module */
+    *skeleton = (skeleton_unit){.input = input,
+                                .header = header,
+                                .dwo_id = unit.dwo_id,
+                                .dwo_name = unit.dwo_name,
+                                .comp_dir = unit.comp_dir};
     return true;
 }
 

@@ -562,12 +562,14 @@ typedef enum gsym_warning_category {
     GSYM_WARN_DEPTH,
     GSYM_WARN_SYMBOL,
     GSYM_WARN_LIMIT,
+    GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
+    GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the file that is missing */
     GSYM_WARN_COUNT
 } gsym_warning_category;
 
 typedef struct gsym_warning {
     uint32_t category; /* gsym_warning_category */
-    uint32_t reserved;
+    uint32_t file;     /* that `offset` counts in, of gsym_conversion_add_file */
     uint64_t offset; /* of the DIE in .debug_info, or of the place named by the category */
     uint64_t value;  /* the address, index or offset at fault */
 } gsym_warning;
@@ -576,27 +578,67 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
                                    const gsym_conversion_options *options,
                                    gsym_conversion **conversion_ret, gsym_error *error);
 void gsym_conversion_destroy(gsym_conversion *conversion);
-/* Addresses that may hold code; without any, every address may. */
+/* Addresses that may hold code, in main files without address spans; without any,
+ * every address may. */
 gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
                                            uint64_t end, gsym_error *error);
 /* The sections of an object that hold code as text ranges. */
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
+
+/* What a set of debug sections is to the others. */
+typedef enum gsym_dwarf_role {
+    GSYM_DWARF_MAIN = 0, /* its units are converted; file 0 is one from the start */
+    GSYM_DWARF_SUPPLEMENTARY = 1, /* what main files share: .gnu_debugaltlink, .debug_sup */
+    GSYM_DWARF_SPLIT = 2 /* a .dwo or .dwp: its units complete skeleton units */
+} gsym_dwarf_role;
+
+/* Another set of debug sections; *file_ret numbers it for the calls below. Main files
+ * and the one supplementary file come before gsym_conversion_scan. */
+gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
+                                     uint32_t *file_ret, gsym_error *error);
 /* `data` must live until gsym_conversion_collect. `is_file_mapping` 1 allows to give
  * finished pages back (MADV_DONTNEED). */
-gsym_status gsym_conversion_set_section(gsym_conversion *conversion,
+gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t file,
                                         gsym_debug_section which, const uint8_t *data,
                                         size_t size, uint32_t is_file_mapping,
                                         gsym_error *error);
+/* Functions of main file `file` that start in [start, start + size) move to `address`
+ * on; where spans are given, functions outside of all are left out. */
+gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
+                                             uint64_t start, uint64_t size,
+                                             uint64_t address, gsym_error *error);
 /* Rewrite file paths that start with `old`; the first rule that fits is taken. */
 gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
                                          size_t old_size, const char *new_bytes,
                                          size_t new_size, gsym_error *error);
-/* Find the units; call once, before the workers. */
+/* Find the units of the main files; call once, before the workers. */
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
+
+/* A unit of a main file that only says where the rest of it is. */
+typedef struct gsym_skeleton {
+    uint64_t unit_offset; /* in .debug_info */
+    uint64_t dwo_id;
+    const char *dwo_name; /* path, relative to comp_dir; bytes of a section */
+    size_t dwo_name_size;
+    const char *comp_dir;
+    size_t comp_dir_size;
+    uint32_t file;        /* the main file */
+    uint32_t is_complete; /* gsym_conversion_link_split found the rest */
+} gsym_skeleton;
+
+/* After gsym_conversion_scan. */
+size_t gsym_conversion_skeleton_count(gsym_conversion *conversion);
+gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
+                                     gsym_skeleton *skeleton_ret, gsym_error *error);
+/* Once the sections of a split file are set, between scan and workers: complete the
+ * skeletons whose dwo_id its units have. *matched_ret counts those. */
+gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
+                                       uint64_t *matched_ret, gsym_error *error);
+
 /* Convert units until none is left; called by each worker thread once. */
 gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
-/* Bytes of .debug_info done and in all; readable while workers run. */
+/* Bytes of .debug_info done and in all files; readable while workers run. */
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret);
 void gsym_conversion_cancel(gsym_conversion *conversion);
@@ -610,7 +652,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
-/* Kept warnings, ordered by offset. */
+/* Kept warnings, ordered by file and offset. */
 const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
                                              size_t *count_ret);
 

@@ -148,6 +148,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
 
 gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
                              gsym_error *error) {
+    encoder->warnings->file = unit->file;
     for (size_t i = 0; i < unit->functions.count; ++i) {
         if (encoder->chunk.size >= CHUNK_SIZE)
             GSYM_TRY(unit_encoder_close_chunk(encoder, error));

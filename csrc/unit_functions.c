@@ -619,9 +619,11 @@ static bool clear(unit_functions *result, size_t index) {
 }
 
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
-                         const dwarf_input *input, size_t index) {
-    const dwarf_unit_header *header = &input->units[index];
+                         const unit_source *source, size_t index) {
+    const dwarf_input *input = source->input;
+    const dwarf_unit_header *header = source->header;
     if (!clear(result, index)) return false;
+    result->file = joiner->warnings->file = input->number;
     joiner->abbrevs.limit = OWN_TABLES;
     if (header->type == DW_UT_type || header->type == DW_UT_split_type) return true;
     if (!dwarf_unit_open(&joiner->unit, input, header, &joiner->abbrevs, joiner->warnings))

@@ -46,6 +46,7 @@ typedef struct unit_call_site {
 /* Everything of one unit that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
+    uint32_t file; /* that its DIEs stand in */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     row_list rows; /* file: DWARF file index */
     struct { uint32_t *items; size_t count, capacity; } file_codes; /* by DWARF index */
@@ -89,6 +90,6 @@ typedef struct unit_joiner {
 void unit_joiner_deinit(unit_joiner *joiner);
 /* Read unit `index`. False where memory ran out; damage is a warning. */
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
-                         const dwarf_input *input, size_t index);
+                         const unit_source *source, size_t index);
 
 #endif

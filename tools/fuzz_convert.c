@@ -37,7 +37,7 @@ static void set_sections(gsym_conversion *conversion, const gsym_object *object,
         gsym_debug_section kind = (gsym_debug_section)which;
         if (gsym_object_debug_section(object, kind, 0, &section, &error) != GSYM_OK) continue;
         if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
-        (void)gsym_conversion_set_section(conversion, kind, data + section.offset,
+        (void)gsym_conversion_set_section(conversion, 0, kind, data + section.offset,
                                           (size_t)section.size, 0, &error);
     }
 }
