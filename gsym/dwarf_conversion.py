@@ -46,6 +46,10 @@ _CATEGORIES = {
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
     lib.GSYM_WARN_LIMIT: "Limit reached, part of a function is left out",
+    lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
+    lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
+        "Reference to a supplementary file that is missing"
+    ),
     lib.GSYM_WARN_SYMBOL: (
         "Symbol left out: name unreadable or too long, or size impossible"
     ),
@@ -116,7 +120,8 @@ class _Job:
                 data = ffi.from_buffer("uint8_t[]", section[0])
                 self._sections.append(data)
                 self._call(
-                    lib.gsym_conversion_set_section, which, data, len(data), section[1]
+                    lib.gsym_conversion_set_section,
+                    *(0, which, data, len(data), section[1]),
                 )
         self._call(lib.gsym_conversion_add_object_text, self._source.handle)
         for rule in self._request.path_map:
