@@ -46,12 +46,8 @@ void debug_files_deinit(debug_files *files) {
         free(file->span_ranges.items);
         free(file);
     }
-    for (size_t i = 0; i < files->path_rules.count; ++i) {
-        free(files->path_rules.items[i].old_prefix);
-        free(files->path_rules.items[i].new_prefix);
-    }
+    path_rules_deinit(&files->path_rules);
     free(files->files.items);
-    free(files->path_rules.items);
     free(files->text.items);
     free(files->units.items);
     free(files->skeletons.items);
@@ -120,22 +116,12 @@ gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t
     return creator_add_text_range(conversion_creator(conversion), start, end, error);
 }
 
-static char *copy_bytes(const char *bytes, size_t size) {
-    char *copy = malloc(size + 1);
-    if (copy != NULL) memcpy(copy, bytes, size);
-    return copy;
-}
-
 gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
                                          size_t old_size, const char *new_bytes,
                                          size_t new_size, gsym_error *error) {
     debug_files *files = conversion_files(conversion);
-    path_rule *rule;
-    if (!ARRAY_RESERVE(files->path_rules, 1)) return gsym_fail_memory(error);
-    rule = &files->path_rules.items[files->path_rules.count++];
-    *rule = (path_rule){copy_bytes(old_bytes, old_size), copy_bytes(new_bytes, new_size),
-                        old_size, new_size};
-    if (rule->old_prefix == NULL || rule->new_prefix == NULL) return gsym_fail_memory(error);
+    if (!path_rules_add(&files->path_rules, old_bytes, old_size, new_bytes, new_size))
+        return gsym_fail_memory(error);
     return GSYM_OK;
 }
 
@@ -257,8 +243,7 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
     join_ranges(&files->text);
     files->common.text = files->text.items;
     files->common.text_count = files->text.count;
-    files->common.path_rules = files->path_rules.items;
-    files->common.path_rule_count = files->path_rules.count;
+    files->common.path_rules = &files->path_rules;
     for (size_t i = 0; i < files->files.count; ++i) {
         debug_file *file = files->files.items[i];
         dwarf_input *input = &file->input;
@@ -266,7 +251,6 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         input->text = files->common.text;
         input->text_count = files->common.text_count;
         input->path_rules = files->common.path_rules;
-        input->path_rule_count = files->common.path_rule_count;
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;
         GSYM_TRY(prepare_spans(file, error));

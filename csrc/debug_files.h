@@ -25,7 +25,7 @@ typedef struct debug_files {
     struct { debug_file **items; size_t count, capacity; } files; /* by number */
     dwarf_input common; /* what the inputs of all files start from */
     range_list text;
-    struct { path_rule *items; size_t count, capacity; } path_rules;
+    path_rule_list path_rules;
     debug_file *supplementary; /* or NULL */
     bool is_scanned;
     /* of the main files; filled by the scan */

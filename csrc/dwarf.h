@@ -14,6 +14,7 @@
 #include "buffer.h"
 #include "cursor.h"
 #include "lists.h"
+#include "path_rules.h"
 #include "dwarf_constants.h"
 
 #define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
@@ -54,15 +55,8 @@ typedef struct dwarf_input {
     size_t type_unit_count;
     const uint64_t *abbrev_offsets; /* where tables start, ascending */
     size_t abbrev_offset_count;
-    const struct path_rule *path_rules;
-    size_t path_rule_count;
+    const path_rule_list *path_rules;
 } dwarf_input;
-
-/* Paths that start with `old_prefix` start with `new_prefix` instead. */
-typedef struct path_rule {
-    char *old_prefix, *new_prefix;
-    size_t old_size, new_size;
-} path_rule;
 
 /* Offsets in all sections are less than this, and so are the numbers of files. */
 #define DWARF_OFFSET_BITS 40

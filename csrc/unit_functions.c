@@ -138,23 +138,6 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
 
 /* ---- files ---------------------------------------------------------------------------- */
 
-/* Rewrite the path behind `first` in the arena by the first rule that fits. */
-static void map_path(const dwarf_input *input, buffer *arena, size_t first) {
-    for (size_t i = 0; i < input->path_rule_count; ++i) {
-        const path_rule *rule = &input->path_rules[i];
-        size_t size = arena->size - first;
-        if (size < rule->old_size ||
-            memcmp(arena->bytes + first, rule->old_prefix, rule->old_size) != 0)
-            continue;
-        if (!buffer_reserve(arena, rule->new_size)) return;
-        memmove(arena->bytes + first + rule->new_size,
-                arena->bytes + first + rule->old_size, size - rule->old_size);
-        memcpy(arena->bytes + first, rule->new_prefix, rule->new_size);
-        arena->size = arena->size - rule->old_size + rule->new_size;
-        return;
-    }
-}
-
 /* Number the path of a DWARF file index. */
 static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
                      uint32_t *code_ret) {
@@ -165,7 +148,7 @@ static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_
     *code_ret = is_none ? FILE_NONE : FILE_INVALID;
     if (file == NULL) return true;
     line_table_path(&joiner->lines, file, &joiner->unit.comp_dir, arena);
-    map_path(joiner->unit.input, arena, path.arena_offset);
+    path_rules_apply(joiner->unit.input->path_rules, arena, path.arena_offset);
     if (arena->failed) return false;
     path.size = arena->size - path.arena_offset;
     path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
