@@ -12,12 +12,14 @@ import time
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import convert_dwarf
+from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+from gsym.sources.debug_info import SearchOptions
 
 __all__ = ["convert"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gsym.conversion_report import ConversionReport
 
@@ -38,6 +40,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     keep_warnings: bool = False,
     keep_same: bool = False,
     full_walk: bool = False,
+    debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
     """Convert the DWARF and the symbol table of a binary to a GSYM file.
@@ -60,6 +63,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         keep_same: Leave an output that would stay the same as it is.
         full_walk: Visit every DIE, also those that are known to hold no code. The
             result is the same; this checks that.
+        debug_directories: Folders of installed debug files, for a binary that has
+            no debug information in itself.
         progress: Called now and then from this thread with (bytes done, bytes in
             all) of .debug_info.
 
@@ -91,6 +96,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             keep_warnings=keep_warnings,
             keep_same=keep_same,
             full_walk=full_walk,
+            search=SearchOptions(tuple(debug_directories)),
             progress=progress,
         )
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.conversion_report import ConversionWarning
+    from gsym.sources.debug_info import SearchOptions
 
     class ConversionRequest(NamedTuple):
         """The arguments of `gsym.convert`, checked; the paths as `str`.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         keep_warnings: bool
         keep_same: bool
         full_walk: bool
+        search: SearchOptions
         progress: Callable[[int, int], None] | None
 
 else:
@@ -45,7 +47,7 @@ else:
     ConversionRequest = namedtuple(
         "ConversionRequest",
         "started input output threads version uuid merged_functions call_sites "
-        "segment_size path_map keep_warnings keep_same full_walk progress",
+        "segment_size path_map keep_warnings keep_same full_walk search progress",
     )
     ConversionRequest.__doc__ = (
         "The arguments of `gsym.convert`, checked; the paths as `str`."
@@ -115,13 +117,15 @@ class ConversionOutput:
         """Fold functions of equal range; before symbols of a symbol table come."""
         self._check(lib.gsym_creator_merge_functions(self.creator, self._error))
 
-    def write(
+    def write(  # noqa: PLR0913 - each a field of the report
         self,
         *,
         architecture: str,
         build_id: bytes,
         warnings: dict[str, int],
         details: tuple[ConversionWarning, ...],
+        companions: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
     ) -> ConversionReport:
         """Lay the file out and write it, whole or in segments.
 
@@ -130,6 +134,8 @@ class ConversionOutput:
             build_id: The input's own identifier.
             warnings: How often each category of warning occurred.
             details: Each warning, where they were asked for.
+            companions: Files that were read besides the input.
+            notes: Sentences on what was not found.
 
         Raises:
             EmptyError: There is no function.
@@ -155,6 +161,8 @@ class ConversionOutput:
             **counts,
             warnings=warnings,
             details=details,
+            companions=companions,
+            notes=notes,
             seconds=time.perf_counter() - request.started,
             peak_memory=_peak_memory(),
         )

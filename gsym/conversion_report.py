@@ -43,6 +43,9 @@ if TYPE_CHECKING:
             file_size: Of the output, in bytes.
             warnings: Category of warning -> how often.
             details: Each warning, by offset; empty unless asked for.
+            companions: Paths of the files that were read besides the input.
+            notes: What belongs to the input and was not found: where it was looked
+                for, and why each file there is not it.
             seconds: Wall time.
             peak_memory: Peak resident memory of the process, in bytes.
         """
@@ -66,6 +69,8 @@ if TYPE_CHECKING:
         file_size: int
         warnings: dict[str, int]
         details: tuple[ConversionWarning, ...]
+        companions: tuple[str, ...]
+        notes: tuple[str, ...]
         seconds: float
         peak_memory: int
 
@@ -78,7 +83,8 @@ else:
         "input outputs architecture uuid build_id functions_debug_info "
         "functions_symbol_table functions_merged functions_pruned functions "
         "functions_with_lines functions_with_inlines duplicates_different "
-        "overlapping strings files file_size warnings details seconds peak_memory",
+        "overlapping strings files file_size warnings details companions notes "
+        "seconds peak_memory",
     )
     ConversionWarning.__doc__ = """One thing that was wrong with the input.
 

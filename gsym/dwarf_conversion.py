@@ -10,7 +10,8 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import UnsupportedError
+from gsym.errors import EmptyError, UnsupportedError
+from gsym.sources.debug_info import find_debug_info
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.workers import run_workers
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion_output import ConversionRequest
     from gsym.conversion_report import ConversionReport
+    from gsym.sources.debug_info import DebugInfo
 
 # By gsym_warning_category.
 _CATEGORIES = {
@@ -72,26 +74,39 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
             request, big_endian=source.big_endian, base_address=source.base_address
         )
         output.set_uuid(source.uuid)
-        job = _Job(source, output, request)
+        found = find_debug_info(source, request.search)
+        job = _Job(source, found, output, request)
         job.read()
         if request.merged_functions:
             output.merge_functions()
         job.add_symbols()
-        return output.write(
-            architecture=source.architecture,
-            build_id=source.uuid,
-            warnings=job.warnings(),
-            details=job.details(),
-        )
+        try:
+            return output.write(
+                architecture=source.architecture,
+                build_id=source.uuid,
+                companions=found.companions,
+                notes=found.notes,
+                warnings=job.warnings(),
+                details=job.details(),
+            )
+        except EmptyError as error:
+            reason = "; ".join((error.reason, *found.notes))
+            raise EmptyError(reason, path=error.path) from None
 
 
 class _Job:
     """The engine's handles for one conversion and what they borrow."""
 
     def __init__(
-        self, source: ObjectFile, output: ConversionOutput, request: ConversionRequest
+        self,
+        binary: ObjectFile,
+        found: DebugInfo,
+        output: ConversionOutput,
+        request: ConversionRequest,
     ) -> None:
-        self._source = source
+        self._binary = binary
+        self._found = found
+        self._source = found.dwarf
         self._output = output
         self._request = request
         self._flags = (
@@ -123,7 +138,7 @@ class _Job:
                     lib.gsym_conversion_set_section,
                     *(0, which, data, len(data), section[1]),
                 )
-        self._call(lib.gsym_conversion_add_object_text, self._source.handle)
+        self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for rule in self._request.path_map:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
@@ -138,7 +153,8 @@ class _Job:
         self._call(lib.gsym_conversion_collect)
 
     def add_symbols(self) -> None:
-        self._call(lib.gsym_conversion_add_object_symbols, self._source.handle)
+        for file in self._found.symbols:
+            self._call(lib.gsym_conversion_add_object_symbols, file.handle)
 
     def warnings(self) -> dict[str, int]:
         counts = {}

@@ -174,10 +174,12 @@ def test_a_binary_without_debug_information_is_warned_about(
     path.write_bytes(
         Elf([code_section()], symbols=symbols, build_id=BUILD_ID).to_bytes()
     )
-    assert main(["convert", str(path)]) == 0
-    expected = f"{path}: warning: no debug information: names only\n"
-    assert capsys.readouterr().err == expected
-    assert main(["convert", "-q", str(path)]) == 0
+    debug = f"{tmp_path}/.build-id/{BUILD_ID.hex()[:2]}/{BUILD_ID.hex()[2:]}.debug"
+    arguments = ["convert", str(path), f"--debug-file-directory={tmp_path}"]
+    assert main(arguments) == 0
+    tried = f"no debug information: tried {debug} (not there)"
+    assert capsys.readouterr().err == f"{path}: warning: {tried}\n"
+    assert main([*arguments, "-q"]) == 0
     assert capsys.readouterr().err == ""
 
 

@@ -28,6 +28,8 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         f"pruned {report.functions_pruned}{merged}"
     )
     yield f"  {report.architecture}, {uuid}"
+    if report.companions:
+        yield printable(f"  with {', '.join(report.companions)}")
 
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:
@@ -40,7 +42,9 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
         )
     for category, count in report.warnings.items():
         yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
-    if not report.functions_debug_info:
+    for note in report.notes:
+        yield printable(f"{head}{note}")
+    if not report.functions_debug_info and not report.notes:
         yield f"{head}no debug information: names only"
     if not report.uuid:
         yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
@@ -49,9 +53,10 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
 
 
 def write_depfile(path: str, reports: list[ConversionReport]) -> None:
-    """A make rule for each output: it is out of date when its input changes."""
+    """A make rule for each output: it is out of date when a file it is of changes."""
     rules = [
-        f"{_escape_target(output)}: {_escape(report.input)}\n"
+        f"{_escape_target(output)}: "
+        f"{' '.join(map(_escape, (report.input, *report.companions)))}\n"
         for report in reports
         for output in report.outputs
     ]

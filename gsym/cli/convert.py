@@ -18,6 +18,7 @@ from gsym.cli.options import (
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert
 from gsym.errors import GsymError
+from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ COMMAND = Command(
             "--path-map",
             "let source paths that start with OLD start with NEW",
             metavar="OLD=NEW",
+            repeatable=True,
+        ),
+        Option(
+            "--debug-file-directory",
+            "folder of installed debug files (default: /usr/lib/debug)",
+            metavar="DIR",
             repeatable=True,
         ),
         Option("--quiet", "print errors only", short="-q"),
@@ -172,6 +179,7 @@ def _converter(values: Values) -> Converter:
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
     path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
+    directories = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
 
     def run_conversion(source: str, target: str) -> ConversionReport:
         progress = progress_for(source)
@@ -188,6 +196,7 @@ def _converter(values: Values) -> Converter:
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),
+                debug_directories=directories,
                 progress=progress,
             )
         finally:

@@ -65,6 +65,11 @@ class ObjectFile:
         del self._bytes, self._data
 
     @property
+    def is_elf(self) -> bool:
+        """Whether its container is ELF."""
+        return bool(self._header.format == lib.GSYM_OBJECT_ELF)
+
+    @property
     def big_endian(self) -> bool:
         """The byte order of the target, which the output takes over."""
         return bool(self._header.big_endian)
@@ -101,9 +106,16 @@ class ObjectFile:
             FormatError: It reaches past the file or its compressed data is damaged.
             UnsupportedError: It is compressed in an unknown way.
         """
-        section: Any = ffi.new("gsym_object_section *")
-        self._call(lib.gsym_object_find_section, self.handle, name, len(name), section)
+        section = self._find(name)
         return self._payload(section)[0] if section.present else None
+
+    def section_size(self, name: bytes) -> int:
+        """Bytes that `section` gives; 0 where there is none.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        return int(self._find(name).uncompressed_size)
 
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
         """A section of DWARF, and whether it is a part of the file as it is.
@@ -118,9 +130,26 @@ class ObjectFile:
             FormatError: It reaches past the file or its compressed data is damaged.
             UnsupportedError: It is compressed in an unknown way.
         """
-        section: Any = ffi.new("gsym_object_section *")
-        self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
+        section = self._find_debug(which, split=split)
         return self._payload(section) if section.present else None
+
+    def debug_section_size(self, which: int, *, split: bool = False) -> int:
+        """Bytes that `debug_section` gives; 0 where there is none.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        return int(self._find_debug(which, split=split).uncompressed_size)
+
+    def _find(self, name: bytes) -> Any:
+        section = ffi.new("gsym_object_section *")
+        self._call(lib.gsym_object_find_section, self.handle, name, len(name), section)
+        return section
+
+    def _find_debug(self, which: int, *, split: bool) -> Any:
+        section = ffi.new("gsym_object_section *")
+        self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
+        return section
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size

@@ -1,0 +1,84 @@
+"""Opening files that may belong to a binary, remembering why each did not."""
+
+from __future__ import annotations
+
+from gsym.atomic_file import is_same_file
+from gsym.errors import GsymError
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+
+__all__ = ["Candidate", "CompanionSearch", "describe_candidates"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import NamedTuple
+
+    class Candidate(NamedTuple):
+        """A file that was tried, and why it was not taken."""
+
+        path: str
+        reason: str
+
+else:
+    from collections import namedtuple
+
+    Candidate = namedtuple("Candidate", "path reason")
+    Candidate.__doc__ = "A file that was tried, and why it was not taken."
+
+
+class CompanionSearch:
+    """Opens candidates; those that did not fit are kept in `tried`.
+
+    Args:
+        binary: What they shall belong to.
+    """
+
+    def __init__(self, binary: ObjectFile) -> None:
+        self.binary = binary
+        self.tried: list[Candidate] = []
+        self._seen: set[str] = set()
+
+    def open(
+        self, path: str, fault: Callable[[ObjectFile, memoryview], str]
+    ) -> Iterator[ObjectFile]:
+        """The object file at *path*, if there is one that fits.
+
+        Args:
+            path: Of the candidate; it is tried once only.
+            fault: Says of the file and its bytes why it does not fit; "" if it does.
+        """
+        if path in self._seen:
+            return
+        self._seen.add(path)
+        try:
+            data = map_file(path)
+            candidate = ObjectFile(data, path)
+            reason = self._difference(candidate) or fault(candidate, data)
+        except FileNotFoundError:
+            reason = "not there"
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+        except GsymError as error:
+            reason = error.reason
+        if reason:
+            self.refuse(path, reason)
+        else:
+            yield candidate
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Remember that *what* was of no use."""
+        self.tried.append(Candidate(what, reason))
+
+    def _difference(self, candidate: ObjectFile) -> str:
+        """Why *candidate* cannot be of the same build as the binary."""
+        if is_same_file(candidate.path, self.binary.path):
+            return "is the binary itself"
+        if candidate.architecture != self.binary.architecture:
+            return f"is for {candidate.architecture}"
+        return ""
+
+
+def describe_candidates(tried: Sequence[Candidate]) -> str:
+    """All that was tried, in one line."""
+    return ", ".join(f"{path} ({reason})" for path, reason in tried)

@@ -1,0 +1,305 @@
+"""Debug files of stripped binaries: where they are looked for, which ones count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.companions import (
+    ID,
+    ID_PATH,
+    OTHER_ID,
+    debug_file,
+    debug_link,
+    names_of,
+    place,
+    stripped,
+)
+from tests.conversions import describe, read_functions
+from tests.inputs.elf import Elf, Section, Segment, Symbol, code_section
+from tests.inputs.program import debug_sections, function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.inputs.encoding import ByteOrder
+
+LINKED = debug_file()
+LINK = debug_link("app.dbg", LINKED)
+
+
+def convert(folder: Path, binary: bytes) -> gsym.ConversionReport:
+    """Convert *binary* as `bin/app`; debug files are installed in `lib` and `more`."""
+    path = place(folder / "bin/app", binary)
+    directories = [str(folder / "lib"), str(folder / "more")]
+    return gsym.convert(path, debug_directories=directories)
+
+
+def mirror(folder: Path, directory: str) -> str:
+    """Where *directory* holds what belongs to `bin`."""
+    return f"{directory}/{str(folder).lstrip('/')}/bin"
+
+
+# ---- where
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        f"lib/{ID_PATH}",
+        f"more/{ID_PATH}",
+        "bin/app.dbg",
+        "bin/.debug/app.dbg",
+        "mirror",
+    ],
+)
+def test_a_debug_file_is_found_where_it_may_stand(where: str, tmp_path: Path) -> None:
+    where = where.replace("mirror", mirror(tmp_path, "more") + "/app.dbg")
+    linked = debug_file(ID)
+    path = place(tmp_path / where, linked)
+    binary = stripped(debug_link("app.dbg", linked), build_id=ID)
+    report = convert(tmp_path, binary)
+    assert report.companions == (path,)
+    assert report.notes == ()
+    assert names_of(report) == ["in_debug", "in_binary"]
+
+
+def test_the_first_of_several_places_is_taken(tmp_path: Path) -> None:
+    places = [
+        f"lib/{ID_PATH}",
+        f"more/{ID_PATH}",
+        "bin/app.dbg",
+        "bin/.debug/app.dbg",
+        mirror(tmp_path, "lib") + "/app.dbg",
+        mirror(tmp_path, "more") + "/app.dbg",
+    ]
+    linked = debug_file(ID)
+    binary = stripped(debug_link("app.dbg", linked), build_id=ID)
+    for where in places:
+        place(tmp_path / where, linked)
+    for where in places:
+        report = convert(tmp_path, binary)
+        assert report.companions == (str(tmp_path / where),)
+        (tmp_path / where).unlink()
+    report = convert(tmp_path, binary)
+    assert report.companions == ()
+    assert names_of(report) == ["in_binary"]
+    tried = ", ".join(f"{tmp_path / where} (not there)" for where in places)
+    assert report.notes == (f"no debug information: tried {tried}",)
+
+
+def test_a_link_to_the_binary_leads_to_its_folder(tmp_path: Path) -> None:
+    place(tmp_path / "real/app", stripped(LINK))
+    debug = place(tmp_path / "real/app.dbg", LINKED)
+    (tmp_path / "link").symlink_to("real/app")
+    report = gsym.convert(tmp_path / "link")
+    assert report.companions == (debug,)
+
+
+def test_a_binary_in_the_working_directory_needs_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path / "app", stripped(LINK))
+    place(tmp_path / "app.dbg", LINKED)
+    monkeypatch.chdir(tmp_path)
+    assert gsym.convert("app").companions == ("app.dbg",)
+
+
+def test_without_directories_only_the_neighbours_are_tried(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(LINK, build_id=ID))
+    report = gsym.convert(path, debug_directories=())
+    tried = [f"{tmp_path}/{name} (not there)" for name in ("app.dbg", ".debug/app.dbg")]
+    assert report.notes == (f"no debug information: tried {', '.join(tried)}",)
+
+
+def test_nothing_to_go_by_is_said(tmp_path: Path) -> None:
+    report = convert(tmp_path, stripped())
+    (note,) = report.notes
+    assert note == (
+        "no debug information: neither a build id nor .gnu_debuglink names a file "
+        "that has it"
+    )
+
+
+# ---- which
+
+
+FAULTS = {
+    "CRC differs": (LINKED + b"\0", None),
+    "has build id none": (debug_file(), f"lib/{ID_PATH}"),
+    f"has build id {OTHER_ID.hex()}": (debug_file(OTHER_ID), f"lib/{ID_PATH}"),
+    "has no .debug_info": (stripped(build_id=ID), f"lib/{ID_PATH}"),
+    "is for i386": (debug_file(ID, bits=32), f"lib/{ID_PATH}"),
+    "is for powerpc64": (debug_file(ID, byteorder="big"), f"lib/{ID_PATH}"),
+    "the file is empty": (b"", None),
+    "not an ELF file": (b"MZ" + bytes(100), None),
+    "the ELF section table lies outside the file": (debug_file(ID)[:100], None),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_file_that_does_not_fit_is_left_alone(fault: str, tmp_path: Path) -> None:
+    data, where = FAULTS[fault]
+    path = place(tmp_path / (where or "bin/app.dbg"), data)
+    report = convert(tmp_path, stripped(LINK, build_id=ID))
+    assert report.companions == ()
+    assert names_of(report) == ["in_binary"]
+    assert f"{path} ({fault})" in report.notes[0]
+
+
+def test_the_build_id_counts_even_where_the_checksum_fits(tmp_path: Path) -> None:
+    linked = debug_file(OTHER_ID)
+    path = place(tmp_path / "bin/app.dbg", linked)
+    binary = stripped(debug_link("app.dbg", linked), build_id=ID)
+    assert (
+        f"{path} (has build id {OTHER_ID.hex()})" in convert(tmp_path, binary).notes[0]
+    )
+
+
+def test_the_search_goes_on_behind_a_file_that_does_not_fit(tmp_path: Path) -> None:
+    place(tmp_path / "bin/app.dbg", LINKED[:-1] + b"!")
+    path = place(tmp_path / "bin/.debug/app.dbg", LINKED)
+    report = convert(tmp_path, stripped(LINK))
+    assert report.companions == (path,)
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda path: path.mkdir(), "Is a directory"),
+        (os.mkfifo, "not a regular file"),
+        (lambda path: path.symlink_to(path.name), "Too many levels of symbolic links"),
+        (lambda path: path.symlink_to("app"), "is the binary itself"),
+    ],
+    ids=["folder", "pipe", "loop", "itself"],
+)
+def test_what_is_no_debug_file_is_not_waited_for(
+    make: Callable[[Path], None], reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    make(tmp_path / "bin/app.dbg")
+    report = convert(tmp_path, stripped(LINK))
+    assert f"{tmp_path}/bin/app.dbg ({reason})" in report.notes[0]
+
+
+def test_debug_information_of_its_own_wins(tmp_path: Path) -> None:
+    place(tmp_path / f"lib/{ID_PATH}", debug_file(ID))
+    report = convert(tmp_path, debug_file(ID, "in_itself"))
+    assert report.companions == ()
+    assert names_of(report) == ["in_itself"]
+
+
+# ---- the link
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("name", ["a", "ab", "abc", "abcd", "ä b"])
+def test_links_are_read_in_every_layout(
+    name: str, bits: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    linked = debug_file(bits=bits, byteorder=byteorder)
+    path = place(tmp_path / "bin" / name, linked)
+    link = debug_link(name, linked, byteorder)
+    report = convert(tmp_path, stripped(link, bits=bits, byteorder=byteorder))
+    assert report.companions == (path,)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0\0\0\0",
+        b"app.dbg",
+        b"app.dbg\0",
+        b"app.dbg\0abc",
+        b"\0\0\0\0\0\0\0\0",
+        b"..\0\0\0\0\0\0",
+        b"../app.dbg\0\0\0\0\0\0",
+    ],
+)
+def test_a_damaged_link_names_no_file(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "app.dbg").mkdir()
+    report = convert(tmp_path, stripped(Section(".gnu_debuglink", data)))
+    assert names_of(report) == ["in_binary"]
+    assert "neither a build id nor .gnu_debuglink" in report.notes[0]
+
+
+def test_a_link_outside_of_the_file_is_said(tmp_path: Path) -> None:
+    link = Section(".gnu_debuglink", b"app.dbg\0abcd", size=1 << 40)
+    report = convert(tmp_path, stripped(link))
+    assert names_of(report) == ["in_binary"]
+    assert "section .gnu_debuglink reaches past the end" in report.notes[0]
+
+
+# ---- what the binary is asked, and what its debug file
+
+
+def test_base_code_and_id_are_those_of_the_binary(tmp_path: Path) -> None:
+    debug = debug_sections(64, "little", function("in_debug", 0x5000, 0x5010))
+    place(tmp_path / "bin/app.dbg", linked := Elf(debug, [Segment(0x7000)]).to_bytes())
+    code = code_section(0x5000, 0x10)
+    link = debug_link("app.dbg", linked)
+    image = Elf([code, link], [Segment(0x400)], build_id=ID).to_bytes()
+    report = convert(tmp_path, image)
+    assert report.build_id == report.uuid == ID
+    assert names_of(report) == ["in_debug"]
+    with gsym.open(report.outputs[0]) as reader:
+        assert reader.header.base_address == 0x400
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        (("a",), ("b",), "a"),
+        ((), ("b",), "b"),
+        (("a",), ("b", "c"), "b c"),
+        (("a", "b"), ("c",), "a b"),
+    ],
+)
+def test_the_longer_symbol_table_counts(
+    own: tuple[str, ...], other: tuple[str, ...], expected: str, tmp_path: Path
+) -> None:
+    def table(names: tuple[str, ...]) -> tuple[Symbol, ...]:
+        return tuple(Symbol(n, 0x1200 + 16 * i, 16) for i, n in enumerate(names))
+
+    place(tmp_path / f"lib/{ID_PATH}", debug_file(ID, symbols=table(other)))
+    report = convert(tmp_path, stripped(build_id=ID, symbols=table(own)))
+    assert names_of(report) == ["in_debug", *expected.split()]
+
+
+def test_no_function_at_all_names_what_was_tried(tmp_path: Path) -> None:
+    place(tmp_path / "bin/app.dbg", b"no")
+    with pytest.raises(gsym.EmptyError) as caught:
+        convert(tmp_path, stripped(LINK, symbols=()))
+    assert caught.value.path == str(tmp_path / "bin/app")
+    assert f"tried {tmp_path}/bin/app.dbg (not an ELF file), " in caught.value.reason
+    assert not (tmp_path / "bin/app.gsym").exists()
+
+
+# ---- real tools
+
+
+def test_a_stripped_program_says_what_the_whole_one_says(
+    compiler: str, objcopy: str, tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> None:
+        subprocess.run(arguments, check=True, cwd=tmp_path, timeout=60)
+
+    source = "int twice(int n) { return 2 * n; }\nint main(void) { return twice(4); }\n"
+    (tmp_path / "app.c").write_text(source)
+    run(compiler, "-g", "-O1", "-Wl,--build-id", "-o", "app", "app.c")
+    run(objcopy, "--only-keep-debug", "app", "app.debug")
+    run(objcopy, "--strip-all", "--add-gnu-debuglink=app.debug", "app", "app.stripped")
+    whole = gsym.convert(tmp_path / "app")
+    report = gsym.convert(tmp_path / "app.stripped")
+    assert report.companions == (str(tmp_path / "app.debug"),)
+    (own,), (expected,) = report.outputs, whole.outputs
+    assert describe(read_functions(own)) == describe(read_functions(expected))
+    assert Path(own).read_bytes() == Path(expected).read_bytes()
