@@ -51,6 +51,7 @@ void debug_files_deinit(debug_files *files) {
     free(files->text.items);
     free(files->units.items);
     free(files->skeletons.items);
+    free(files->by_dwo_id);
 }
 
 gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
@@ -177,28 +178,38 @@ static int compare_offsets(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
+static bool add_abbrev_offsets(const unit_list *units, offset_list *offsets) {
+    if (!ARRAY_RESERVE(*offsets, units->count)) return false;
+    for (size_t i = 0; i < units->count; ++i)
+        offsets->items[offsets->count++] = units->items[i].abbrev_offset;
+    return true;
+}
+
 /* Where the abbreviation tables of all units start: each offset once, ascending. */
 static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
-    const unit_list *lists[] = {&file->units, &file->type_units};
+    offset_list *offsets = &file->abbrev_offsets;
     uint64_t *items;
-    size_t count = 0, kept = 0;
-    if (!ARRAY_RESERVE(file->abbrev_offsets, file->units.count + file->type_units.count + 1))
+    size_t kept = 0;
+    if (!add_abbrev_offsets(&file->units, offsets) ||
+        !add_abbrev_offsets(&file->type_units, offsets) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, offsets) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, offsets))
         return gsym_fail_memory(error);
-    items = file->abbrev_offsets.items;
-    for (unsigned n = 0; n < 2; ++n)
-        for (size_t i = 0; i < lists[n]->count; ++i)
-            items[count++] = lists[n]->items[i].abbrev_offset;
-    if (count > 1) qsort(items, count, sizeof *items, compare_offsets);
-    for (size_t i = 1; i < count; ++i)
+    if (offsets->count == 0) return GSYM_OK;
+    items = offsets->items;
+    qsort(items, offsets->count, sizeof *items, compare_offsets);
+    for (size_t i = 1; i < offsets->count; ++i)
         if (items[i] != items[kept]) items[++kept] = items[i];
     file->input.abbrev_offsets = items;
-    file->input.abbrev_offset_count = count == 0 ? 0 : kept + 1;
+    file->input.abbrev_offset_count = kept + 1;
     return GSYM_OK;
 }
 
-static gsym_status scan_file(debug_file *file, warning_list *warnings, gsym_error *error) {
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error) {
     dwarf_input *input = &file->input;
+    file->is_scanned = true;
     warnings->file = input->number;
+    if (dwarf_is_package(input)) return list_abbrev_offsets(file, error);
     GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, warnings, error));
     input->units = file->units.items;
     input->unit_count = file->units.count;
@@ -232,10 +243,27 @@ static gsym_status list_all_units(debug_files *files, gsym_error *error) {
         if (files->files.items[i]->role == GSYM_DWARF_MAIN)
             status = list_units(files, files->files.items[i], &abbrevs, error);
     abbrev_cache_deinit(&abbrevs);
-    for (size_t i = 0; i < files->skeletons.count; ++i)
-        files->units.items[files->skeletons.items[i].unit].skeleton =
-            &files->skeletons.items[i];
     return status;
+}
+
+static int compare_dwo_ids(const void *left, const void *right) {
+    const skeleton_unit *a = *(skeleton_unit *const *)left;
+    const skeleton_unit *b = *(skeleton_unit *const *)right;
+    if (a->dwo_id != b->dwo_id) return a->dwo_id < b->dwo_id ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+static gsym_status sort_skeletons(debug_files *files, gsym_error *error) {
+    size_t count = files->skeletons.count;
+    files->by_dwo_id = malloc((count + 1) * sizeof(skeleton_unit *));
+    if (files->by_dwo_id == NULL) return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i) {
+        skeleton_unit *skeleton = &files->skeletons.items[i];
+        files->units.items[skeleton->unit].skeleton = skeleton;
+        files->by_dwo_id[i] = skeleton;
+    }
+    qsort(files->by_dwo_id, count, sizeof(skeleton_unit *), compare_dwo_ids);
+    return GSYM_OK;
 }
 
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
@@ -254,10 +282,11 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;
         GSYM_TRY(prepare_spans(file, error));
-        GSYM_TRY(scan_file(file, warnings, error));
+        GSYM_TRY(debug_file_scan(file, warnings, error));
     }
     files->is_scanned = true;
-    return list_all_units(files, error);
+    GSYM_TRY(list_all_units(files, error));
+    return sort_skeletons(files, error);
 }
 
 static uint64_t header_size(const dwarf_unit_header *header) {
@@ -297,6 +326,19 @@ static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {
     return span;
 }
 
+/* A package has its units in an order of its own. */
+static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
+                             done_pages *pages) {
+    debug_file *file = debug_file_of(files, skeleton->split_input);
+    const dwarf_bytes *info = &file->input.sections[GSYM_DEBUG_INFO];
+    const dwarf_unit_header *header = &skeleton->split_header;
+    if (--file->units_left == 0)
+        pages->split = file;
+    else if (info->is_file_mapping)
+        pages->split_info = (page_span){info->data + header->offset,
+                                        (size_t)(header->end - header->offset)};
+}
+
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end) {
     debug_file *file = debug_file_of(files, unit->input);
@@ -306,6 +348,8 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     pages.info = take_done_pages(&file->input.sections[GSYM_DEBUG_INFO], &file->info_mark);
     pages.lines = take_done_pages(&file->input.sections[GSYM_DEBUG_LINE], &file->line_mark);
     if (--file->units_left == 0) pages.main = file;
+    if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
+        take_split_pages(files, unit->skeleton, &pages);
     return pages;
 }
 
@@ -328,6 +372,7 @@ void debug_file_drop(const debug_file *file) {
 void done_pages_drop(const done_pages *pages) {
     drop_pages(pages->info);
     drop_pages(pages->lines);
+    drop_pages(pages->split_info);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);
 }

@@ -13,12 +13,14 @@ typedef struct drop_mark {
 typedef struct debug_file {
     dwarf_input input;
     gsym_dwarf_role role;
+    bool is_scanned;
     unit_list units, type_units;
-    struct { uint64_t *items; size_t count, capacity; } abbrev_offsets;
+    offset_list abbrev_offsets;
     struct { address_span *items; size_t count, capacity; } spans;
     range_list span_ranges; /* what the spans cover */
     drop_mark info_mark, line_mark;
     size_t units_left; /* that it holds DIEs of, still to be read */
+    uint64_t linked_size; /* of its split units that complete a skeleton */
 } debug_file;
 
 typedef struct debug_files {
@@ -31,6 +33,7 @@ typedef struct debug_files {
     /* of the main files; filled by the scan */
     struct { unit_source *items; size_t count, capacity; } units; /* in their order */
     struct { skeleton_unit *items; size_t count, capacity; } skeletons; /* by unit */
+    skeleton_unit **by_dwo_id;
 } debug_files;
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error);
@@ -41,6 +44,9 @@ debug_files *conversion_files(gsym_conversion *conversion);
 /* Find all units of the main files, and which of them are skeletons. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
+
+/* Find the units of one file. */
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
 
 static inline debug_file *debug_file_of(const debug_files *files, const dwarf_input *input) {
     return files->files.items[input->number];
@@ -57,7 +63,7 @@ typedef struct page_span {
 
 /* Pages that nobody will read any more. */
 typedef struct done_pages {
-    page_span info, lines;
+    page_span info, lines, split_info;
     debug_file *main, *split; /* files that are finished as a whole, or NULL */
 } done_pages;
 

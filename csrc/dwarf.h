@@ -75,6 +75,11 @@ static inline cursor dwarf_section(const dwarf_input *input, gsym_debug_section 
 
 bool dwarf_in_text(const dwarf_input *input, uint64_t address);
 
+typedef struct offset_list {
+    uint64_t *items;
+    size_t count, capacity;
+} offset_list;
+
 /* ---- warnings ------------------------------------------------------------------ */
 
 typedef struct warning_list {
@@ -227,6 +232,9 @@ typedef struct dwarf_unit_header {
     bool is_in_types;     /* stands in .debug_types, not in .debug_info */
     uint64_t signature;   /* of a type unit; dwo_id of a skeleton or split unit */
     uint64_t type_offset; /* of the type's DIE, from the unit's start */
+    /* In a package, where the unit's part of other sections starts; else 0. */
+    uint64_t str_offsets_start;
+    uint64_t rnglists_start;
 } dwarf_unit_header;
 
 typedef struct unit_list {
@@ -239,8 +247,14 @@ typedef struct unit_list {
 gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
                              unit_list *type_units, warning_list *warnings,
                              gsym_error *error);
-/* The type unit with a signature, or NULL. */
-const dwarf_unit_header *dwarf_type_unit(const dwarf_input *input, uint64_t signature);
+/* Read the header at the cursor. False where it is cut off or the unit reaches past the
+ * section; then `end` is 0 if not even that much is known. */
+bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header);
+/* Whether version and address size are of a kind that is read. */
+bool dwarf_is_known_unit(const dwarf_unit_header *header);
+/* The type unit with a signature; false: there is none. */
+bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
+                     dwarf_unit_header *header_ret);
 
 /* A string of the input; a NUL follows. */
 typedef struct dwarf_string {
@@ -270,6 +284,7 @@ typedef struct unit_source {
 /* A unit whose root DIE has been read. */
 typedef struct dwarf_unit {
     const dwarf_input *input;
+    const dwarf_input *code; /* that has its addresses: of a split unit the skeleton's */
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that holds its DIEs */
@@ -281,6 +296,8 @@ typedef struct dwarf_unit {
     uint64_t low_pc;
     uint64_t str_offsets_base;
     uint64_t addr_base;
+    uint64_t ranges_base; /* what offsets in .debug_ranges count from */
+    uint64_t split_ranges_base; /* the same for the split unit of this skeleton */
     uint64_t rnglists_base;
     bool has_code;
     bool has_dwo_id; /* is a skeleton or a split unit */
@@ -289,10 +306,11 @@ typedef struct dwarf_unit {
     dwarf_string comp_dir;
 } dwarf_unit;
 
-/* False where the unit cannot be read; that is counted in `warnings`. */
+/* False where the unit cannot be read; that is counted in `warnings`. A split unit has
+ * its addresses from its skeleton, which is NULL else. */
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
-                     const dwarf_unit_header *header, abbrev_cache *abbrevs,
-                     warning_list *warnings);
+                     const dwarf_unit_header *header, const dwarf_unit *skeleton,
+                     abbrev_cache *abbrevs, warning_list *warnings);
 /* Whether the rest of a unit is in another file: a skeleton that has code. Then all but
  * the split unit is filled in. */
 bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
@@ -326,6 +344,18 @@ static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
     unsigned bits = 8u * unit->header->address_size;
     return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
+
+/* ---- packages (.dwp) -------------------------------------------------------------- */
+
+bool dwarf_is_package(const dwarf_input *input);
+/* The unit that an index, GSYM_DEBUG_CU_INDEX or GSYM_DEBUG_TU_INDEX, holds under a
+ * dwo_id or type signature. False where there is none or the index is damaged. */
+bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
+                        uint64_t signature, dwarf_unit_header *header_ret);
+/* Offsets of the abbreviations of all units that an index names, in their order and
+ * repetition. False where memory ran out. */
+bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
+                           offset_list *offsets);
 
 /* ---- attribute values ------------------------------------------------------------- */
 
@@ -460,12 +490,12 @@ typedef struct scope_list {
 
 /* Scopes found by a scan of one unit, or of one scope that the walk jumped over. */
 typedef struct scanned_scopes {
-    uint64_t key; /* offset of the first DIE scanned + 1; 0: an empty slot */
+    uint64_t key; /* dwarf_key of the first DIE scanned; 0: an empty slot */
     scope_list scopes;
 } scanned_scopes;
 
-/* A linkage name that was interned before, by its offset in .debug_str + 1: units
- * share most of theirs, and to look at the bytes again costs more than this. */
+/* A linkage name that was interned before, by the dwarf_key of its place in .debug_str:
+ * units share most of theirs, and to look at the bytes again costs more than this. */
 typedef struct known_name {
     uint64_t key;
     uint64_t strp;

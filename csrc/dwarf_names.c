@@ -54,7 +54,7 @@ static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
     if (unit_holds(&resolver->foreign, offset)) return &resolver->foreign;
     header = dwarf_unit_holding(resolver->unit->input, offset);
     if (header == NULL ||
-        !dwarf_unit_open(&resolver->foreign, resolver->unit->input, header,
+        !dwarf_unit_open(&resolver->foreign, resolver->unit->input, header, NULL,
                          &resolver->foreign_abbrevs, resolver->warnings)) {
         resolver->foreign.header = NULL;
         return NULL;
@@ -82,18 +82,19 @@ static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
 }
 
 /* The name of the type that a declaration stands for, from its type unit. */
-static dwarf_string name_by_signature(name_resolver *resolver, uint64_t signature) {
-    const dwarf_input *input = resolver->unit->input;
-    const dwarf_unit_header *header = dwarf_type_unit(input, signature);
+static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input *input,
+                                      uint64_t signature) {
     dwarf_string none = {"", 0};
+    dwarf_unit_header header;
     dwarf_unit unit;
     dwarf_fields fields;
     uint64_t offset;
-    if (header == NULL || !dwarf_unit_open(&unit, input, header, &resolver->foreign_abbrevs,
-                                           resolver->warnings))
+    if (!dwarf_type_unit(input, signature, &header) ||
+        !dwarf_unit_open(&unit, input, &header, NULL, &resolver->foreign_abbrevs,
+                         resolver->warnings))
         return none;
-    offset = header->offset + header->type_offset;
-    if (header->type_offset < header->header_size || offset >= header->end ||
+    offset = header.offset + header.type_offset;
+    if (header.type_offset < header.header_size || offset >= header.end ||
         read_die(&unit, offset, &fields) == NULL || !dwarf_has(&fields, FIELD_NAME))
         return none;
     return dwarf_string_value(&unit, fields.form[FIELD_NAME], fields.raw[FIELD_NAME]);
@@ -104,11 +105,12 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
                       const dwarf_fields *fields, enum dwarf_field field,
                       dwarf_string *name, die_chain *chain) {
     uint64_t raw = fields->raw[field];
-    if (fields->form[field] == DW_FORM_strp && raw != UINT64_MAX) {
-        const known_name *known = &resolver->known[known_name_slot(raw + 1)];
-        chain->known = known->key == raw + 1 ? known : NULL;
+    if (fields->form[field] == DW_FORM_strp && raw >> DWARF_OFFSET_BITS == 0) {
+        uint64_t key = dwarf_key(unit->input, raw);
+        const known_name *known = &resolver->known[known_name_slot(key)];
+        chain->known = known->key == key ? known : NULL;
         if (chain->known != NULL) return true;
-        chain->key = raw + 1;
+        chain->key = key;
     }
     *name = dwarf_string_value(unit, fields->form[field], raw);
     if (name->size == 0) chain->key = 0;
@@ -145,7 +147,8 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
         }
         if (chain->name.size == 0 && dwarf_has(&fields, FIELD_SIGNATURE) &&
             fields.form[FIELD_SIGNATURE] == DW_FORM_ref_sig8)
-            chain->name = name_by_signature(resolver, fields.raw[FIELD_SIGNATURE]);
+            chain->name = name_by_signature(resolver, unit->input,
+                                            fields.raw[FIELD_SIGNATURE]);
     }
 }
 
@@ -218,14 +221,15 @@ static bool grow_scanned(name_resolver *resolver) {
 /* The scopes between two places that the walk did not see; NULL: out of memory. */
 static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
                                       uint64_t from, uint64_t end) {
+    uint64_t key = dwarf_key(unit->input, from);
     scanned_scopes *scanned;
     if (2 * resolver->scanned.count >= resolver->scanned.capacity &&
         !grow_scanned(resolver))
         return NULL;
-    scanned = find_scanned(resolver, from + 1);
+    scanned = find_scanned(resolver, key);
     if (scanned->key == 0) {
         if (!scan_scopes(unit, from, end, &scanned->scopes)) return NULL;
-        scanned->key = from + 1;
+        scanned->key = key;
         ++resolver->scanned.count;
     }
     return &scanned->scopes;

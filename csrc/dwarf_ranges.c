@@ -15,7 +15,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
                               warning_list *warnings) {
     unsigned size = unit->header->address_size;
     uint64_t mask = dwarf_last_address(unit), base = unit->low_pc;
-    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RANGES, offset);
+    cursor c = dwarf_section(unit->code, GSYM_DEBUG_RANGES, offset);
     for (;;) {
         uint64_t start = cursor_uint(&c, size);
         uint64_t end = cursor_uint(&c, size);
@@ -124,9 +124,11 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
     if (dwarf_has(fields, FIELD_RANGES)) {
         uint64_t offset = fields->raw[FIELD_RANGES];
         if (unit->header->version < 5)
-            return read_debug_ranges(unit, offset, die_offset, ranges, bytes_read, warnings);
-        if (fields->form[FIELD_RANGES] == DW_FORM_rnglistx &&
-            !indexed_list(unit, offset, &offset)) {
+            return read_debug_ranges(unit, unit->ranges_base + offset, die_offset, ranges,
+                                     bytes_read, warnings);
+        if (fields->form[FIELD_RANGES] != DW_FORM_rnglistx) {
+            offset += unit->header->rnglists_start;
+        } else if (!indexed_list(unit, offset, &offset)) {
             dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
             return true;
         }

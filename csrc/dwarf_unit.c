@@ -24,9 +24,7 @@ bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
 
 /* ---- headers --------------------------------------------------------------------- */
 
-/* False where the header is cut off or the unit reaches past the section; then
- * `end` is the section's end if that much is not known. */
-static bool read_header(cursor *c, dwarf_unit_header *header) {
+bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
     uint64_t length;
     header->offset = cursor_offset(c);
     header->offset_size = 4;
@@ -58,6 +56,12 @@ static bool read_header(cursor *c, dwarf_unit_header *header) {
     return !c->failed && header->offset + header->header_size <= header->end;
 }
 
+bool dwarf_is_known_unit(const dwarf_unit_header *header) {
+    return header->version >= 2 && header->version <= 5 &&
+           (header->address_size == 8 || header->address_size == 4 ||
+            header->address_size == 2);
+}
+
 static bool is_type_unit(const dwarf_unit_header *header) {
     return header->type == DW_UT_type || header->type == DW_UT_split_type;
 }
@@ -75,7 +79,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
     while (cursor_left(&c) > 0) {
         dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
         uint64_t offset = cursor_offset(&c);
-        if (!read_header(&c, &header)) {
+        if (!dwarf_read_unit_header(&c, &header)) {
             if (header.end <= offset) {
                 dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, cursor_left(&c));
                 return GSYM_OK;
@@ -83,9 +87,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             header.version = 0;
         }
         c = dwarf_section(input, section, header.end);
-        if (header.version < 2 || header.version > 5 ||
-            (header.address_size != 8 && header.address_size != 4 &&
-             header.address_size != 2)) {
+        if (!dwarf_is_known_unit(&header)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
             continue;
         }
@@ -113,8 +115,11 @@ gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
     return GSYM_OK;
 }
 
-const dwarf_unit_header *dwarf_type_unit(const dwarf_input *input, uint64_t signature) {
+bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
+                     dwarf_unit_header *header_ret) {
     size_t low = 0, high = input->type_unit_count;
+    if (dwarf_is_package(input))
+        return dwarf_package_unit(input, GSYM_DEBUG_TU_INDEX, signature, header_ret);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (input->type_units[middle].signature < signature)
@@ -122,9 +127,10 @@ const dwarf_unit_header *dwarf_type_unit(const dwarf_input *input, uint64_t sign
         else
             high = middle;
     }
-    return low < input->type_unit_count && input->type_units[low].signature == signature
-               ? &input->type_units[low]
-               : NULL;
+    if (low == input->type_unit_count || input->type_units[low].signature != signature)
+        return false;
+    *header_ret = input->type_units[low];
+    return true;
 }
 
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
@@ -150,23 +156,33 @@ cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
                      unit->input->big_endian);
 }
 
-/* Where a contribution's entries start when no attribute says so: right behind
- * the header of a section that holds this unit's only. */
+/* Where the entries of a unit's part of a section start when no attribute says so:
+ * right behind the header. */
 static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
     if (header->version < 5) return 0;
     return header->offset_size == 8 ? size_32 + 8 : size_32;
 }
 
-static void read_bases(dwarf_unit *unit, const dwarf_fields *fields) {
+static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
+                        uint64_t otherwise) {
+    return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
+}
+
+static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
+                       const dwarf_unit *skeleton) {
     const dwarf_unit_header *header = unit->header;
-    unit->str_offsets_base = dwarf_has(fields, FIELD_STR_OFFSETS_BASE)
-                                 ? fields->raw[FIELD_STR_OFFSETS_BASE]
-                                 : default_base(header, 8);
-    unit->addr_base = dwarf_has(fields, FIELD_ADDR_BASE) ? fields->raw[FIELD_ADDR_BASE]
-                                                         : default_base(header, 8);
-    unit->rnglists_base = dwarf_has(fields, FIELD_RNGLISTS_BASE)
-                              ? fields->raw[FIELD_RNGLISTS_BASE]
-                              : default_base(header, 12);
+    unit->str_offsets_base =
+        header->str_offsets_start +
+        base_of(fields, FIELD_STR_OFFSETS_BASE, default_base(header, 8));
+    unit->addr_base = base_of(fields, FIELD_ADDR_BASE, default_base(header, 8));
+    unit->ranges_base = 0; /* a skeleton has one, but not for its own DIEs */
+    unit->rnglists_base = header->rnglists_start +
+                          base_of(fields, FIELD_RNGLISTS_BASE, default_base(header, 12));
+    unit->split_ranges_base = base_of(fields, FIELD_RANGES_BASE, 0);
+    if (skeleton == NULL) return;
+    unit->addr_base = skeleton->addr_base;
+    unit->ranges_base = skeleton->split_ranges_base;
+    unit->low_pc = skeleton->low_pc;
 }
 
 static void read_dwo_id(dwarf_unit *unit, const dwarf_fields *fields) {
@@ -180,14 +196,15 @@ static void read_dwo_id(dwarf_unit *unit, const dwarf_fields *fields) {
 }
 
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
-                     const dwarf_unit_header *header, abbrev_cache *abbrevs,
-                     warning_list *warnings) {
+                     const dwarf_unit_header *header, const dwarf_unit *skeleton,
+                     abbrev_cache *abbrevs, warning_list *warnings) {
     uint64_t root = header->offset + header->header_size;
     const abbrev *a = NULL;
     dwarf_fields fields;
     cursor c;
     memset(unit, 0, sizeof *unit);
     unit->input = input;
+    unit->code = skeleton == NULL ? input : skeleton->input;
     unit->header = header;
     unit->section = header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
     unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
@@ -206,7 +223,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     unit->first_child = cursor_offset(&c);
     unit->has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
     unit->has_children = a->has_children;
-    read_bases(unit, &fields);
+    read_bases(unit, &fields, skeleton);
     if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];
     if (dwarf_has(&fields, FIELD_STMT_LIST)) {
         unit->has_stmt_list = true;
@@ -232,7 +249,7 @@ bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
     if (header->version >= 5 ? header->type != DW_UT_skeleton
                              : input->sections[GSYM_DEBUG_ADDR].size == 0)
         return false;
-    if (!dwarf_unit_open(&unit, input, header, abbrevs, &ignored)) return false;
+    if (!dwarf_unit_open(&unit, input, header, NULL, abbrevs, &ignored)) return false;
     if (!unit.has_dwo_id || !unit.has_code) return false; /* such as a Clang module */
     *skeleton = (skeleton_unit){.input = input,
                                 .header = header,
@@ -288,7 +305,7 @@ bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *addre
     if (__builtin_mul_overflow(index, size, &offset) ||
         __builtin_add_overflow(offset, unit->addr_base, &offset))
         return false;
-    c = dwarf_section(unit->input, GSYM_DEBUG_ADDR, offset);
+    c = dwarf_section(unit->code, GSYM_DEBUG_ADDR, offset);
     *address_ret = cursor_uint(&c, size);
     return !c.failed;
 }

@@ -107,7 +107,7 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
         if (range.start == range.end) continue;
         /* Linkers leave 0, -1 or -2 where the code was dropped. */
         if (range.start >= last - 1) continue;
-        if (!dwarf_in_text(w->unit->input, range.start)) {
+        if (!dwarf_in_text(w->unit->code, range.start)) {
             if (range.start != 0)
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
         } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
@@ -125,9 +125,8 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
 /* A list may be named by any number of DIEs; what is read of lists in all is bounded
  * all the same. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
-    const dwarf_input *input = w->unit->input;
-    uint64_t all = 4 * (uint64_t)(input->sections[GSYM_DEBUG_RANGES].size +
-                                  input->sections[GSYM_DEBUG_RNGLISTS].size);
+    uint64_t all = 4 * (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
+                                  w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
     uint64_t own =
         RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
     if (!dwarf_has(fields, FIELD_RANGES) || w->range_bytes <= (own < all ? own : all))

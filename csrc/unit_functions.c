@@ -147,8 +147,8 @@ static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_
     unit_path path = {arena->size, 0, 0};
     *code_ret = is_none ? FILE_NONE : FILE_INVALID;
     if (file == NULL) return true;
-    line_table_path(&joiner->lines, file, &joiner->unit.comp_dir, arena);
-    path_rules_apply(joiner->unit.input->path_rules, arena, path.arena_offset);
+    line_table_path(&joiner->lines, file, &joiner->line_unit->comp_dir, arena);
+    path_rules_apply(joiner->line_unit->input->path_rules, arena, path.arena_offset);
     if (arena->failed) return false;
     path.size = arena->size - path.arena_offset;
     path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
@@ -159,13 +159,13 @@ static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_
     return true;
 }
 
-static bool code_of_file(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
-                         uint32_t *code_ret) {
+static inline bool code_of_file(unit_functions *result, unit_joiner *joiner,
+                                uint64_t file_index, uint32_t *code_ret) {
     uint32_t *code;
     *code_ret = FILE_INVALID;
     if (file_index >= result->file_codes.count) return true;
     code = &result->file_codes.items[file_index];
-    if (*code == FILE_UNSEEN && !add_path(result, joiner, file_index, code)) return false;
+    if (GSYM_UNLIKELY(*code == FILE_UNSEEN) && !add_path(result, joiner, file_index, code)) return false;
     *code_ret = *code;
     return true;
 }
@@ -601,23 +601,44 @@ static bool clear(unit_functions *result, size_t index) {
            buffer_reserve(&result->arena, 1);
 }
 
+/* Open the unit whose DIEs are to be read. False where it cannot be read or has none of
+ * interest. */
+static bool open_unit(unit_functions *result, unit_joiner *joiner,
+                      const unit_source *source) {
+    const skeleton_unit *skeleton = source->skeleton;
+    bool is_split = skeleton != NULL && skeleton->split_input != NULL;
+    dwarf_unit *whole = is_split ? &joiner->skeleton : &joiner->unit;
+    joiner->line_unit = whole;
+    result->file = joiner->warnings->file = source->input->number;
+    if (source->header->type == DW_UT_type || source->header->type == DW_UT_split_type ||
+        !dwarf_unit_open(whole, source->input, source->header, NULL, &joiner->abbrevs,
+                         joiner->warnings))
+        return false;
+    if (skeleton == NULL) return true;
+    if (!is_split) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_MISSING, source->header->offset,
+                   skeleton->dwo_id);
+        return true;
+    }
+    result->file = joiner->warnings->file = skeleton->split_input->number;
+    return dwarf_unit_open(&joiner->unit, skeleton->split_input, &skeleton->split_header,
+                           whole, &joiner->abbrevs, joiner->warnings);
+}
+
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
-    const dwarf_input *input = source->input;
-    const dwarf_unit_header *header = source->header;
     if (!clear(result, index)) return false;
-    result->file = joiner->warnings->file = input->number;
     joiner->abbrevs.limit = OWN_TABLES;
-    if (header->type == DW_UT_type || header->type == DW_UT_split_type) return true;
-    if (!dwarf_unit_open(&joiner->unit, input, header, &joiner->abbrevs, joiner->warnings))
-        return true;
+    if (!open_unit(result, joiner, source)) return true;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     if (joiner->walk.functions.count == 0) return true;
-    if (!dwarf_run_line_program(&joiner->lines, &result->rows, &joiner->unit,
+    joiner->warnings->file = joiner->line_unit->input->number;
+    if (!dwarf_run_line_program(&joiner->lines, &result->rows, joiner->line_unit,
                                 joiner->warnings) ||
         !reset_file_codes(result, &joiner->lines) ||
         !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
         return false;
+    joiner->warnings->file = result->file;
     result->lines_end = joiner->lines.end;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;

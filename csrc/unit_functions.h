@@ -73,7 +73,9 @@ typedef struct joined_parent {
 
 /* Scratch of one worker; reused from unit to unit. */
 typedef struct unit_joiner {
-    dwarf_unit unit;
+    dwarf_unit unit;     /* whose DIEs are read */
+    dwarf_unit skeleton; /* of a split unit */
+    const dwarf_unit *line_unit; /* that has the line program */
     unit_walk walk;
     line_table lines;
     abbrev_cache abbrevs;
