@@ -10,8 +10,6 @@
 #define INDEX_RESERVED 0xff00
 #define INDEX_EXTENDED 0xffff
 
-enum { NAME_SIZE_LIMIT = 65536 };
-
 typedef struct elf_symbol {
     uint32_t name;
     uint8_t type;
@@ -103,7 +101,6 @@ static gsym_status add_symbol(gsym_conversion *conversion, const elf_object *elf
                               const symbol_table *table, elf_symbol *symbol,
                               gsym_error *error) {
     bool is_weak = symbol->type == SYMBOL_NOTYPE;
-    cursor names = table->names;
     const char *name;
     size_t size;
     if (symbol->type != SYMBOL_FUNC && symbol->type != SYMBOL_GNU_IFUNC && !is_weak)
@@ -112,12 +109,8 @@ static gsym_status add_symbol(gsym_conversion *conversion, const elf_object *elf
     if (symbol->type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
-    cursor_skip(&names, symbol->name);
-    /* Many symbols may share the end of a name: none may cost as much as the table. */
-    if (cursor_left(&names) > NAME_SIZE_LIMIT)
-        names.end = names.at + NAME_SIZE_LIMIT + 1; /* with the NUL */
-    name = cursor_cstring(&names, &size);
-    if (names.failed || !has_valid_range(symbol)) {
+    name = object_symbol_name(table->names, symbol->name, &size);
+    if (name == NULL || !has_valid_range(symbol)) {
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);
         return GSYM_OK;

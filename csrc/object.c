@@ -1,6 +1,8 @@
 /* object.c - recognises a container by its content; what all formats have in common. */
 #include "object.h"
 
+enum { NAME_SIZE_LIMIT = 65536 };
+
 const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
     [GSYM_DEBUG_INFO] = "debug_info",
     [GSYM_DEBUG_ABBREV] = "debug_abbrev",
@@ -20,7 +22,8 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
                              gsym_error *error) {
     if (size >= 4 && memcmp(data, "\177ELF", 4) == 0)
         return elf_open(data, size, object_ret, error);
-    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF file");
+    if (macho_is_magic(data, size)) return macho_open(data, size, object_ret, error);
+    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF or Mach-O file");
 }
 
 void gsym_object_close(gsym_object *object) {
@@ -83,6 +86,16 @@ gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **by
     *size_ret = 0;
     object->format->identifier(object, bytes_ret, size_ret);
     return GSYM_OK;
+}
+
+const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) {
+    const char *name;
+    cursor_skip(&names, offset);
+    /* Many symbols may share the end of a name: none may cost as much as the table. */
+    if (cursor_left(&names) > NAME_SIZE_LIMIT)
+        names.end = names.at + NAME_SIZE_LIMIT + 1; /* with the NUL */
+    name = cursor_cstring(&names, size_ret);
+    return names.failed ? NULL : name;
 }
 
 /* ---- what a conversion takes from an object ------------------------------------------ */

@@ -37,6 +37,13 @@ struct object_format {
 
 gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
                      gsym_error *error);
+bool macho_is_magic(const uint8_t *data, size_t size);
+gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                       gsym_error *error);
+
+/* The name at `offset` of a symbol table's names; NULL where it has no end in there or
+ * is longer than any language makes. */
+const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);
 
 /* "debug_info" and so on: the part of a name that all formats share. */
 extern const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT];

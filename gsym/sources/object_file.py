@@ -7,7 +7,7 @@ copied for relocation, since the engine does neither.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
-from gsym.sources.architecture import elf_architecture
+from gsym.sources.architecture import elf_architecture, macho_architecture
 from gsym.sources.inflation import inflate
 
 __all__ = ["ObjectFile"]
@@ -81,13 +81,15 @@ class ObjectFile:
 
     @property
     def base_address(self) -> int | None:
-        """Link-time address of the image: ELF p_vaddr of the first PT_LOAD."""
+        """Link-time address of the image: ELF p_vaddr of the first PT_LOAD; of __TEXT."""
         return self._header.base_address if self._header.has_base_address else None
 
     @property
     def architecture(self) -> str:
         """As LLVM's target triples name it."""
         header = self._header
+        if header.format == lib.GSYM_OBJECT_MACHO:
+            return macho_architecture(header.machine, header.machine_kind)
         return elf_architecture(
             header.machine, bool(header.is_64), bool(header.big_endian)
         )
