@@ -14,6 +14,7 @@ from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import convert_dwarf
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.debug_info import SearchOptions
+from gsym.sources.dsym import bundle_member
 
 __all__ = ["convert"]
 
@@ -49,7 +50,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     *threads*.
 
     Args:
-        input: ELF file with debug information.
+        input: ELF or Mach-O file with debug information, or a dSYM bundle.
         output: File to write; by default the input's path with `.gsym` added.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
@@ -69,7 +70,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             all) of .debug_info.
 
     Raises:
-        FormatError: The input is no ELF file or is damaged as a whole.
+        FormatError: The input is no such file or is damaged as a whole.
         UnsupportedError: It is of a kind that is not read.
         EmptyError: It names no function.
         LimitError: The output does not fit version 1, for its size or for an
@@ -78,8 +79,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         ValueError: An argument is out of its range, or *output* is *input*.
     """
     started = time.perf_counter()
-    source_path = os.fspath(input)
-    target = source_path + ".gsym" if output is None else os.fspath(output)
+    given = os.fspath(input)
+    source_path = bundle_member(given)
+    target = given + ".gsym" if output is None else os.fspath(output)
     _check_arguments(source_path, target, threads, segment_size)
     return convert_dwarf(
         ConversionRequest(

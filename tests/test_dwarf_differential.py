@@ -17,6 +17,7 @@ from tests import (
     test_dwarf_ranges,
     test_dwarf_units,
     test_elf_symbols,
+    test_macho_symbols,
 )
 from tests.conversions import Case, Options, convert_bytes, convert_with_llvm, describe
 from tests.inputs.random_program import random_program
@@ -37,6 +38,7 @@ CASES = [
         test_dwarf_ranges,
         test_dwarf_units,
         test_elf_symbols,
+        test_macho_symbols,
     )
     for case in module.CASES
 ]

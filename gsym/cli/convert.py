@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "gsym convert",
     "Convert the debug information of binaries to GSYM files",
-    (Operand("INPUT", "binary with debug information", many=True),),
+    (Operand("INPUT", "binary with debug information, or dSYM bundle", many=True),),
     (
         Option(
             "--output",

@@ -54,11 +54,13 @@ def convert(options: Options) -> int:
 
 
 def _architecture(path: str) -> str:
+    from gsym.sources.dsym import bundle_member
     from gsym.sources.mapped_file import map_file
     from gsym.sources.object_file import ObjectFile
 
     try:
-        with ObjectFile(map_file(path), path) as source:
+        member = bundle_member(path)
+        with ObjectFile(map_file(member), member) as source:
             return source.architecture
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error

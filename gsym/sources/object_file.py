@@ -81,7 +81,7 @@ class ObjectFile:
 
     @property
     def base_address(self) -> int | None:
-        """Link-time address of the image: ELF p_vaddr of the first PT_LOAD; of __TEXT."""
+        """Link-time address of the image: of the first PT_LOAD, or of __TEXT."""
         return self._header.base_address if self._header.has_base_address else None
 
     @property

@@ -1,0 +1,90 @@
+"""dSYM bundles: the file inside, and real ones beside what LLVM makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gsym
+from tests.conversions import convert_with_llvm, describe, read_functions
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.macho import DSYM, Macho, code, debug_sections
+from tests.inputs.program import function, unit
+
+F = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
+IMAGE = Macho([code(), *debug_sections(F)], type=DSYM).to_bytes()
+
+
+def bundle(path: Path, files: dict[str, bytes]) -> str:
+    folder = path / "Contents/Resources/DWARF"
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["a.dSYM", "a"])
+def test_the_file_inside_is_converted(name: str, tmp_path: Path) -> None:
+    path = bundle(tmp_path / name, {"app": IMAGE, "note": b"text", "empty": b""})
+    report = gsym.convert(path)
+    assert report.input == f"{path}/Contents/Resources/DWARF/app"
+    assert report.outputs == (f"{path}.gsym",)
+    assert describe(read_functions(f"{path}.gsym")) == "1000-1010 f\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({}, "without a Mach-O file$"),
+        ({"empty": b"", "note": b"text"}, "without a Mach-O file .*empty, note"),
+        ({"a": IMAGE, "b": IMAGE}, "several files.*: a, b$"),
+    ],
+    ids=["empty", "no Mach-O file", "two"],
+)
+def test_a_bundle_without_one_file_is_refused(
+    files: dict[str, bytes], reason: str, tmp_path: Path
+) -> None:
+    path = bundle(tmp_path / "a.dSYM", files)
+    with pytest.raises(gsym.FormatError, match=reason):
+        gsym.convert(path)
+    assert not Path(f"{path}.gsym").exists()
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(gsym.FormatError, match="no dSYM bundle"):
+        gsym.convert(str(tmp_path))
+
+
+REAL = {
+    "py/dSYMs/arm64-CrashLibiOS.framework.dSYM": ("arm64", 5339, 3298),
+    "py/dSYMs/arm64-CrashProbeiOS.app.dSYM": ("arm64", 145, 136),
+    "py/dSYMs/armv7-CrashLibiOS.framework.dSYM": ("armv7", 5253, 3235),
+    "py/dSYMs/armv7-CrashProbeiOS.app.dSYM": ("armv7", 168, 158),
+    "py/dSYMs/simulator-CrashLibiOS.framework.dSYM": ("x86_64", 5345, 3298),
+    "py/dSYMs/simulator-CrashProbeiOS.app.dSYM": ("x86_64", 145, 136),
+    "py/minidump/crash_macos.dSYM": ("x86_64", 510, 509),
+    "py/minidump/crash_macos": ("x86_64", 510, 0),
+    "macos/crash.dSYM": ("x86_64", 194, 193),
+    "macos/crash": ("x86_64", 194, 0),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_give_what_llvm_gsymutil_gives(
+    name: str, fixtures: Path, llvm_gsymutil: str, tmp_path: Path
+) -> None:
+    path = fixtures / "symbolic" / name
+    report = gsym.convert(str(path), str(tmp_path / "own.gsym"))
+    found = (report.architecture, report.functions, report.functions_with_lines)
+    assert found == REAL[name]
+    own = read_functions(str(tmp_path / "own.gsym"))
+    # It crashes on some of them where it has one thread only.
+    theirs = convert_with_llvm(
+        llvm_gsymutil, tmp_path, Path(report.input).read_bytes(), "--num-threads=2"
+    )
+    for mine, other in zip(own, theirs, strict=True):
+        # LLVM gives symbols of Mach-O files no size.
+        expected = other if other.size else other._replace(size=mine.size)
+        assert describe([mine]) == describe([expected])
+        assert mine.size > 0

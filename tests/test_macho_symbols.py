@@ -1,0 +1,192 @@
+"""Symbols of Mach-O files: which of them are functions, and how far those reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conversions import Case, convert_bytes, describe, words
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.macho import (
+    ABSOLUTE,
+    ARM,
+    EXTERNAL,
+    IN_SECTION,
+    N_FUN,
+    N_OSO,
+    N_SO,
+    THUMB,
+    UNDEFINED,
+    Macho,
+    Section,
+    Symbol,
+    code,
+    debug_sections,
+)
+from tests.inputs.program import function, unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+MAIN = Symbol("_main", 0x1000)
+DATA = Section("__data", bytes(16), "__DATA", 0x4000)
+LOCAL = IN_SECTION
+SIZES = "llvm-gsymutil gives symbols of Mach-O files no size"
+
+
+def with_symbols(
+    *symbols: Symbol, starts: Sequence[int] = (), debug: bool = False
+) -> bytes:
+    dwarf = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections() if debug else {}
+    sections = [code(), DATA, *debug_sections(dwarf)]
+    return Macho(sections, symbols, function_starts=starts).to_bytes()
+
+
+CASES = [
+    Case(
+        "each reaches to the next, the last to the end of its section",
+        with_symbols(Symbol("_b", 0x1100), Symbol("_a", 0x1000, type=LOCAL)),
+        words("""
+            1000-1100 a
+            1100-2000 b
+        """),
+        SIZES,
+    ),
+    Case(
+        "a function start without a name ends the one before",
+        with_symbols(MAIN, Symbol("_b", 0x1100), starts=[0x1000, 0x1040, 0x1100]),
+        words("""
+            1000-1040 main
+            1100-2000 b
+        """),
+        SIZES,
+    ),
+    Case(
+        "one underscore is no part of a name",
+        with_symbols(
+            Symbol("__Z3foov", 0x1000),
+            Symbol("___cxa", 0x1010),
+            Symbol("-[A b]", 0x1020),
+            Symbol("_", 0x1030),
+        ),
+        words("""
+            1000-1010 _Z3foov
+            1010-1020 __cxa
+            1020-1030 -[A b]
+        """),
+        SIZES,
+    ),
+    Case(
+        "no data, nothing for debuggers, nothing that is defined elsewhere",
+        with_symbols(
+            MAIN,
+            Symbol("_table", 0x4000, "__data"),
+            Symbol("_code_by_address", 0x1010, "__data"),
+            Symbol("_import", 0, 0, UNDEFINED | EXTERNAL),
+            Symbol("_absolute", 0x1010, 0, ABSOLUTE | EXTERNAL),
+            Symbol("/src/", 0, 0, N_SO),
+            Symbol("/src/a.o", 0, 0, N_OSO),
+            Symbol("_main", 0x1000, type=N_FUN),
+            Symbol("", 0x10, 0, N_FUN),
+            Symbol("_far", 0x2000),
+            Symbol("__mh_execute_header", 0),
+            Symbol("_nowhere", 0x1010, 77),
+        ),
+        "1000-2000 main\n",
+        SIZES,
+    ),
+    Case(
+        "no labels of the assembler",
+        with_symbols(Symbol("ltmp0", 0x1000), MAIN, Symbol("ltmp_", 0x1100)),
+        words("""
+            1000-1100 main
+            1100-2000 ltmp_
+        """),
+        SIZES,
+    ),
+    Case(
+        "of one address the last",
+        with_symbols(MAIN, Symbol("_alias", 0x1000), Symbol("_b", 0x1100)),
+        words("""
+            1000-1100 alias
+            1100-2000 b
+        """),
+        SIZES,
+    ),
+    Case(
+        "what has debug information keeps its name and size",
+        with_symbols(Symbol("_other_name", 0x1000), Symbol("_b", 0x1020), debug=True),
+        words("""
+            1000-1010 f
+            1020-2000 b
+        """),
+        SIZES,
+    ),
+    Case(
+        "no symbol inside a function of the debug information",
+        with_symbols(MAIN, Symbol("_label", 0x1008), Symbol("_b", 0x1020), debug=True),
+        words("""
+            1000-1010 f
+            1020-2000 b
+        """),
+        SIZES,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_symbols(case: Case, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, case.image, case.options)
+    assert describe(converted.functions) == case.expected
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_every_kind_of_file(bits: int, byteorder: ByteOrder, tmp_path: Path) -> None:
+    macho = Macho(
+        [code(), code(0x3000, 0x20, "__init")],
+        [MAIN, Symbol("_a", 0x1100), Symbol("_init", 0x3000, "__init")],
+        function_starts=[0x1000, 0x1080, 0x1100, 0x3010],
+        base=0x800,
+        bits=bits,
+        byteorder=byteorder,
+    )
+    assert describe(convert_bytes(tmp_path, macho.to_bytes()).functions) == words("""
+        1000-1080 main
+        1100-2000 a
+        3000-3010 init
+    """)
+
+
+def test_the_thumb_bit_is_no_part_of_an_address(tmp_path: Path) -> None:
+    macho = Macho(
+        [code()],
+        [
+            Symbol("_thumb", 0x1001, description=THUMB),
+            Symbol("_even", 0x1010, description=THUMB),
+            Symbol("_arm", 0x1020),
+        ],
+        function_starts=[0x1001, 0x1011, 0x1020, 0x1031],
+        bits=32,
+        cpu=(ARM, 9),
+    )
+    assert describe(convert_bytes(tmp_path, macho.to_bytes()).functions) == words("""
+        1000-1010 thumb
+        1010-1020 even
+        1020-1030 arm
+    """)
+
+
+@pytest.mark.parametrize(("size", "warnings"), [(65536, []), (65537, [1])])
+def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
+    size: int, warnings: list[int], tmp_path: Path
+) -> None:
+    image = with_symbols(MAIN, Symbol("n" * size, 0x1100), Symbol("_g", 0x1200))
+    converted = convert_bytes(tmp_path, image)
+    names = [info.name for info in converted.functions]
+    assert names == ["main", *([] if warnings else ["n" * size]), "g"]
+    assert list(converted.report.warnings.values()) == warnings
