@@ -35,6 +35,8 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);
 /* Report functions that were not kept since they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
+/* Report symbols that were not kept since a function says more. */
+void creator_count_symbols(gsym_creator *creator, uint64_t count);
 /* The base address a binary gives itself may lie above its first function; then the
  * function's start is taken. */
 void creator_let_base_sink(gsym_creator *creator);

@@ -656,6 +656,82 @@ uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
 const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
                                              size_t *count_ret);
 
+/* ---- Breakpad: the text of a .sym file -> creator -------------------------------- */
+
+typedef struct gsym_breakpad gsym_breakpad;
+
+/* A line of more bytes is no record. */
+#define GSYM_BREAKPAD_LINE_SIZE_LIMIT 1048576
+/* More findings are counted only. */
+#define GSYM_BREAKPAD_FINDING_LIMIT 10000
+
+typedef enum gsym_breakpad_fault {
+    /* A record is lost. */
+    GSYM_BREAKPAD_UNKNOWN_RECORD = 0,
+    GSYM_BREAKPAD_LONG_LINE,
+    GSYM_BREAKPAD_NUMBER,      /* missing, damaged or too large */
+    GSYM_BREAKPAD_MODULE,      /* incomplete, or the second one */
+    GSYM_BREAKPAD_RANGE,       /* FUNC of no byte, of over 4 GiB or past the last address */
+    GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
+    /* A part of what it says is lost. */
+    GSYM_BREAKPAD_NAME,      /* missing, or cut at a NUL */
+    GSYM_BREAKPAD_OUTSIDE,   /* line record or INLINE that leaves its FUNC */
+    GSYM_BREAKPAD_OVERLAP,   /* line records or INLINE of one level that overlap */
+    GSYM_BREAKPAD_UNCOVERED, /* INLINE that leaves the one that it is inlined into */
+    GSYM_BREAKPAD_NO_FILE,   /* number that no FILE gives */
+    GSYM_BREAKPAD_NO_ORIGIN, /* number that no INLINE_ORIGIN gives */
+    GSYM_BREAKPAD_REDEFINED, /* number that is given again, to something else */
+    GSYM_BREAKPAD_LIMIT,     /* INLINE nested too deeply or cut into too many pieces */
+    GSYM_BREAKPAD_FAULT_COUNT
+} gsym_breakpad_fault;
+
+typedef struct gsym_breakpad_finding {
+    uint32_t fault; /* gsym_breakpad_fault */
+    uint32_t reserved;
+    uint64_t line;   /* of the record in the text, from 1; some faults name the FUNC */
+    uint64_t offset; /* of that line, in bytes */
+    uint64_t value;  /* the address or number at fault */
+} gsym_breakpad_finding;
+
+typedef struct gsym_breakpad_counts {
+    uint64_t functions; /* FUNC and so on: records that were read */
+    uint64_t publics;
+    uint64_t lines;
+    uint64_t inlines;
+    uint64_t files;
+    uint64_t inline_origins;
+    uint64_t stack_records; /* skipped unread */
+    uint64_t bad_records;   /* lost as a whole */
+} gsym_breakpad_counts;
+
+/* `keep_findings` 1: keep each finding, not only their counts. */
+gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
+                                 gsym_breakpad **breakpad_ret, gsym_error *error);
+void gsym_breakpad_destroy(gsym_breakpad *breakpad);
+/* As gsym_conversion_add_path_map; before the first FILE. */
+gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_bytes,
+                                       size_t old_size, const char *new_bytes,
+                                       size_t new_size, gsym_error *error);
+/* Read the next bytes of the text, which may end anywhere. What is wrong with a record
+ * is a finding; only a lack of memory and a limit of the output are failures. */
+gsym_status gsym_breakpad_feed(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
+                               gsym_error *error);
+/* The text ends here: the creator gets what was waiting for numbers to be given. */
+gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error);
+/* Afterwards, and after gsym_creator_merge_functions: the PUBLIC records that lie in no
+ * function, each up to the next address that has a record. */
+gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error);
+/* The text of the MODULE and of the first INFO records, in file order; NULL behind the
+ * last. Valid until the next call of gsym_breakpad_feed. */
+const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
+                               size_t *size_ret);
+void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret);
+uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
+                                   gsym_breakpad_fault fault);
+/* Kept findings, in the order in which they were made. */
+const gsym_breakpad_finding *gsym_breakpad_findings(const gsym_breakpad *breakpad,
+                                                    size_t *count_ret);
+
 /* cffi: end */
 
 #endif

@@ -15,6 +15,7 @@ from gsym.dwarf_conversion import convert_dwarf
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.debug_info import SearchOptions
 from gsym.sources.dsym import bundle_member
+from gsym.sources.recognition import recognise
 
 __all__ = ["convert"]
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gsym.conversion_report import ConversionReport
 
 _SIZE_END = 1 << 64
+_HEAD_SIZE = 4096  # enough to tell what a file is
 
 
 def convert(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -83,25 +85,33 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     source_path = bundle_member(given)
     target = given + ".gsym" if output is None else os.fspath(output)
     _check_arguments(source_path, target, threads, segment_size)
-    return convert_dwarf(
-        ConversionRequest(
-            started=started,
-            input=source_path,
-            output=target,
-            threads=threads,
-            version=version,
-            uuid=uuid,
-            merged_functions=merged_functions,
-            call_sites=call_sites,
-            segment_size=segment_size,
-            path_map=path_map,
-            keep_warnings=keep_warnings,
-            keep_same=keep_same,
-            full_walk=full_walk,
-            search=SearchOptions(tuple(debug_directories)),
-            progress=progress,
-        )
+    request = ConversionRequest(
+        started=started,
+        input=source_path,
+        output=target,
+        threads=threads,
+        version=version,
+        uuid=uuid,
+        merged_functions=merged_functions,
+        call_sites=call_sites,
+        segment_size=segment_size,
+        path_map=path_map,
+        keep_warnings=keep_warnings,
+        keep_same=keep_same,
+        full_walk=full_walk,
+        search=SearchOptions(tuple(debug_directories)),
+        progress=progress,
     )
+    if _kind_of(source_path) == "breakpad":
+        from gsym.breakpad_conversion import convert_breakpad
+
+        return convert_breakpad(request)
+    return convert_dwarf(request)
+
+
+def _kind_of(path: str) -> str:
+    with open(path, "rb", buffering=0) as file:
+        return recognise(file.read(_HEAD_SIZE))
 
 
 def _check_arguments(

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
         *offset* is that of the DIE or unit in .debug_info, of the sequence in
         .debug_line, or of the name in the symbol names; *value* the address,
-        index or offset at fault.
+        index or offset at fault. In a text *offset* is that of the record and
+        *line* its number, from 1; elsewhere *line* is 0.
         """
 
         category: str
         offset: int
         value: int
+        line: int = 0
 
     class ConversionReport(NamedTuple):
         """What a conversion read and wrote.
@@ -77,7 +79,9 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    ConversionWarning = namedtuple("ConversionWarning", "category offset value")
+    ConversionWarning = namedtuple(
+        "ConversionWarning", "category offset value line", defaults=(0,)
+    )
     ConversionReport = namedtuple(
         "ConversionReport",
         "input outputs architecture uuid build_id functions_debug_info "
@@ -90,7 +94,8 @@ else:
 
     *offset* is that of the DIE or unit in .debug_info, of the sequence in
     .debug_line, or of the name in the symbol names; *value* the address,
-    index or offset at fault.
+    index or offset at fault. In a text *offset* is that of the record and
+    *line* its number, from 1; elsewhere *line* is 0.
     """
     ConversionReport.__doc__ = (
         "What a conversion read and wrote; docs/api.md explains the fields."

@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reference_functions"}),
     frozenset({"comparison"}),
     frozenset({"conversion_output"}),
-    frozenset({"dwarf_conversion"}),
+    frozenset({"breakpad_conversion", "dwarf_conversion"}),
     frozenset({"conversion", "verification"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),

@@ -22,7 +22,13 @@ KINDS = [
     (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "pdb"),
     (b"\x00asm\x01\x00\x00\x00", "WebAssembly module"),
     (b"", ""),
-    (b"FUNC 1000 10 0 main\n", ""),
+    (b"FUNC 1000 10 0 main\n", "breakpad"),
+    (b"\xef\xbb\xbfFILE 12 a.c\n", "breakpad"),
+    (b"STACK CFI INIT 1f10 2a .cfa: $rsp 8 +\n", "breakpad"),
+    (b"what is this\nMODULE Linux x86_64 0 a.out\n", "breakpad"),
+    (b"\xff\xfeM\x00O\x00D\x00", "UTF-16 text"),
+    (b'FILE "track.wav" WAVE\n', ""),
+    (b"FUNCTION f\n", ""),
     (b"\x7fEL", ""),
 ]
 

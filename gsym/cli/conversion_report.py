@@ -36,8 +36,9 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
     """Each kept warning with its place, then the count of each category."""
     head = printable(f"{report.input}: warning: ")
     for warning in report.details:
+        place = f"line {warning.line}, " if warning.line else ""
         yield (
-            f"{head}{warning.category}: {warning.value:#x} at offset "
+            f"{head}{warning.category}: {warning.value:#x} at {place}offset "
             f"{warning.offset:#x}"
         )
     for category, count in report.warnings.items():

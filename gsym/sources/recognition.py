@@ -26,11 +26,21 @@ _MAGICS = (
     (b"\x28\xb5\x2f\xfd", "zstd file"),
     (b"\xfd7zXZ\x00", "xz file"),
     (b"PK\x03\x04", "zip archive"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
 )
 
 _FAT_MAGIC = b"\xca\xfe\xba\xbe"
 _FEWEST_JAVA_VERSION = 43  # where a fat Mach-O file has the number of its slices
-_BREAKPAD = b"MODULE "
+# Usually the first record; files cut out of others open with another.
+_BREAKPAD_MODULE = b"MODULE "
+_BREAKPAD_RECORDS = (
+    _BREAKPAD_MODULE,
+    *(b"INFO CODE_ID ", b"INLINE_ORIGIN ", b"FUNC ", b"PUBLIC "),
+    *(b"STACK CFI ", b"STACK WIN "),
+    *(b"FILE %d" % digit for digit in range(10)),
+)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognise(head: bytes) -> str:
@@ -49,6 +59,9 @@ def recognise(head: bytes) -> str:
     if head.startswith(_FAT_MAGIC):
         count = int.from_bytes(head[4:8], "big")
         return "fat" if count < _FEWEST_JAVA_VERSION else "Java class"
-    if head.lstrip(b"\r\n \t").startswith(_BREAKPAD):
-        return "breakpad"
-    return ""
+    return "breakpad" if _is_breakpad(head) else ""
+
+
+def _is_breakpad(head: bytes) -> bool:
+    text = head.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
+    return text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text

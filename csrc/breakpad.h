@@ -1,0 +1,183 @@
+/* breakpad.h - what the files of the Breakpad reader share, besides gsym.h.
+ *
+ * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
+ * breakpad_function.c makes a function of a FUNC and all that belongs to it,
+ * breakpad_inline_tree.c the tree of its INLINE records. breakpad_publics.c waits for the
+ * end of the text, and breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
+#ifndef GSYM_BREAKPAD_H
+#define GSYM_BREAKPAD_H
+
+#include "creator.h"
+#include "cursor.h"
+#include "function_info.h"
+#include "path_rules.h"
+
+/* ---- numbers of FILE and INLINE_ORIGIN ------------------------------------------ */
+
+typedef struct number_slot {
+    uint64_t value; /* plus 1; 0: a free slot */
+    uint32_t number;
+} number_slot;
+
+/* Number -> value. Numbers are those of the input, so the place of a slot depends on a
+ * key that no input knows. */
+typedef struct number_map {
+    number_slot *slots;
+    size_t count;
+    unsigned bits; /* 1 << bits slots */
+    uint64_t key;  /* odd */
+} number_map;
+
+bool number_map_init(number_map *map);
+void number_map_deinit(number_map *map);
+bool number_map_find(const number_map *map, uint32_t number, uint64_t *value_ret);
+/* `value` is below UINT64_MAX. False where memory ran out. */
+bool number_map_set(number_map *map, uint32_t number, uint64_t value);
+
+/* ---- a function in the making ---------------------------------------------------- */
+
+typedef struct breakpad_place {
+    uint64_t line; /* from 1 */
+    uint64_t offset;
+} breakpad_place;
+
+/* Addresses in a function count from its start; what lies outside is cut off. */
+typedef struct breakpad_row {
+    uint32_t start, end;
+    uint32_t line;
+    uint32_t file; /* number of a FILE */
+} breakpad_row;
+
+typedef struct breakpad_inline {
+    uint32_t call_line;
+    uint32_t call_file; /* number of a FILE */
+    uint32_t origin;    /* number of an INLINE_ORIGIN */
+    bool has_call_file;
+} breakpad_inline;
+
+/* One range of an INLINE record. */
+typedef struct inline_piece {
+    uint64_t key; /* level << 32 | start: in this order the pieces are put together */
+    uint32_t end;
+    uint32_t record; /* among the function's */
+} inline_piece;
+
+typedef struct inline_piece_list {
+    inline_piece *items;
+    size_t count, capacity;
+} inline_piece_list;
+
+/* A run of each list is a function's: the last one belongs to the FUNC being read,
+ * those before it to functions that wait for the end of the text. */
+typedef struct breakpad_parts {
+    struct { breakpad_row *items; size_t count, capacity; } rows;
+    struct { breakpad_inline *items; size_t count, capacity; } inlines;
+    inline_piece_list pieces;
+} breakpad_parts;
+
+typedef struct breakpad_function {
+    uint64_t address;
+    uint64_t name; /* strp */
+    uint32_t size;
+    bool is_ordered; /* rows ascend */
+    breakpad_place place;
+    size_t row_first, row_count;
+    size_t inline_first, inline_count;
+    size_t piece_first, piece_count;
+} breakpad_function;
+
+/* ---- the tree of inlined calls ----------------------------------------------------- */
+
+/* A node in the making, and the part of it that lies in one piece. */
+typedef struct inline_draft {
+    uint32_t record;
+    uint32_t parent;
+    uint32_t first_child, next_sibling;
+    uint32_t range_first, range_count;
+} inline_draft;
+
+typedef struct inline_span {
+    uint32_t start, end;
+    uint32_t node;
+} inline_span;
+
+/* Scratch, and the result: nodes in pre-order whose `reserved` is the record. */
+typedef struct inline_builder {
+    struct { inline_draft *items; size_t count, capacity; } drafts;
+    struct { inline_span *items; size_t count, capacity; } spans;
+    struct { uint32_t *items; size_t count, capacity; } newest; /* draft by record */
+    node_list nodes;
+    range_list ranges;
+    /* what went wrong, in pieces */
+    uint64_t overlapping, uncovered, beyond_limit;
+} inline_builder;
+
+void inline_builder_deinit(inline_builder *builder);
+/* Sorts the pieces. False where memory ran out. */
+bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
+                          inline_piece *pieces, size_t piece_count, size_t record_count);
+
+/* ---- the reader -------------------------------------------------------------------- */
+
+typedef struct breakpad_public {
+    uint64_t address;
+    uint64_t next; /* lowest start of a function above it, before the next PUBLIC */
+    const char *name;
+    uint32_t name_size;
+    uint32_t order;
+    int64_t covers; /* functions that cover it, less those that cover the one before */
+} breakpad_public;
+
+struct gsym_breakpad {
+    gsym_creator *creator;
+    path_rule_list path_rules;
+    /* the text */
+    breakpad_place place; /* of the line being read */
+    uint64_t offset;      /* of the next byte to come */
+    buffer carry;         /* start of a line whose end has not come yet */
+    bool is_carrying;
+    bool is_skipping;     /* that line is too long already */
+    bool is_finished;
+    /* what is known */
+    bool has_module;
+    buffer head;
+    struct { size_t *items; size_t count, capacity; } head_ends;
+    number_map files;   /* to file numbers of the output */
+    number_map origins; /* to strps */
+    buffer path;        /* scratch */
+    /* functions */
+    bool is_in_function;
+    breakpad_function function;
+    breakpad_parts parts;
+    struct { breakpad_function *items; size_t count, capacity; } waiting;
+    row_list rows; /* scratch: as the output holds them */
+    inline_builder inlines;
+    struct { breakpad_public *items; size_t count, capacity; } publics;
+    /* findings */
+    gsym_breakpad_counts counts;
+    bool keeps_findings;
+    uint64_t fault_counts[GSYM_BREAKPAD_FAULT_COUNT];
+    struct { gsym_breakpad_finding *items; size_t count, capacity; } findings;
+};
+
+/* Note `times` findings at one place. */
+void breakpad_report(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
+                     breakpad_place place, uint64_t value, uint64_t times);
+
+/* Read the lines of a cursor whose last byte is the end of a line. */
+gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
+                                gsym_error *error);
+/* Read one line, without its end. */
+gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error);
+
+gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
+                                   uint64_t size, uint64_t name, gsym_error *error);
+/* The function being read has all its records. */
+gsym_status breakpad_close_function(gsym_breakpad *breakpad, gsym_error *error);
+/* Hand over the functions that waited for numbers to be given. */
+gsym_status breakpad_add_waiting(gsym_breakpad *breakpad, gsym_error *error);
+
+gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
+                                const char *name, size_t name_size, gsym_error *error);
+
+#endif
