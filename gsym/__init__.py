@@ -10,10 +10,11 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.conversion import convert
+    from gsym.conversion import convert, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
     from gsym.errors import (
+        ArchitectureError,
         CancelledError,
         ClosedError,
         EmptyError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gsym.reader import Frames, Reader, open
 
 _MODULE_OF = {
+    "ArchitectureError": "errors",
     "CallSite": "model",
     "CancelledError": "errors",
     "ClosedError": "errors",
@@ -59,10 +61,12 @@ _MODULE_OF = {
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "convert": "conversion",
+    "convert_slices": "conversion",
     "open": "reader",
 }
 
 __all__ = [
+    "ArchitectureError",
     "CallSite",
     "CancelledError",
     "ClosedError",
@@ -85,6 +89,7 @@ __all__ = [
     "UnsupportedError",
     "UuidMismatchError",
     "convert",
+    "convert_slices",
     "open",
 ]
 

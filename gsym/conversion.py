@@ -15,13 +15,16 @@ from gsym.dwarf_conversion import convert_dwarf
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.debug_info import SearchOptions
 from gsym.sources.dsym import bundle_member
+from gsym.sources.fat import list_slices, matching_slices
+from gsym.sources.mapped_file import map_file
 from gsym.sources.recognition import recognise
 
-__all__ = ["convert"]
+__all__ = ["convert", "convert_slices", "slice_outputs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from gsym.conversion_report import ConversionReport
 
@@ -33,6 +36,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
+    architecture: str | None = None,
     threads: int | None = None,
     version: int = 1,
     uuid: bytes | None = None,
@@ -54,6 +58,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     Args:
         input: ELF or Mach-O file with debug information, or a dSYM bundle.
         output: File to write; by default the input's path with `.gsym` added.
+        architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
+            machine number; of another file what it has to be for.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
         version: Version of the format, 1 or 2.
@@ -74,6 +80,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     Raises:
         FormatError: The input is no such file or is damaged as a whole.
         UnsupportedError: It is of a kind that is not read.
+        ArchitectureError: It is not for *architecture*, or it holds code for several
+            and none is chosen.
         EmptyError: It names no function.
         LimitError: The output does not fit version 1, for its size or for an
             identifier of more than 20 bytes; the text names version 2.
@@ -81,14 +89,14 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         ValueError: An argument is out of its range, or *output* is *input*.
     """
     started = time.perf_counter()
-    given = os.fspath(input)
-    source_path = bundle_member(given)
-    target = given + ".gsym" if output is None else os.fspath(output)
+    source_path = bundle_member(os.fspath(input))
+    target = _output_path(input, output)
     _check_arguments(source_path, target, threads, segment_size)
     request = ConversionRequest(
         started=started,
         input=source_path,
         output=target,
+        architecture=architecture,
         threads=threads,
         version=version,
         uuid=uuid,
@@ -109,9 +117,63 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     return convert_dwarf(request)
 
 
+def convert_slices(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None = None,
+    *,
+    architectures: Sequence[str] = (),
+    **options: Any,  # noqa: ANN401 - keywords of `convert`, which checks them
+) -> tuple[ConversionReport, ...]:
+    """Convert each slice of a fat file; a file that is not fat is one slice.
+
+    Args:
+        input: As for `convert`.
+        output: As for `convert`; of several slices each adds `.ARCHITECTURE`.
+        architectures: The slices to convert, by name or by machine number; none:
+            all of them.
+        options: Other keywords of `convert`.
+
+    Raises:
+        ArchitectureError: The input is for none of *architectures*.
+        GsymError: As for `convert`; slices before stay converted.
+        OSError: A file cannot be read or written.
+    """
+    return tuple(
+        convert(input, path, architecture=architecture, **options)
+        for architecture, path in slice_outputs(input, output, architectures)
+    )
+
+
+def slice_outputs(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None,
+    architectures: Sequence[str],
+) -> tuple[tuple[str | None, str], ...]:
+    """(architecture, output) of each slice that `convert_slices` converts."""
+    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
+    if not architectures and _kind_of(path) != "fat":
+        return ((None, target),)
+    slices = list_slices(map_file(path), path)
+    slices = matching_slices(slices, architectures, path)
+    if len(slices) == 1:
+        return ((slices[0].architecture, target),)
+    return tuple(
+        (each.architecture, f"{target}.{each.architecture}") for each in slices
+    )
+
+
 def _kind_of(path: str) -> str:
     with open(path, "rb", buffering=0) as file:
         return recognise(file.read(_HEAD_SIZE))
+
+
+def _output_path(
+    source: str | os.PathLike[str], output: str | os.PathLike[str] | None
+) -> str:
+    if output is not None:
+        return os.fspath(output)
+    # The path of a bundle may end in a slash.
+    return os.fspath(source).rstrip(os.sep) + ".gsym"
 
 
 def _check_arguments(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         started: float
         input: str
         output: str
+        architecture: str | None
         threads: int | None
         version: int
         uuid: bytes | None
@@ -46,8 +47,9 @@ else:
 
     ConversionRequest = namedtuple(
         "ConversionRequest",
-        "started input output threads version uuid merged_functions call_sites "
-        "segment_size path_map keep_warnings keep_same full_walk search progress",
+        "started input output architecture threads version uuid merged_functions "
+        "call_sites segment_size path_map keep_warnings keep_same full_walk search "
+        "progress",
     )
     ConversionRequest.__doc__ = (
         "The arguments of `gsym.convert`, checked; the paths as `str`."

@@ -12,6 +12,7 @@ from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
 from gsym.errors import EmptyError, UnsupportedError
 from gsym.sources.debug_info import find_debug_info
+from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.workers import run_workers
@@ -64,7 +65,9 @@ _MOST_THREADS = 256
 
 def convert_dwarf(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` tells what it raises."""
-    with ObjectFile(map_file(request.input), request.input) as source:
+    path = request.input
+    data = choose_slice(map_file(path), path, request.architecture)
+    with ObjectFile(data, path) as source:
         if source.is_relocatable:
             raise UnsupportedError(
                 "a relocatable file; link it first, its relocations are not applied",

@@ -39,6 +39,10 @@ class UnsupportedError(GsymError):
     """The bytes are sound but use a version or encoding that is not known."""
 
 
+class ArchitectureError(GsymError):
+    """The file holds nothing, or too much, for the architecture that was asked for."""
+
+
 class LimitError(GsymError):
     """The result does not fit the chosen output version; the text names the way out."""
 

@@ -16,8 +16,9 @@ from gsym.cli.options import (
     path_rule,
 )
 from gsym.cli.terminal import describe, progress_for
-from gsym.conversion import convert
+from gsym.conversion import convert, slice_outputs
 from gsym.errors import GsymError
+from gsym.sources.dsym import bundle_member
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion_report import ConversionReport
 
-    Converter = Callable[[str, str], ConversionReport]
+    Converter = Callable[[str, str, str | None], ConversionReport]
     P = ParamSpec("P")
 
 COMMAND = Command(
@@ -45,6 +46,13 @@ COMMAND = Command(
             "--output-dir",
             "folder for the outputs, each named as its input with .gsym",
             metavar="DIR",
+        ),
+        Option(
+            "--arch",
+            "of a fat file convert only this slice; without it all, "
+            "each to OUT.NAME if there are several",
+            metavar="NAME",
+            repeatable=True,
         ),
         Option("--if-changed", "leave an output alone that would stay the same"),
         Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
@@ -100,14 +108,24 @@ def run(arguments: list[str]) -> int:
             raise UsageError(f"option '--verify' excludes '{option}'")
     jobs = _jobs(values)
     converter = _converter(values)
-    _spare_inputs(jobs, values)
+    sources = [source for source, _ in jobs]
+    outputs = [target for _, target in jobs if not values.texts("--segment-size")]
+    outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
+    _spare_inputs(outputs, sources)
     folder = values.text("--output-dir")
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
     reports: list[ConversionReport] = []
 
     def convert_one(source: str, target: str) -> bool:
-        report = converter(source, target)
+        # A list, as one bad slice does not stop the others.
+        slices = slice_outputs(source, target, values.texts("--arch"))
+        return all([_try(convert_slice, source, *each) for each in slices])
+
+    def convert_slice(source: str, architecture: str | None, target: str) -> bool:
+        if not values.texts("--segment-size"):
+            _spare_inputs([target], [*sources, bundle_member(source)])
+        report = converter(source, target, architecture)
         reports.append(report)
         _tell(report, values)
         return not values.flag("--verify") or _verify(report, values)
@@ -133,16 +151,14 @@ def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) 
         return False
 
 
-def _spare_inputs(jobs: list[tuple[str, str]], values: Values) -> None:
-    """Refuse to write over an input, before any work.
+def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
+    """Refuse to write over an input.
 
     Raises:
         GsymError: One of the outputs is an input.
     """
-    outputs = [target for _, target in jobs if not values.texts("--segment-size")]
-    outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
     for output in outputs:
-        if any(is_same_file(output, source) for source, _ in jobs):
+        if any(is_same_file(output, source) for source in sources):
             raise GsymError("the output would replace an input", path=output)
 
 
@@ -181,12 +197,15 @@ def _converter(values: Values) -> Converter:
     path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
     directories = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
 
-    def run_conversion(source: str, target: str) -> ConversionReport:
+    def run_conversion(
+        source: str, target: str, architecture: str | None
+    ) -> ConversionReport:
         progress = progress_for(source)
         try:
             return convert(
                 source,
                 target,
+                architecture=architecture,
                 threads=threads,
                 version=version,
                 uuid=uuid,

@@ -139,6 +139,7 @@ class Options:
         self.convert = self._last("--convert")
         self.symtab_file = self._last("--symtab-file")
         self.output = self._last("--out-file")
+        self.architectures = given.get("--arch", [])
         self.json_summary_file = self._last("--json-summary-file")
         self.verify = bool(given.get("--verify"))
         self.threads = self._number("--num-threads", _UINT32_END)

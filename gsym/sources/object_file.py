@@ -85,6 +85,11 @@ class ObjectFile:
         return self._header.base_address if self._header.has_base_address else None
 
     @property
+    def machine(self) -> int:
+        """The number of the machine that it is for: e_machine, cputype, Machine."""
+        return int(self._header.machine)
+
+    @property
     def architecture(self) -> str:
         """As LLVM's target triples name it."""
         header = self._header
