@@ -122,7 +122,7 @@ def convert_slices(
     output: str | os.PathLike[str] | None = None,
     *,
     architectures: Sequence[str] = (),
-    **options: Any,  # noqa: ANN401 - keywords of `convert`, which checks them
+    **options: Any,
 ) -> tuple[ConversionReport, ...]:
     """Convert each slice of a fat file; a file that is not fat is one slice.
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reader
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.structure import (
     BrokenError,
     Extent,
@@ -102,11 +102,15 @@ def compare(
     Raises:
         OSError: A file cannot be read.
         FormatError: A file is damaged.
-        UnsupportedError: A section of *binary* is compressed in an unknown way.
+        UnsupportedError: *binary* is no ELF file, or a section of it is compressed in
+            an unknown way.
     """
     from gsym.comparison import Comparer
     from gsym.reference_elf import ReferenceElf
 
+    with open(binary, "rb") as stream:
+        if stream.read(4) != b"\x7fELF":
+            raise UnsupportedError("only ELF files are compared", path=binary)
     elf = ReferenceElf(binary)
     try:
         with gsym.reader.open(path) as reader:

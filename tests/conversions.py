@@ -28,6 +28,7 @@ SECONDS = 60  # that any conversion in a test may take
 class Options(TypedDict, total=False):
     """The keywords of `gsym.convert` that tests set."""
 
+    architecture: str
     threads: int
     version: int
     uuid: bytes

@@ -71,14 +71,19 @@ CASES = [
             Symbol("__Z3foov", 0x1000),
             Symbol("___cxa", 0x1010),
             Symbol("-[A b]", 0x1020),
-            Symbol("_", 0x1030),
         ),
         words("""
             1000-1010 _Z3foov
             1010-1020 __cxa
-            1020-1030 -[A b]
+            1020-2000 -[A b]
         """),
         SIZES,
+    ),
+    Case(
+        "a name that is one underscore is none",
+        with_symbols(MAIN, Symbol("_", 0x1030)),
+        "1000-1030 main\n",
+        "llvm-gsymutil writes a record without a name, which it cannot read",
     ),
     Case(
         "no data, nothing for debuggers, nothing that is defined elsewhere",
@@ -97,7 +102,6 @@ CASES = [
             Symbol("_nowhere", 0x1010, 77),
         ),
         "1000-2000 main\n",
-        SIZES,
     ),
     Case(
         "no labels of the assembler",
@@ -124,7 +128,6 @@ CASES = [
             1000-1010 f
             1020-2000 b
         """),
-        SIZES,
     ),
     Case(
         "no symbol inside a function of the debug information",

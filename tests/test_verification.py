@@ -392,5 +392,8 @@ def test_a_binary_without_debug_information_has_symbols_to_compare(
 def test_a_file_that_is_no_elf_is_an_error(program: str, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no ELF")
+    with pytest.raises(gsym.UnsupportedError, match="only ELF"):
+        compare(convert(program), os.fspath(other))
+    other.write_bytes(b"\x7fELF")
     with pytest.raises(gsym.FormatError, match="pyelftools"):
         compare(convert(program), os.fspath(other))

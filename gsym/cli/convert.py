@@ -18,8 +18,8 @@ from gsym.cli.options import (
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert, slice_outputs
 from gsym.errors import GsymError
-from gsym.sources.dsym import bundle_member
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+from gsym.sources.dsym import bundle_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def run(arguments: list[str]) -> int:
     reports: list[ConversionReport] = []
 
     def convert_one(source: str, target: str) -> bool:
-        # A list, as one bad slice does not stop the others.
         slices = slice_outputs(source, target, values.texts("--arch"))
-        return all([_try(convert_slice, source, *each) for each in slices])
+        done = [_try(convert_slice, source, *each) for each in slices]
+        return all(done)
 
     def convert_slice(source: str, architecture: str | None, target: str) -> bool:
         if not values.texts("--segment-size"):

@@ -6,7 +6,7 @@ import sys
 
 from gsym.atomic_file import is_same_file
 from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, say
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,25 +43,30 @@ def convert(options: Options) -> int:
             raise Failure(f"{path}: the output would replace the input")
     say(f"Input file: {options.convert}\n")
     sys.stdout.buffer.flush()
-    say(f"Output file ({_architecture(options.convert)}): {output}\n")
-    report = _convert(options, output)
-    counts = _counts(report)
-    say("".join(_report_lines(report)))
-    if options.verify:
-        _verify(options.convert, report.outputs)
+    counts: dict[str, int] = {}
+    for architecture, path in _slices(options, output):
+        say(f"Output file ({architecture}): {path}\n")
+        report = _convert(options, architecture, path)
+        say("".join(_report_lines(report)))
+        if options.verify:
+            _verify(report)
+        for text, count in _counts(report):
+            counts[text] = counts.get(text, 0) + count
+    counts = {text: counts[text] for text in sorted(counts) if counts[text]}
     say("".join(f"{text} occurred {n} time(s)\n" for text, n in counts.items()))
     return _write_summary(options.json_summary_file, counts)
 
 
-def _architecture(path: str) -> str:
+def _slices(options: Options, output: str) -> list[tuple[str, str]]:
+    """(architecture, output) of each slice of the input; a thin file has one."""
     from gsym.sources.dsym import bundle_member
+    from gsym.sources.fat import list_slices, matching_slices
     from gsym.sources.mapped_file import map_file
-    from gsym.sources.object_file import ObjectFile
 
+    path = options.convert
     try:
         member = bundle_member(path)
-        with ObjectFile(map_file(member), member) as source:
-            return source.architecture
+        slices = list_slices(map_file(member), member)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     except FormatError as error:
@@ -69,15 +74,24 @@ def _architecture(path: str) -> str:
         raise Failure(f"{path}: {reason}") from error
     except GsymError as error:
         raise Failure(f"{path}: {error.reason}") from error
+    if slices[0].offset:  # else it is not fat, and LLVM does not look at --arch
+        try:
+            slices = matching_slices(slices, options.architectures, path)
+        except GsymError as error:
+            raise Failure(f"{path}: no matching architectures found") from error
+    if len(slices) == 1:
+        return [(slices[0].architecture, output)]
+    return [(each.architecture, f"{output}.{each.architecture}") for each in slices]
 
 
-def _convert(options: Options, output: str) -> ConversionReport:
+def _convert(options: Options, architecture: str, output: str) -> ConversionReport:
     import gsym.conversion
 
     try:
         return gsym.conversion.convert(
             options.convert,
             output,
+            architecture=architecture,
             threads=options.threads or None,
             version=options.output_version,
             merged_functions=options.merged_functions,
@@ -110,32 +124,35 @@ def _report_lines(report: ConversionReport) -> Iterator[str]:
     )
 
 
-def _verify(binary: str, outputs: tuple[str, ...]) -> None:
+def _verify(report: ConversionReport) -> None:
     """Print what is wrong with the outputs, which fails nothing, as in LLVM."""
     from gsym.verification import check_structure, compare
 
-    for path in outputs:
+    for path in report.outputs:
         say(f'Verifying GSYM file "{path}":\n')
         for finding in check_structure(path):
             say(f"error: offset {finding.offset:#x}: {finding.reason}\n")
-    if len(outputs) == 1:  # a segment cannot say all that its binary says
-        for difference in compare(outputs[0], binary).differences:
-            say(
-                f"error: {difference.address:#018x}: {difference.subject}: "
-                f"{difference.binary} in the binary, {difference.gsym} in the file\n"
-            )
+    if len(report.outputs) > 1:
+        return  # a segment cannot say all that its binary says
+    try:
+        differences = compare(report.outputs[0], report.input).differences
+    except UnsupportedError as error:
+        say(f"warning: {report.input}: {error.reason}\n")
+        return
+    for difference in differences:
+        say(
+            f"error: {difference.address:#018x}: {difference.subject}: "
+            f"{difference.binary} in the binary, {difference.gsym} in the file\n"
+        )
 
 
-def _counts(report: ConversionReport) -> dict[str, int]:
-    """How often each warning occurred, under LLVM's names and in its order."""
-    counts = {
-        _LLVM_CATEGORY.get(text, text): count for text, count in report.warnings.items()
-    }
-    counts["Duplicate address ranges with different debug info."] = (
-        report.duplicates_different
-    )
-    counts["Overlapping function ranges"] = report.overlapping
-    return {text: counts[text] for text in sorted(counts) if counts[text]}
+def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
+    """How often each warning occurred, under LLVM's names."""
+    for text, count in report.warnings.items():
+        yield _LLVM_CATEGORY.get(text, text), count
+    duplicates = "Duplicate address ranges with different debug info."
+    yield duplicates, report.duplicates_different
+    yield "Overlapping function ranges", report.overlapping
 
 
 def _write_summary(path: str, counts: dict[str, int]) -> int:

@@ -1,6 +1,6 @@
 """Fat Mach-O files: one slice for each architecture, each a Mach-O file of its own.
 
-    fat_header: magic, nfat_arch; then so many fat_arch or fat_arch_64, big-endian.
+fat_header: magic, nfat_arch; then so many fat_arch or fat_arch_64, big-endian.
 """
 
 from __future__ import annotations
@@ -113,6 +113,8 @@ def _is_fat(data: memoryview) -> bool:
 
 
 def _read_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
+    if len(data) < _HEADER.size:
+        raise FormatError("the header of a fat file is cut off", path=path, offset=0)
     magic, count = _HEADER.unpack_from(data)
     entry = _ENTRY[magic]
     if count == 0 or count > (len(data) - _HEADER.size) // entry.size:

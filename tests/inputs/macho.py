@@ -42,7 +42,7 @@ _CPUS = {
 
 @dataclass(frozen=True)
 class Section:
-    """*size* stands for the contents of a section without any."""
+    """*size* stands for contents of zeros, which a dSYM has no bytes for."""
 
     name: str
     data: bytes = b""
@@ -156,12 +156,13 @@ class _Writer:
         body = b""
         commands = []
         for name, sections in self.segments.items():
-            headers = b""
+            headers, start = b"", len(body)
             for section in sections:
-                offset = place + len(body) if section.data else 0
-                headers += self._section(section, offset)
-                body += section.data + bytes(-len(section.data) % 8)
-            commands.append(self._segment(name, len(sections)) + headers)
+                data = self._contents(section)
+                headers += self._section(section, place + len(body) if data else 0)
+                body += data + bytes(-len(data) % 8)
+            extent = (place + start, len(body) - start)
+            commands.append(self._segment(name, sections, extent) + headers)
         table, strings = self._symbols()
         if self.macho.symbols:
             head = self._pair(place + len(body), len(self.macho.symbols))
@@ -196,11 +197,21 @@ class _Writer:
     def _name(self, name: str) -> bytes:
         return name.encode().ljust(16, b"\0")
 
-    def _segment(self, name: str, count: int) -> bytes:
+    def _contents(self, section: Section) -> bytes:
+        has_none = section.flags & 0xFF == ZEROFILL or self.macho.type == DSYM
+        return section.data or bytes(0 if has_none else section.size)
+
+    def _segment(
+        self, name: str, sections: Sequence[Section], extent: tuple[int, int]
+    ) -> bytes:
+        offset, size = extent
         kind = self.uint(SEGMENT_64 if self.wide else SEGMENT, 4)
         address = self.macho.base or 0 if name == "__TEXT" else 0
-        out = kind + self._name(name) + self.word(address) + self.word(0) * 3
-        return out + bytes(8) + self.uint(count, 4) + bytes(4)
+        ends = (each.address + (each.size or len(each.data)) for each in sections)
+        memory = max(max(ends, default=address) - address, size)
+        out = kind + self._name(name) + self.word(address) + self.word(memory)
+        out += self.word(offset if size else 0) + self.word(size)
+        return out + bytes(8) + self.uint(len(sections), 4) + bytes(4)
 
     def _section(self, section: Section, offset: int) -> bytes:
         out = self._name(section.name) + self._name(section.segment)
@@ -236,3 +247,22 @@ def macho_of(
         bits=bits,
         byteorder=byteorder,
     ).to_bytes()
+
+
+def fat(*slices: tuple[tuple[int, int], bytes], wide: bool = False) -> bytes:
+    """A fat file of (cputype and cpusubtype, bytes) of each slice."""
+    size = 8 if wide else 4
+    entry_size = 32 if wide else 20
+    head = (0xCAFEBABF if wide else 0xCAFEBABE).to_bytes(4, "big")
+    head += len(slices).to_bytes(4, "big")
+    place = len(head) + entry_size * len(slices)
+    body = b""
+    for cpu, data in slices:
+        padding = bytes(-(place + len(body)) % 16)
+        body += padding
+        fields = [*((number, 4) for number in cpu)]
+        fields += [(place + len(body), size), (len(data), size), (4, 4)]
+        entry = b"".join(value.to_bytes(width, "big") for value, width in fields)
+        head += entry.ljust(entry_size, b"\0")
+        body += data
+    return head + body
