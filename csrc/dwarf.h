@@ -74,6 +74,8 @@ static inline cursor dwarf_section(const dwarf_input *input, gsym_debug_section 
 }
 
 bool dwarf_in_text(const dwarf_input *input, uint64_t address);
+/* By how much, modulo 2^64, a function that starts at `address` has moved. */
+uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address);
 
 typedef struct offset_list {
     uint64_t *items;
@@ -288,6 +290,7 @@ typedef struct dwarf_unit {
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that holds its DIEs */
+    uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
     uint64_t first_child; /* offset of the DIE behind the root */
     bool has_children;
     bool has_stmt_list;
@@ -360,10 +363,17 @@ bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
 /* ---- attribute values ------------------------------------------------------------- */
 
 dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw);
+/* The file whose .debug_str a string's offset counts in, or NULL. */
+const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form);
+/* The string of a field that is present; a file that it needs and that is missing is a
+ * warning of the DIE at `die_offset`. */
+dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
+                              enum dwarf_field field, uint64_t die_offset,
+                              warning_list *warnings);
 bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                          uint64_t *address_ret);
 bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret);
-/* Offset in .debug_info of the DIE referred to. */
+/* Offset of the DIE referred to, with DWARF_SUPPLEMENTARY where it is there. */
 bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                            uint64_t *offset_ret);
 static inline bool dwarf_is_address_form(uint16_t form) {
@@ -397,6 +407,8 @@ typedef struct line_sequence {
 } line_sequence;
 
 typedef struct line_table {
+    const dwarf_input *input; /* where it stands, in .debug_line */
+    uint64_t offset;
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* in .debug_line */
     struct { line_file *items; size_t count, capacity; } files;
@@ -410,6 +422,10 @@ void line_table_deinit(line_table *table);
  * are left out. False where memory ran out; damage is a warning. */
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             warning_list *warnings);
+/* Read the files of the unit's line table, without its rows. Takes the size of the table
+ * from *budget; a table that exceeds it is left unread. */
+bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
+                           warning_list *warnings);
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which stands for no file. */
 const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none);
@@ -539,9 +555,21 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 /* The same for a function of the walk, starting from what its DIE says. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
-/* Where a function was declared, as its DIE or one it refers to says. */
-bool dwarf_declaration(name_resolver *resolver, const walk_function *function,
-                       uint64_t *file_ret, uint64_t *line_ret, bool *has_line_ret);
+/* The opened unit that holds a DIE, or NULL; of use until the next call here. */
+const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset);
+
+/* Where a function was declared. */
+typedef struct dwarf_declaration {
+    uint64_t file;
+    uint64_t file_die; /* in whose unit `file` is an index; 0: in the function's */
+    uint64_t line;
+    bool has_file;
+    bool has_line;
+} dwarf_declaration;
+
+/* As the function's DIE or one that it refers to says. */
+dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
+                                         const walk_function *function);
 /* Whether names without a linkage name get the scopes around them in front. */
 bool dwarf_language_has_scopes(uint64_t language);
 

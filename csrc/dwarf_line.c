@@ -82,11 +82,11 @@ static bool read_form(const dwarf_unit *unit, const line_header *header, uint16_
     switch (form) {
         case DW_FORM_string: *string = inline_string(c); break;
         case DW_FORM_strp:
+        case DW_FORM_strp_sup:
         case DW_FORM_line_strp:
             *string =
                 dwarf_string_value(unit, form, cursor_uint(c, header->offset_size));
             break;
-        case DW_FORM_strp_sup:
         case DW_FORM_sec_offset: cursor_skip(c, header->offset_size); break;
         case DW_FORM_strx: *string = dwarf_string_value(unit, form, cursor_uleb(c)); break;
         case DW_FORM_strx1:
@@ -253,8 +253,10 @@ static inline void emit(line_run *run, line_state *state) {
 /* False where memory ran out. */
 static bool end_sequence(line_run *run, const line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
+    const dwarf_input *input = run->unit->input;
+    /* Of an object file, a sequence may hold functions in spans behind its start. */
     bool is_kept = run->has_rows && run->low < state->address &&
-                   dwarf_in_text(run->unit->input, run->low);
+                   (input->span_count != 0 || dwarf_in_text(input, run->low));
     if (run->is_descending && is_kept)
         dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->unit->header->offset, run->low);
     if (is_kept) {
@@ -407,16 +409,39 @@ static bool sort_by_high(line_table *table) {
     return true;
 }
 
+static void clear(line_table *table, const dwarf_unit *unit) {
+    table->input = unit->input;
+    table->offset = unit->stmt_list;
+    table->version = 0;
+    table->end = 0;
+    table->files.count = table->directories.count = 0;
+    table->sequences.count = table->by_high.count = 0;
+}
+
+bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
+                           warning_list *warnings) {
+    line_header header = {0};
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
+    cursor length = c;
+    uint64_t size = cursor_u32(&length);
+    bool is_known;
+    clear(table, unit);
+    if (size == 0xffffffff) size = cursor_u64(&length);
+    if (size > *budget) {
+        dwarf_warn(warnings, GSYM_WARN_LIMIT, unit->stmt_list, size);
+        return true;
+    }
+    *budget -= size;
+    return read_header(table, &header, unit, &c, &is_known);
+}
+
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             warning_list *warnings) {
     line_header header = {0};
     line_run run = {table, rows, unit, warnings, &header, 0, 0, false, 0, false};
     cursor c;
     bool is_known;
-    table->version = 0;
-    table->end = 0;
-    table->files.count = table->directories.count = 0;
-    table->sequences.count = table->by_high.count = 0;
+    clear(table, unit);
     rows->count = 0;
     if (!unit->has_stmt_list) return true;
     c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);

@@ -43,28 +43,60 @@ static void chain_init(die_chain *chain) {
 
 static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
     const dwarf_unit_header *header = unit->header;
-    return header != NULL && !header->is_in_types && offset >= header->offset + header->header_size &&
-           offset < header->end;
+    if (header == NULL || header->is_in_types) return false;
+    offset ^= unit->place;
+    return offset >= header->offset + header->header_size && offset < header->end;
 }
 
-/* The opened unit that holds a DIE, or NULL. */
-static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
+static bool open_foreign(name_resolver *resolver, const dwarf_input *input,
+                         const dwarf_unit_header *header) {
+    warning_list *warnings = resolver->warnings;
+    uint32_t file = warnings->file;
+    bool is_open;
+    warnings->file = input->number;
+    is_open = dwarf_unit_open(&resolver->foreign, input, header, NULL,
+                              &resolver->foreign_abbrevs, warnings);
+    warnings->file = file;
+    return is_open;
+}
+
+const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset) {
+    const dwarf_input *input = resolver->unit->input;
     const dwarf_unit_header *header;
     if (unit_holds(resolver->unit, offset)) return resolver->unit;
     if (unit_holds(&resolver->foreign, offset)) return &resolver->foreign;
-    header = dwarf_unit_holding(resolver->unit->input, offset);
-    if (header == NULL ||
-        !dwarf_unit_open(&resolver->foreign, resolver->unit->input, header, NULL,
-                         &resolver->foreign_abbrevs, resolver->warnings)) {
+    if (offset & DWARF_SUPPLEMENTARY) input = input->supplementary;
+    header = input == NULL ? NULL : dwarf_unit_holding(input, offset & ~DWARF_SUPPLEMENTARY);
+    if (header == NULL || !open_foreign(resolver, input, header)) {
         resolver->foreign.header = NULL;
         return NULL;
     }
+    resolver->foreign.place = offset & DWARF_SUPPLEMENTARY;
     return &resolver->foreign;
+}
+
+/* A reference that leads nowhere. */
+static void warn_of_reference(const name_resolver *resolver, uint64_t offset) {
+    const dwarf_unit *unit = resolver->unit;
+    warning_list *warnings = resolver->warnings;
+    uint32_t file = warnings->file;
+    if (!(offset & DWARF_SUPPLEMENTARY)) {
+        dwarf_warn(warnings, GSYM_WARN_REFERENCE, offset, unit->header->offset);
+        return;
+    }
+    offset &= ~DWARF_SUPPLEMENTARY;
+    if (unit->input->supplementary == NULL) {
+        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, unit->header->offset, offset);
+        return;
+    }
+    warnings->file = unit->input->supplementary->number;
+    dwarf_warn(warnings, GSYM_WARN_REFERENCE, offset, unit->header->offset);
+    warnings->file = file;
 }
 
 static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
                               dwarf_fields *fields) {
-    cursor c = dwarf_unit_cursor(unit, offset);
+    cursor c = dwarf_unit_cursor(unit, offset ^ unit->place);
     const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
 }
@@ -104,15 +136,16 @@ static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input
 static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
                       const dwarf_fields *fields, enum dwarf_field field,
                       dwarf_string *name, die_chain *chain) {
+    const dwarf_input *file = dwarf_string_file(unit, fields->form[field]);
     uint64_t raw = fields->raw[field];
-    if (fields->form[field] == DW_FORM_strp && raw >> DWARF_OFFSET_BITS == 0) {
-        uint64_t key = dwarf_key(unit->input, raw);
+    if (file != NULL && raw >> DWARF_OFFSET_BITS == 0) {
+        uint64_t key = dwarf_key(file, raw);
         const known_name *known = &resolver->known[known_name_slot(key)];
         chain->known = known->key == key ? known : NULL;
         if (chain->known != NULL) return true;
         chain->key = key;
     }
-    *name = dwarf_string_value(unit, fields->form[field], raw);
+    *name = dwarf_name_value(unit, fields, field, unit->header->offset, resolver->warnings);
     if (name->size == 0) chain->key = 0;
     return name->size > 0;
 }
@@ -124,11 +157,10 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
     bool is_plain =
         linkage_names_count && !dwarf_language_has_scopes(resolver->unit->language);
     while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
-        const dwarf_unit *unit = unit_of(resolver, offset);
+        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
         dwarf_fields fields;
         if (unit == NULL || read_die(unit, offset, &fields) == NULL) {
-            dwarf_warn(resolver->warnings, GSYM_WARN_REFERENCE, offset,
-                       resolver->unit->header->offset);
+            warn_of_reference(resolver, offset);
             return;
         }
         chain->offsets[chain->count++] = offset;
@@ -142,8 +174,8 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
                 (void)take_name(resolver, unit, &fields, FIELD_NAME, &chain->name, chain);
                 return;
             }
-            chain->name = dwarf_string_value(unit, fields.form[FIELD_NAME],
-                                             fields.raw[FIELD_NAME]);
+            chain->name = dwarf_name_value(unit, &fields, FIELD_NAME,
+                                           unit->header->offset, resolver->warnings);
         }
         if (chain->name.size == 0 && dwarf_has(&fields, FIELD_SIGNATURE) &&
             fields.form[FIELD_SIGNATURE] == DW_FORM_ref_sig8)
@@ -267,10 +299,11 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
 
 /* Offset of the scope around the DIE at `offset`, or 0. */
 static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
-    const dwarf_unit *unit = unit_of(resolver, offset);
+    const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
     const scope_list *scanned;
     const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
+    offset ^= unit->place;
     if (unit == resolver->unit) {
         scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
                           offset);
@@ -281,7 +314,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
         scanned = scanned_from(resolver, unit, unit->first_child, unit->header->end);
     }
     inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
-    if (inner != NULL) return inner->offset;
+    if (inner != NULL) return inner->offset | unit->place;
     return scope == NULL ? 0 : scope->offset;
 }
 
@@ -374,27 +407,34 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
     return name_of_chain(resolver, &chain, ret);
 }
 
-bool dwarf_declaration(name_resolver *resolver, const walk_function *function,
-                       uint64_t *file_ret, uint64_t *line_ret, bool *has_line_ret) {
+/* Whether file indices mean the same in both units. */
+static bool shares_lines(const dwarf_unit *unit, const dwarf_unit *other) {
+    return unit == other || (unit->input == other->input && unit->has_stmt_list &&
+                             other->has_stmt_list && unit->stmt_list == other->stmt_list);
+}
+
+dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
+                                         const walk_function *function) {
+    dwarf_declaration found = {.file = function->decl_file,
+                               .line = function->decl_line,
+                               .has_file = function->has_decl_file,
+                               .has_line = function->has_decl_line};
     uint64_t offset = function->origin;
-    bool has_file = function->has_decl_file;
-    *file_ret = function->decl_file;
-    *line_ret = function->decl_line;
-    *has_line_ret = function->has_decl_line;
     for (unsigned i = 0; i < DWARF_MAX_REFERENCE_CHAIN && offset != 0; ++i) {
-        const dwarf_unit *unit = unit_of(resolver, offset);
+        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
         dwarf_fields fields;
-        if (has_file && *has_line_ret) break;
+        if (found.has_file && found.has_line) break;
         if (unit == NULL || read_die(unit, offset, &fields) == NULL) break;
-        if (!has_file && unit == resolver->unit && dwarf_has(&fields, FIELD_DECL_FILE)) {
-            has_file = true;
-            *file_ret = fields.raw[FIELD_DECL_FILE];
+        if (!found.has_file && dwarf_has(&fields, FIELD_DECL_FILE)) {
+            found.has_file = true;
+            found.file = fields.raw[FIELD_DECL_FILE];
+            found.file_die = shares_lines(unit, resolver->unit) ? 0 : offset;
         }
-        if (!*has_line_ret && dwarf_has(&fields, FIELD_DECL_LINE)) {
-            *has_line_ret = true;
-            *line_ret = fields.raw[FIELD_DECL_LINE];
+        if (!found.has_line && dwarf_has(&fields, FIELD_DECL_LINE)) {
+            found.has_line = true;
+            found.line = fields.raw[FIELD_DECL_LINE];
         }
         offset = next_of(unit, &fields);
     }
-    return has_file;
+    return found;
 }

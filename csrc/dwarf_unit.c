@@ -22,6 +22,18 @@ bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
     return low < input->text_count && input->text[low].start <= address;
 }
 
+uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address) {
+    size_t low = 0, high = input->span_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->spans[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? 0 : input->spans[low - 1].address - input->spans[low - 1].start;
+}
+
 /* ---- headers --------------------------------------------------------------------- */
 
 bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
@@ -288,6 +300,10 @@ dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t 
         case DW_FORM_string: return section_string(unit->input, unit->section, raw);
         case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
         case DW_FORM_line_strp: return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
+        case DW_FORM_strp_sup:
+        case DW_FORM_GNU_strp_alt:
+            if (unit->input->supplementary == NULL) return none;
+            return section_string(unit->input->supplementary, GSYM_DEBUG_STR, raw);
         case DW_FORM_strx:
         case DW_FORM_strx1:
         case DW_FORM_strx2:
@@ -296,6 +312,24 @@ dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t 
         case DW_FORM_GNU_str_index: return indexed_string(unit, raw);
         default: return none;
     }
+}
+
+const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
+    if (GSYM_LIKELY(form == DW_FORM_strp)) return unit->input;
+    if (form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt)
+        return unit->input->supplementary;
+    return NULL;
+}
+
+dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
+                              enum dwarf_field field, uint64_t die_offset,
+                              warning_list *warnings) {
+    uint16_t form = fields->form[field];
+    if (GSYM_UNLIKELY(form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt) &&
+        unit->input->supplementary == NULL)
+        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset,
+                   fields->raw[field]);
+    return dwarf_string_value(unit, form, fields->raw[field]);
 }
 
 bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret) {
@@ -324,16 +358,21 @@ bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
 
 bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
                            uint64_t *offset_ret) {
+    uint64_t offset = raw, place = unit->place;
     switch (form) {
         case DW_FORM_ref1:
         case DW_FORM_ref2:
         case DW_FORM_ref4:
         case DW_FORM_ref8:
-        case DW_FORM_ref_udata:
-            return !__builtin_add_overflow(unit->header->offset, raw, offset_ret);
-        case DW_FORM_ref_addr: *offset_ret = raw; return true;
-        default: return false; /* type units and supplementary files name no code */
+        case DW_FORM_ref_udata: offset = unit->header->offset + raw; break;
+        case DW_FORM_ref_addr: break;
+        case DW_FORM_ref_sup4:
+        case DW_FORM_ref_sup8:
+        case DW_FORM_GNU_ref_alt: place = DWARF_SUPPLEMENTARY; break;
+        default: return false; /* type units name no code */
     }
+    *offset_ret = (offset & ~DWARF_SUPPLEMENTARY) | place;
+    return true;
 }
 
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,

@@ -108,7 +108,7 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
         /* Linkers leave 0, -1 or -2 where the code was dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->code, range.start)) {
-            if (range.start != 0)
+            if (range.start != 0 && w->unit->code->span_count == 0)
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
         } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
             /* A record holds 32 bits of size. */
@@ -159,11 +159,11 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     function->site_first = function->site_end = (uint32_t)walk->call_sites.count;
     function->stmt_sequence = UINT64_MAX;
     if (dwarf_has(fields, FIELD_LINKAGE_NAME))
-        function->linkage_name = dwarf_string_value(
-            w->unit, fields->form[FIELD_LINKAGE_NAME], fields->raw[FIELD_LINKAGE_NAME]);
+        function->linkage_name =
+            dwarf_name_value(w->unit, fields, FIELD_LINKAGE_NAME, offset, w->warnings);
     if (function->linkage_name.size == 0 && dwarf_has(fields, FIELD_NAME))
-        function->name = dwarf_string_value(w->unit, fields->form[FIELD_NAME],
-                                            fields->raw[FIELD_NAME]);
+        function->name =
+            dwarf_name_value(w->unit, fields, FIELD_NAME, offset, w->warnings);
     function->has_decl_file = dwarf_has(fields, FIELD_DECL_FILE);
     if (function->has_decl_file) function->decl_file = fields->raw[FIELD_DECL_FILE];
     function->has_decl_line = dwarf_has(fields, FIELD_DECL_LINE);

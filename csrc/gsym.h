@@ -604,7 +604,8 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
                                         size_t size, uint32_t is_file_mapping,
                                         gsym_error *error);
 /* Functions of main file `file` that start in [start, start + size) move to `address`
- * on; where spans are given, functions outside of all are left out. */
+ * on: what a linker made of an object file. Spans do not overlap; once one is given, be
+ * it empty, functions outside of all are left out. */
 gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
                                              uint64_t start, uint64_t size,
                                              uint64_t address, gsym_error *error);

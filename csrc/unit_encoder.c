@@ -134,7 +134,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
                          "a function needs a record of more than 4 GiB");
     encoder->records.items[encoder->records.count++] = (encoded_function){
-        .record = {.address = function->address,
+        .record = {.address = function->address + function->shift,
                    .size = function->size,
                    .name = encoded.name,
                    .blob = (const uint8_t *)offset,

@@ -43,6 +43,7 @@ static void mark_call_sites(const unit_functions *result, unit_function *functio
 
 static void mark_head(const unit_functions *result, unit_function *function) {
     uint64_t fingerprint = mix(function->fingerprint, function->address);
+    if (function->shift != 0) fingerprint = mix(fingerprint, function->shift);
     fingerprint = mix(fingerprint, function->size);
     fingerprint = mix(fingerprint, mark_of_name(result, function->name));
     fingerprint = mix(fingerprint, function->row_count);

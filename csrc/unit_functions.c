@@ -2,6 +2,7 @@
  *
  * One function for each live range of a subprogram: the rows of its addresses, and
  * of its inlined calls what lies inside that range. */
+#include "unit_files.h"
 #include "unit_fingerprint.h"
 
 #include "creator.h"
@@ -23,6 +24,7 @@ void unit_functions_deinit(unit_functions *result) {
 void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
     line_table_deinit(&joiner->lines);
+    line_table_deinit(&joiner->foreign_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
     name_resolver_deinit(&joiner->resolver);
     free(joiner->name_map.keys);
@@ -134,49 +136,6 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
         return name_of_origin(result, joiner, function->origin, index_ret);
     return dwarf_function_name(&joiner->resolver, function, &name) &&
            add_name(result, &name, index_ret);
-}
-
-/* ---- files ---------------------------------------------------------------------------- */
-
-/* Number the path of a DWARF file index. */
-static bool add_path(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
-                     uint32_t *code_ret) {
-    bool is_none;
-    const line_file *file = line_table_file(&joiner->lines, file_index, &is_none);
-    buffer *arena = &result->arena;
-    unit_path path = {arena->size, 0, 0};
-    *code_ret = is_none ? FILE_NONE : FILE_INVALID;
-    if (file == NULL) return true;
-    line_table_path(&joiner->lines, file, &joiner->line_unit->comp_dir, arena);
-    path_rules_apply(joiner->line_unit->input->path_rules, arena, path.arena_offset);
-    if (arena->failed) return false;
-    path.size = arena->size - path.arena_offset;
-    path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
-    if (result->paths.count >= NO_INDEX - PATH_FIRST || !ARRAY_RESERVE(result->paths, 1))
-        return false;
-    *code_ret = PATH_FIRST + (uint32_t)result->paths.count;
-    result->paths.items[result->paths.count++] = path;
-    return true;
-}
-
-static inline bool code_of_file(unit_functions *result, unit_joiner *joiner,
-                                uint64_t file_index, uint32_t *code_ret) {
-    uint32_t *code;
-    *code_ret = FILE_INVALID;
-    if (file_index >= result->file_codes.count) return true;
-    code = &result->file_codes.items[file_index];
-    if (GSYM_UNLIKELY(*code == FILE_UNSEEN) && !add_path(result, joiner, file_index, code)) return false;
-    *code_ret = *code;
-    return true;
-}
-
-static bool reset_file_codes(unit_functions *result, const line_table *lines) {
-    size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
-    result->file_codes.count = 0;
-    if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
-    memset(result->file_codes.items, 0, count * sizeof *result->file_codes.items);
-    result->file_codes.count = count;
-    return true;
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -308,7 +267,7 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     for (; row < end; ++row) {
         if (row->file != file) {
             uint32_t code;
-            if (!code_of_file(result, joiner, row->file, &code)) return false;
+            if (!unit_file_code(result, joiner, row->file, &code)) return false;
             file = row->file;
             mark = fingerprint_of_file(result, code);
         }
@@ -329,16 +288,18 @@ static bool has_row_at_start(const unit_functions *result, const unit_function *
 /* A function without a row at its start starts at least where it was declared. */
 static bool use_declaration(unit_functions *result, unit_joiner *joiner,
                             const walk_function *source, unit_function *function) {
-    uint64_t file, line;
-    bool has_line;
-    if (joiner->lines.version == 0 ||
-        !dwarf_declaration(&joiner->resolver, source, &file, &line, &has_line))
-        return true;
-    if (!code_of_file(result, joiner, file, &function->decl_file)) return false;
+    dwarf_declaration declaration;
+    if (joiner->lines.version == 0) return true;
+    declaration = dwarf_find_declaration(&joiner->resolver, source);
+    if (!declaration.has_file) return true;
+    if (!unit_files_of_declaration(result, joiner, &declaration, &function->decl_file))
+        return false;
     if (function->decl_file == FILE_INVALID)
-        dwarf_warn(joiner->warnings, GSYM_WARN_DECL_FILE_INDEX, source->offset, file);
-    if (function->decl_file < PATH_FIRST || !has_line) function->decl_file = FILE_UNSEEN;
-    function->decl_line = (uint32_t)line;
+        dwarf_warn(joiner->warnings, GSYM_WARN_DECL_FILE_INDEX, source->offset,
+                   declaration.file);
+    if (function->decl_file < PATH_FIRST || !declaration.has_line)
+        function->decl_file = FILE_UNSEEN;
+    function->decl_line = (uint32_t)declaration.line;
     return true;
 }
 
@@ -448,7 +409,7 @@ static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
                              const walk_node *node, size_t range_first) {
     uint32_t name, code = FILE_INVALID;
     if (!name_of_origin(result, joiner, node->origin, &name)) return false;
-    if (node->has_call_file && !code_of_file(result, joiner, node->call_file, &code))
+    if (node->has_call_file && !unit_file_code(result, joiner, node->call_file, &code))
         return false;
     if (node->has_call_file && code == FILE_INVALID)
         dwarf_warn(joiner->warnings, GSYM_WARN_CALL_FILE_INDEX, node->offset,
@@ -542,10 +503,17 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     const walk_function *source = &joiner->walk.functions.items[source_index];
     unit_function function = {.address = range.start,
                               .size = range.end - range.start,
+                              .shift = dwarf_shift_at(joiner->unit.code, range.start),
                               .die_offset = source->offset,
                               .position = (uint32_t)result->functions.count,
                               .name = name,
                               .decl_file = FILE_UNSEEN};
+    /* Behind the last address is no place for the rest of it. */
+    if (function.shift != 0 &&
+        function.address + function.shift > UINT64_MAX - (function.size - 1)) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);
+        return true;
+    }
     if (joiner->lines.version != 0 &&
         (!find_rows(result, joiner, source, &range, &function) ||
          !number_row_files(result, joiner, &function)))
@@ -635,7 +603,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->warnings->file = joiner->line_unit->input->number;
     if (!dwarf_run_line_program(&joiner->lines, &result->rows, joiner->line_unit,
                                 joiner->warnings) ||
-        !reset_file_codes(result, &joiner->lines) ||
+        !unit_files_reset(result, joiner) ||
         !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
         return false;
     joiner->warnings->file = result->file;

@@ -24,6 +24,7 @@ enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;
+    uint64_t shift; /* from `address` to where the program has the function */
     uint64_t fingerprint; /* of all that its record would say; 0: not taken */
     uint64_t die_offset;
     uint32_t position; /* among the unit's functions */
@@ -78,6 +79,8 @@ typedef struct unit_joiner {
     const dwarf_unit *line_unit; /* that has the line program */
     unit_walk walk;
     line_table lines;
+    line_table foreign_lines; /* files only, of a unit that declares what is defined here */
+    uint64_t foreign_budget;
     abbrev_cache abbrevs;
     name_resolver resolver;
     warning_list *warnings;

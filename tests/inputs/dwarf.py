@@ -41,6 +41,10 @@ class Unit:
     A type unit has a *signature*, and *type_label* names the DIE of its type; up
     to version 4 it goes to .debug_types. The *signature* of a skeleton unit is the
     id of the file with the rest of it.
+
+    A unit with a *skeleton* stands in a file of its own, together with the type units
+    *beside* it. Its addresses and lines are in the main file; so is the skeleton, whose
+    DIE says where.
     """
 
     root: Die
@@ -50,6 +54,8 @@ class Unit:
     unit_type: int = UnitType.compile
     signature: int | None = None
     type_label: str | None = None
+    skeleton: Unit | None = None
+    beside: tuple[Unit, ...] = ()
     length: int | None = None
     abbreviation_offset: int | None = None
 
@@ -87,10 +93,17 @@ class _Sections(dict[str, bytes]):
 
 
 class _Tables:
-    """What a unit's DIEs name by index: strings, addresses, range lists."""
+    """What a unit's DIEs name by index: strings, addresses, range lists.
 
-    def __init__(self, unit: Unit, encoding: Encoding, sections: _Sections) -> None:
+    Addresses are put into *code*, as are lists of them before version 5. Where that is
+    another file, nothing in the unit says where its own tables are.
+    """
+
+    def __init__(
+        self, unit: Unit, encoding: Encoding, sections: _Sections, code: _Sections
+    ) -> None:
         self.unit, self.encoding, self.sections = unit, encoding, sections
+        self.code, self.is_split = code, code is not sections
         self.strings: list[str] = []
         self.addresses: list[int] = []
         self.lists: list[RangeList] = []
@@ -126,8 +139,9 @@ class _Tables:
             self.encoding.offset(self.sections.add_string(Form.strp, text))
             for text in self.strings
         )
-        self._put_table(At.str_offsets_base, ".debug_str_offsets", bytes(2), body)
-        if self.unit.version < 5:  # the base is 0 and no attribute says so
+        base = At.str_offsets_base
+        self._put_table(base, ".debug_str_offsets", bytes(2), body, self.sections)
+        if self.unit.version < 5 or self.is_split:
             del self.bases[At.str_offsets_base]
 
     def _put_addresses(self) -> None:
@@ -136,24 +150,30 @@ class _Tables:
         body = b"".join(map(self.encoding.address, self.addresses))
         attribute = At.addr_base if self.unit.version >= 5 else At.GNU_addr_base
         header = bytes([self.encoding.address_size, 0])
-        self._put_table(attribute, ".debug_addr", header, body)
+        self._put_table(attribute, ".debug_addr", header, body, self.code)
 
-    def _put_table(self, attribute: int, name: str, header: bytes, body: bytes) -> None:
+    def _put_table(
+        self, attribute: int, name: str, header: bytes, body: bytes, home: _Sections
+    ) -> None:
         contribution = body
         if self.unit.version >= 5:
             version = self.encoding.uint(5, 2)
             contribution = self.encoding.with_length(version + header + body)
-        offset = self.sections.append(name, contribution)
+        offset = home.append(name, contribution)
         self.bases[attribute] = offset + len(contribution) - len(body)
 
     def _put_lists(self) -> None:
         if not self.lists:
             return
         if self.unit.version < 5:
+            base = len(self.code.get(".debug_ranges", b"")) if self.is_split else 0
             for entries in self.lists:
-                self.list_offsets[entries] = self.sections.append(
+                offset = self.code.append(
                     ".debug_ranges", entries.encode_ranges(self.encoding)
                 )
+                self.list_offsets[entries] = offset - base
+            if self.is_split:
+                self.bases[At.GNU_ranges_base] = base
             return
         size = self.encoding.offset_size
         table_size = len(self.indexed_lists) * size
@@ -166,10 +186,11 @@ class _Tables:
         )
         count = self.encoding.uint(len(self.indexed_lists), 4)
         header = bytes([self.encoding.address_size, 0]) + count
-        self._put_table(At.rnglists_base, ".debug_rnglists", header, table + body)
+        attribute, name = At.rnglists_base, ".debug_rnglists"
+        self._put_table(attribute, name, header, table + body, self.sections)
         base = self.bases[At.rnglists_base]
         self.list_offsets = {entries: base + at for entries, at in starts.items()}
-        if not self.indexed_lists:
+        if not self.indexed_lists or self.is_split:
             del self.bases[At.rnglists_base]
 
     def number_of(self, form: int, value: object) -> int | str | bytes:
@@ -186,6 +207,14 @@ class _Tables:
             return self.sections.add_string(form, value)
         assert isinstance(value, (int, str, bytes))
         return value
+
+
+class _Files:
+    """The main file and those of split units."""
+
+    def __init__(self) -> None:
+        self.main = _Sections()
+        self.splits: list[_Sections] = []
 
 
 def _add(items: list[_T], item: _T) -> None:
@@ -290,30 +319,67 @@ class Dwarf:
     one_abbreviation_table: bool = False
 
     def sections(self) -> dict[str, bytes]:
-        """Contents by section name; references are settled by repetition."""
+        """Contents by section name, of the main file."""
+        return dict(self._settled()[0].main)
+
+    def split_sections(self) -> list[dict[str, bytes]]:
+        """The same of the file of each unit with a skeleton."""
+        return [dict(sections) for sections in self._settled()[0].splits]
+
+    def place_of(self, label: str) -> int:
+        """Offset in .debug_info of a DIE."""
+        return self._settled()[1].labels[label][1]
+
+    def _settled(self) -> tuple[_Files, _Places]:
+        """References are settled by repetition."""
         known = _Places()
         while True:
             found = _Places()
-            sections = self._encode(known, found)
+            files = _Files()
+            self._encode(files, known, found)
             if found == known:
-                return sections
+                return files, known
             known = found
 
-    def _encode(self, known: _Places, found: _Places) -> dict[str, bytes]:
-        sections = _Sections()
-        shared = AbbreviationTable()
+    def _encode(self, files: _Files, known: _Places, found: _Places) -> None:
+        shared = AbbreviationTable() if self.one_abbreviation_table else None
+        main = files.main
         for index, unit in enumerate(self.units):
-            encoding = Encoding(self.byteorder, self.address_size, unit.dwarf64)
-            tables = _Tables(unit, encoding, sections)
-            if unit.lines is not None:
-                program = unit.lines.encode(encoding, unit.version, sections.add_string)
-                tables.bases[At.stmt_list] = sections.append(".debug_line", program)
-            table = shared if self.one_abbreviation_table else AbbreviationTable()
-            offset = len(sections.get(".debug_abbrev", b""))
-            writer = _UnitWriter(index, unit, tables, known, found)
-            sections.append(unit.section, writer.encode(table, offset))
-            if not self.one_abbreviation_table:
-                sections.append(".debug_abbrev", table.encode())
-        if self.one_abbreviation_table:
-            sections.append(".debug_abbrev", shared.encode())
-        return dict(sections)
+            if unit.skeleton is None:
+                tables = self._tables(unit, main, main)
+                writer = _UnitWriter(index, unit, tables, known, found)
+                self._put_unit(main, writer, shared)
+                continue
+            split = _Sections()
+            files.splits.append(split)
+            own = self._tables(unit, split, main)
+            tables = self._tables(unit.skeleton, main, main)
+            tables.bases.update(own.bases)
+            own.bases.clear()
+            writer = _UnitWriter(-1 - index, unit.skeleton, tables, known, found)
+            self._put_unit(main, writer, shared)
+            self._put_unit(split, _UnitWriter(index, unit, own, known, found), None)
+            for at, other in enumerate(unit.beside, 1):
+                tables = self._tables(other, split, split)
+                writer = _UnitWriter(1000 * at + index, other, tables, known, found)
+                self._put_unit(split, writer, None)
+        if shared is not None:
+            main.append(".debug_abbrev", shared.encode())
+
+    def _tables(self, unit: Unit, sections: _Sections, code: _Sections) -> _Tables:
+        encoding = Encoding(self.byteorder, self.address_size, unit.dwarf64)
+        tables = _Tables(unit, encoding, sections, code)
+        if unit.lines is not None:
+            program = unit.lines.encode(encoding, unit.version, code.add_string)
+            tables.bases[At.stmt_list] = code.append(".debug_line", program)
+        return tables
+
+    @staticmethod
+    def _put_unit(
+        sections: _Sections, writer: _UnitWriter, shared: AbbreviationTable | None
+    ) -> None:
+        table = AbbreviationTable() if shared is None else shared
+        offset = len(sections.get(".debug_abbrev", b""))
+        sections.append(writer.unit.section, writer.encode(table, offset))
+        if shared is None:
+            sections.append(".debug_abbrev", table.encode())

@@ -89,6 +89,8 @@ class At:
     call_target = 0x83
     loclists_base = 0x8C
     MIPS_linkage_name = 0x2007
+    GNU_dwo_name = 0x2130
+    GNU_dwo_id = 0x2131
     GNU_ranges_base = 0x2132
     GNU_addr_base = 0x2133
     LLVM_stmt_sequence = 0x3E0B
