@@ -128,6 +128,7 @@ class ConversionOutput:
         details: tuple[ConversionWarning, ...],
         companions: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
+        placements: tuple[tuple[str, int, int], ...] = (),
     ) -> ConversionReport:
         """Lay the file out and write it, whole or in segments.
 
@@ -138,6 +139,7 @@ class ConversionOutput:
             details: Each warning, where they were asked for.
             companions: Files that were read besides the input.
             notes: Sentences on what was not found.
+            placements: Of the code sections of a relocatable file.
 
         Raises:
             EmptyError: There is no function.
@@ -160,6 +162,7 @@ class ConversionOutput:
             architecture=architecture,
             uuid=self._uuid,
             build_id=build_id,
+            placements=placements,
             **counts,
             warnings=warnings,
             details=details,

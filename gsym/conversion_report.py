@@ -31,6 +31,8 @@ if TYPE_CHECKING:
             architecture: Of the binary, as LLVM's target triples name it.
             uuid: Identifier in the output.
             build_id: The binary's own identifier, b"" for none.
+            placements: Where the code sections of a relocatable file were placed:
+                name, first address, end. Empty for other files.
             functions_debug_info: Address ranges of functions in the DWARF.
             functions_symbol_table: Functions in the symbol table.
             functions_merged: Functions kept as part of one with the same range.
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         architecture: str
         uuid: bytes
         build_id: bytes
+        placements: tuple[tuple[str, int, int], ...]
         functions_debug_info: int
         functions_symbol_table: int
         functions_merged: int
@@ -84,7 +87,7 @@ else:
     )
     ConversionReport = namedtuple(
         "ConversionReport",
-        "input outputs architecture uuid build_id functions_debug_info "
+        "input outputs architecture uuid build_id placements functions_debug_info "
         "functions_symbol_table functions_merged functions_pruned functions "
         "functions_with_lines functions_with_inlines duplicates_different "
         "overlapping strings files file_size warnings details companions notes "

@@ -10,7 +10,7 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import EmptyError, UnsupportedError
+from gsym.errors import EmptyError
 from gsym.sources.debug_info import find_debug_info
 from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
@@ -68,11 +68,6 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
     path = request.input
     data = choose_slice(map_file(path), path, request.architecture)
     with ObjectFile(data, path) as source:
-        if source.is_relocatable:
-            raise UnsupportedError(
-                "a relocatable file; link it first, its relocations are not applied",
-                path=request.input,
-            )
         output = ConversionOutput(
             request, big_endian=source.big_endian, base_address=source.base_address
         )
@@ -91,6 +86,7 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
                 notes=found.notes,
                 warnings=job.warnings(),
                 details=job.details(),
+                placements=source.placements,
             )
         except EmptyError as error:
             reason = "; ".join((error.reason, *found.notes))
@@ -165,6 +161,8 @@ class _Job:
             count = lib.gsym_conversion_warning_count(self._handle, category)
             if count:
                 counts[text] = count
+        if self._source.failed_relocations:
+            counts["Relocation could not be applied"] = self._source.failed_relocations
         return counts
 
     def details(self) -> tuple[ConversionWarning, ...]:

@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"llvm_text", "segments", "statistics", "structure"}),
     frozenset({"structure_envelope"}),
     frozenset({"structure_records"}),
+    frozenset({"reference_placement"}),
     frozenset({"reference_elf", "reference_lines"}),
     frozenset({"reference_units"}),
     frozenset({"reference_functions"}),

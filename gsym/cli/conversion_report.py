@@ -32,6 +32,12 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         yield printable(f"  with {', '.join(report.companions)}")
 
 
+def placement_lines(report: ConversionReport) -> Iterator[str]:
+    """Where the code sections of a relocatable file have their addresses."""
+    for name, start, end in report.placements:
+        yield printable(f"  {name} at {start:#x}-{end:#x}")
+
+
 def warning_lines(report: ConversionReport) -> Iterator[str]:
     """Each kept warning with its place, then the count of each category."""
     head = printable(f"{report.input}: warning: ")

@@ -88,7 +88,8 @@ COMMAND = Command(
         Option("--quiet", "print errors only", short="-q"),
         Option(
             "--verbose",
-            "print each warning with the offset of its DIE",
+            "print each warning with the offset of its DIE, and where code sections "
+            "of a relocatable file are placed",
             short="-v",
         ),
         Option("--json-summary", "write the report as JSON", metavar="FILE"),
@@ -230,6 +231,9 @@ def _tell(report: ConversionReport, values: Values) -> None:
         return
     for line in conversion_report.summary_lines(report):
         print(line)
+    if values.flag("--verbose"):
+        for line in conversion_report.placement_lines(report):
+            print(line)
     for line in conversion_report.warning_lines(report):
         print(line, file=sys.stderr)
 

@@ -6,7 +6,7 @@ copied for relocation, since the engine does neither.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import check, ffi, lib, new_error, to_str
 from gsym.sources.architecture import elf_architecture, macho_architecture
 from gsym.sources.inflation import inflate
 
@@ -105,6 +105,22 @@ class ObjectFile:
         data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._call(lib.gsym_object_identifier, self.handle, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+
+    @property
+    def placements(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, start and end of the code sections of a relocatable file."""
+        if not self.is_relocatable:
+            return ()
+        section: Any = ffi.new("gsym_object_section *")
+        placed = []
+        for index in range(self._header.section_count):
+            # Whether the file has its bytes does not matter here.
+            lib.gsym_object_section_at(self.handle, index, section, self._error)
+            if section.holds_code:
+                name = to_str(ffi.buffer(section.name, section.name_size)[:])
+                end = section.address + section.memory_size
+                placed.append((name, section.address, end))
+        return tuple(placed)
 
     def section(self, name: bytes) -> memoryview | bytes | bytearray | None:
         """The first section of a name, inflated; None where there is none.
