@@ -37,6 +37,7 @@ if TYPE_CHECKING:
             functions_symbol_table: Functions in the symbol table.
             functions_merged: Functions kept as part of one with the same range.
             functions_pruned: Functions left out since another says more.
+            functions_dropped: Functions left out by name or address.
             functions: Functions in the output.
             functions_with_lines: Of these, functions with a line table.
             functions_with_inlines: Of these, functions with inlined calls.
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         functions_symbol_table: int
         functions_merged: int
         functions_pruned: int
+        functions_dropped: int
         functions: int
         functions_with_lines: int
         functions_with_inlines: int
@@ -88,8 +90,8 @@ else:
     ConversionReport = namedtuple(
         "ConversionReport",
         "input outputs architecture uuid build_id placements functions_debug_info "
-        "functions_symbol_table functions_merged functions_pruned functions "
-        "functions_with_lines functions_with_inlines duplicates_different "
+        "functions_symbol_table functions_merged functions_pruned functions_dropped "
+        "functions functions_with_lines functions_with_inlines duplicates_different "
         "overlapping strings files file_size warnings details companions notes "
         "seconds peak_memory",
     )
