@@ -62,8 +62,8 @@ static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
     return unit.has_dwo_id;
 }
 
-/* The first skeleton with a dwo_id, in order of by_dwo_id. */
-static size_t first_with(const debug_files *files, uint64_t dwo_id) {
+/* The first skeleton with a dwo_id, unless it is complete; or NULL. */
+static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
     size_t low = 0, high = files->skeletons.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -72,7 +72,10 @@ static size_t first_with(const debug_files *files, uint64_t dwo_id) {
         else
             high = middle;
     }
-    return low;
+    if (low == files->skeletons.count || files->by_dwo_id[low]->dwo_id != dwo_id ||
+        files->by_dwo_id[low]->split_input != NULL)
+        return NULL;
+    return files->by_dwo_id[low];
 }
 
 /* Each unit completes the first skeleton of its dwo_id. */
@@ -83,13 +86,9 @@ static uint64_t link_units(debug_files *files, debug_file *file) {
         const dwarf_unit_header *header = &file->units.items[i];
         skeleton_unit *skeleton;
         uint64_t dwo_id;
-        size_t at;
         if (!find_dwo_id(file, header, &abbrevs, &dwo_id)) continue;
-        at = first_with(files, dwo_id);
-        if (at == files->skeletons.count) continue;
-        skeleton = files->by_dwo_id[at];
-        if (skeleton->dwo_id == dwo_id && skeleton->split_input == NULL)
-            matched += link_unit(file, skeleton, header);
+        skeleton = open_skeleton(files, dwo_id);
+        if (skeleton != NULL) matched += link_unit(file, skeleton, header);
     }
     abbrev_cache_deinit(&abbrevs);
     return matched;
@@ -102,7 +101,7 @@ static uint64_t link_package(debug_files *files, debug_file *file) {
         skeleton_unit *skeleton = &files->skeletons.items[i];
         dwarf_unit_header header;
         uint64_t dwo_id;
-        if (skeleton->split_input == NULL &&
+        if (skeleton == open_skeleton(files, skeleton->dwo_id) &&
             dwarf_package_unit(&file->input, GSYM_DEBUG_CU_INDEX, skeleton->dwo_id,
                                &header) &&
             find_dwo_id(file, &header, &abbrevs, &dwo_id) && dwo_id == skeleton->dwo_id)

@@ -72,7 +72,9 @@ class Outcome(NamedTuple):
     image: bytes
 
 
-class _Run:
+class Run:
+    """One conversion, step by step."""
+
     def __init__(self, flags: int, threads: int, *, big_endian: bool) -> None:
         self.error: Any = new_error()
         self.data: list[Any] = []
@@ -130,15 +132,18 @@ class _Run:
         assert statuses == [lib.GSYM_OK] * threads
 
     def skeletons(self) -> list[Skeleton]:
+        count = lib.gsym_conversion_skeleton_count(self.handle)
+        return [self.skeleton(index) for index in range(count)]
+
+    def skeleton(self, index: int) -> Skeleton:
         skeleton: Any = ffi.new("gsym_skeleton *")
-        found = []
-        for index in range(lib.gsym_conversion_skeleton_count(self.handle)):
-            self.call(lib.gsym_conversion_skeleton, index, skeleton)
-            name = ffi.buffer(skeleton.dwo_name, skeleton.dwo_name_size)[:]
-            folder = ffi.buffer(skeleton.comp_dir, skeleton.comp_dir_size)[:]
-            numbers = skeleton.dwo_id, skeleton.file, skeleton.unit_offset
-            found.append(Skeleton(name, folder, *numbers, bool(skeleton.is_complete)))
-        return found
+        self.call(lib.gsym_conversion_skeleton, index, skeleton)
+        return Skeleton(
+            ffi.buffer(skeleton.dwo_name, skeleton.dwo_name_size)[:],
+            ffi.buffer(skeleton.comp_dir, skeleton.comp_dir_size)[:],
+            *(skeleton.dwo_id, skeleton.file, skeleton.unit_offset),
+            bool(skeleton.is_complete),
+        )
 
     def warnings(self) -> list[Warned]:
         size = ffi.new("size_t *")
@@ -161,7 +166,7 @@ def convert_files(  # noqa: PLR0913 - keywords, each a choice of its own
     """Convert *main* with the files around it; no function at all is no failure."""
     faulthandler.dump_traceback_later(SECONDS, exit=True)
     try:
-        run = _Run(flags, threads, big_endian=big_endian)
+        run = Run(flags, threads, big_endian=big_endian)
         run.add(main, 0)
         splits = [each for each in others if each.role == SPLIT]
         for each in others:
@@ -187,7 +192,7 @@ def convert_files(  # noqa: PLR0913 - keywords, each a choice of its own
         faulthandler.cancel_dump_traceback_later()
 
 
-def _finished(run: _Run) -> bytes:
+def _finished(run: Run) -> bytes:
     report = ffi.new("gsym_creator_report *")
     try:
         check(lib.gsym_creator_finish(run.creator, report, run.error), run.error)

@@ -6,7 +6,7 @@ copied for relocation, since the engine does neither.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error, to_str
+from gsym._native import check, ffi, lib, new_error
 from gsym.sources.architecture import elf_architecture, macho_architecture
 from gsym.sources.inflation import inflate
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    Section = tuple[memoryview, bool]
+    Section = tuple[memoryview | bytes | bytearray, bool]
 
 
 class ObjectFile:
@@ -32,6 +32,7 @@ class ObjectFile:
     Attributes:
         path: As given.
         handle: The engine's `gsym_object *`.
+        failed_relocations: How many could not be applied so far.
 
     Raises:
         FormatError: It is of no known format, or its headers are damaged.
@@ -40,7 +41,8 @@ class ObjectFile:
 
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
-        self._failed: list[int] = []
+        self.failed_relocations = 0
+        self._error: Any = new_error()
         self._data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
         made = ffi.new("gsym_object **")
@@ -61,11 +63,6 @@ class ObjectFile:
         # The map goes with the last view of it, which a failed job may still hold.
         ffi.release(self.handle)
         del self._bytes, self._data
-
-    @property
-    def failed_relocations(self) -> int:
-        """How many could not be applied so far."""
-        return sum(self._failed)
 
     @property
     def is_elf(self) -> bool:
@@ -109,24 +106,7 @@ class ObjectFile:
         self._call(lib.gsym_object_identifier, self.handle, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
 
-    @property
-    def placements(self) -> tuple[tuple[str, int, int], ...]:
-        """Name, start and end of the code sections of a relocatable file."""
-        if not self.is_relocatable:
-            return ()
-        section: Any = ffi.new("gsym_object_section *")
-        ignored = new_error()
-        placed = []
-        for index in range(self._header.section_count):
-            # Whether the file has its bytes does not matter here.
-            lib.gsym_object_section_at(self.handle, index, section, ignored)
-            if section.holds_code:
-                name = to_str(ffi.buffer(section.name, section.name_size)[:])
-                end = section.address + section.memory_size
-                placed.append((name, section.address, end))
-        return tuple(placed)
-
-    def section(self, name: bytes) -> memoryview | None:
+    def section(self, name: bytes) -> memoryview | bytes | bytearray | None:
         """The first section of a name, inflated; None where there is none.
 
         Raises:
@@ -180,7 +160,7 @@ class ObjectFile:
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size
-        payload = self._data[start:end] if section.size else memoryview(b"")
+        payload: memoryview | bytes = self._data[start:end] if section.size else b""
         is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
         if not is_mapping:
             payload = inflate(
@@ -192,23 +172,21 @@ class ObjectFile:
             )
         if not section.has_relocations:
             return payload, is_mapping
-        if is_mapping:
-            payload = memoryview(bytearray(payload))
-        self._relocate(payload, section.index)
-        return payload, False
+        return self._relocate(payload, section.index), False
 
-    def _relocate(self, payload: memoryview, index: int) -> None:
+    def _relocate(self, payload: memoryview | bytes, index: int) -> bytearray:
+        relocated = bytearray(payload)
         failed = ffi.new("uint64_t *")
         self._call(
             lib.gsym_object_relocate,
             self.handle,
             index,
-            ffi.from_buffer("uint8_t[]", payload),
-            len(payload),
+            ffi.from_buffer("uint8_t[]", relocated),
+            len(relocated),
             failed,
         )
-        self._failed.append(failed[0])
+        self.failed_relocations += failed[0]
+        return relocated
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        error: Any = new_error()  # not shared: sections are read by several threads
-        check(function(*arguments, error), error, self.path)
+        check(function(*arguments, self._error), self._error, self.path)

@@ -330,6 +330,10 @@ class Dwarf:
         """Offset in .debug_info of a DIE."""
         return self._settled()[1].labels[label][1]
 
+    def unit_of(self, label: str) -> int:
+        """Offset in its section of the unit that holds a DIE."""
+        return self._settled()[1].labels[label][0]
+
     def _settled(self) -> tuple[_Files, _Places]:
         """References are settled by repetition."""
         known = _Places()
