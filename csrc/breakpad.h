@@ -3,36 +3,15 @@
  * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
  * breakpad_function.c makes a function of a FUNC and all that belongs to it,
  * breakpad_inline_tree.c the tree of its INLINE records. breakpad_publics.c waits for the
- * end of the text, and breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
+ * end of the text. */
 #ifndef GSYM_BREAKPAD_H
 #define GSYM_BREAKPAD_H
 
 #include "creator.h"
 #include "cursor.h"
 #include "function_info.h"
+#include "number_map.h"
 #include "path_rules.h"
-
-/* ---- numbers of FILE and INLINE_ORIGIN ------------------------------------------ */
-
-typedef struct number_slot {
-    uint64_t value; /* plus 1; 0: a free slot */
-    uint32_t number;
-} number_slot;
-
-/* Number -> value. Numbers are those of the input, so the place of a slot depends on a
- * key that no input knows. */
-typedef struct number_map {
-    number_slot *slots;
-    size_t count;
-    unsigned bits; /* 1 << bits slots */
-    uint64_t key;  /* odd */
-} number_map;
-
-bool number_map_init(number_map *map);
-void number_map_deinit(number_map *map);
-bool number_map_find(const number_map *map, uint32_t number, uint64_t *value_ret);
-/* `value` is below UINT64_MAX. False where memory ran out. */
-bool number_map_set(number_map *map, uint32_t number, uint64_t value);
 
 /* ---- a function in the making ---------------------------------------------------- */
 

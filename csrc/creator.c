@@ -43,12 +43,8 @@ void gsym_creator_destroy(gsym_creator *creator) {
     free(creator->records.items);
     free(creator->text_ranges.items);
     free(creator->sections.items);
+    free(creator->call_sites.items);
     free(creator->uuid);
-    free(creator->scratch.files.items);
-    free(creator->scratch.rows.items);
-    free(creator->scratch.nodes.items);
-    free(creator->scratch.regexes.items);
-    free(creator->scratch.merged.items);
     string_table_deinit(&creator->strings);
     file_table_deinit(&creator->files);
     buffer_deinit(&creator->encoded);
@@ -286,6 +282,7 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     if (creator->records.count == 0)
         return gsym_fail(error, GSYM_E_EMPTY, 0, "no functions to encode");
     GSYM_TRY(creator_prune(creator, error));
+    GSYM_TRY(creator_place_call_sites(creator, error));
     creator->is_finished = true;
     GSYM_TRY(creator_lay_out(creator, error));
     report->functions = creator->records.count;

@@ -2,7 +2,8 @@
  *
  * creator.c takes functions in, entry_copy.c takes them from another file,
  * merged_functions.c folds equal ranges on request, merge.c sorts and prunes,
- * layout.c places what is left and hands out the bytes. */
+ * named_call_sites.c gives what is left its call sites, layout.c places it and hands
+ * out the bytes. */
 #ifndef GSYM_CREATOR_STATE_H
 #define GSYM_CREATOR_STATE_H
 
@@ -46,21 +47,23 @@ typedef struct owned_list {
     size_t count, capacity;
 } owned_list;
 
-/* A file of another image and its number here, of use for one entry. */
-typedef struct known_file {
-    uint32_t generation;
-    uint32_t file;
-} known_file;
+/* Call sites that came by the name of their function. */
+typedef struct named_call_sites {
+    uint64_t name;
+    uint64_t address; /* of the function when they came, which may yet be pruned */
+    uint64_t size;
+    size_t record; /* the function, if none is pruned */
+    size_t order;  /* in which they came */
+    gsym_call_site *sites;
+    uint32_t site_count;
+    bool is_placed;
+    const uint64_t *regexes;
+} named_call_sites;
 
-/* Arrays of entry_copy.c, kept from entry to entry. */
-typedef struct entry_scratch {
-    struct { known_file *items; size_t capacity; } files; /* by index in the image */
-    struct { gsym_line_row *items; size_t capacity; } rows;
-    struct { gsym_inline_node *items; size_t capacity; } nodes;
-    struct { uint64_t *items; size_t capacity; } regexes;
-    struct { gsym_function *items; size_t capacity; } merged;
-    uint32_t generation;
-} entry_scratch;
+typedef struct named_call_sites_list {
+    named_call_sites *items;
+    size_t count, capacity;
+} named_call_sites_list;
 
 typedef enum output_part {
     OUTPUT_HEAD, /* all in front of the string table */
@@ -93,11 +96,11 @@ struct gsym_creator {
     record_list records;
     text_range_list text_ranges;
     foreign_section_list sections;
+    named_call_sites_list call_sites;
     owned_list owned;
     uint8_t *chunk; /* room for small blobs; in `owned` */
     size_t chunk_left;
     buffer encoded; /* the record that is being made */
-    entry_scratch scratch;
     gsym_creator_report report;
     creator_output output;
 };
@@ -151,10 +154,12 @@ typedef struct record_parts {
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
                               gsym_info_type type);
 
-/* ---- merge.c and layout.c, called by gsym_creator_finish --------------------- */
+/* ---- merge.c, named_call_sites.c and layout.c, called by gsym_creator_finish ---- */
 
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
+/* Put the call sites that came by name into the records. */
+gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
 
 #endif

@@ -8,12 +8,16 @@
 #define PROGRAM_LOAD 1
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
-#define INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number is in section 0 */
 
 enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
 
 static cursor elf_cursor(const elf_object *elf, uint64_t offset) {
-    return cursor_at(elf->object.data, elf->object.size, offset, elf->object.header.big_endian);
+    return cursor_at(elf->object.data, elf->object.size, offset,
+                     elf->object.header.big_endian);
+}
+
+static uint64_t bytes_behind(const elf_object *elf, uint64_t offset) {
+    return offset < elf->object.size ? elf->object.size - offset : 0;
 }
 
 static uint64_t read_word(cursor *c, const elf_object *elf) {
@@ -21,7 +25,8 @@ static uint64_t read_word(cursor *c, const elf_object *elf) {
 }
 
 elf_section elf_section_at(const elf_object *elf, uint32_t index) {
-    cursor c = elf_cursor(elf, elf->section_table + (uint64_t)index * elf->section_entry_size);
+    uint64_t offset = (uint64_t)index * elf->section_entry_size;
+    cursor c = elf_cursor(elf, elf->section_table + offset);
     elf_section section;
     section.name = cursor_u32(&c);
     section.type = cursor_u32(&c);
@@ -31,13 +36,15 @@ elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     section.size = read_word(&c, elf);
     section.link = cursor_u32(&c);
     section.info = cursor_u32(&c);
-    (void)read_word(&c, elf); /* sh_addralign */
+    section.alignment = read_word(&c, elf);
     section.entry_size = read_word(&c, elf);
+    if (elf->placements != NULL) section.address = elf->placements[index].address;
     return section;
 }
 
 const char *elf_section_name(const elf_object *elf, const elf_section *section) {
-    cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size, section->name, false);
+    cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size,
+                         section->name, false);
     size_t size;
     /* Many sections may share a name, so none may cost as much as the table. */
     if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
@@ -45,8 +52,9 @@ const char *elf_section_name(const elf_object *elf, const elf_section *section) 
 }
 
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section) {
-    uint64_t offset = section->offset < elf->object.size ? section->offset : elf->object.size;
-    uint64_t left = elf->object.size - offset;
+    size_t end = elf->object.size;
+    uint64_t offset = section->offset < end ? section->offset : end;
+    uint64_t left = end - offset;
     uint64_t size = section->type == ELF_SECTION_NOBITS ? 0 : section->size;
     return cursor_at(elf->object.data + offset, size < left ? size : left, 0,
                      elf->object.header.big_endian);
@@ -63,13 +71,13 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "ELF section header size %u is too small",
                          elf->section_entry_size);
-    left = elf->section_table < elf->object.size ? elf->object.size - elf->section_table : 0;
+    left = bytes_behind(elf, elf->section_table);
     if (left < elf->section_entry_size)
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "the ELF section table lies outside the file");
     first = elf_section_at(elf, 0);
     if (count == 0) count = first.size > UINT32_MAX ? UINT32_MAX : (uint32_t)first.size;
-    if (names_index == INDEX_EXTENDED) names_index = first.link;
+    if (names_index == ELF_INDEX_EXTENDED) names_index = first.link;
     if (count > left / elf->section_entry_size)
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "the ELF section table of %u entries reaches past the end of "
@@ -115,7 +123,7 @@ static void find_debug_sections(elf_object *elf) {
 
 /* The program headers that the file has room for; the header may claim more. */
 static void limit_program_count(elf_object *elf) {
-    uint64_t left = elf->program_table < elf->object.size ? elf->object.size - elf->program_table : 0;
+    uint64_t left = bytes_behind(elf, elf->program_table);
     if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
         elf->program_count = 0;
     else if (elf->program_count > left / elf->program_entry_size)
@@ -174,7 +182,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     names_index = cursor_u16(&c);
     if (c.failed) return gsym_fail(error, GSYM_E_FORMAT, 16, "the ELF header is cut off");
     GSYM_TRY(read_section_table(elf, section_count, names_index, error));
-    if (elf->program_count == INDEX_EXTENDED && elf->object.header.section_count > 0)
+    if (elf->program_count == ELF_INDEX_EXTENDED && elf->object.header.section_count > 0)
         elf->program_count = elf_section_at(elf, 0).info;
     limit_program_count(elf);
     elf->object.header.has_base_address = find_segment(
@@ -233,6 +241,8 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->flags = section.flags;
     ret->type = section.type;
     ret->holds_code = elf_section_holds_code(&section);
+    ret->has_relocations =
+        elf->placements != NULL && elf->placements[index].relocations != 0;
     if (section.type == ELF_SECTION_NOBITS) return GSYM_OK;
     if (__builtin_add_overflow(section.offset, section.size, &end) ||
         end > elf->object.size)
@@ -296,13 +306,17 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
 
 /* ---- opening ------------------------------------------------------------------ */
 
-static void close_elf(gsym_object *object) { free(object); }
+static void close_elf(gsym_object *object) {
+    free(((elf_object *)object)->placements);
+    free(object);
+}
 
 static const object_format elf_format = {
     .close = close_elf,
     .section_at = section_at,
     .debug_section = debug_section,
     .identifier = identifier,
+    .relocate = elf_relocate,
     .add_symbols = elf_add_symbols,
 };
 
@@ -313,11 +327,14 @@ gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
     if (elf == NULL) return gsym_fail_memory(error);
     elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
     status = read_header(elf, error);
+    if (status == GSYM_OK && elf->object.header.type == TYPE_RELOCATABLE) {
+        elf->object.header.is_relocatable = elf->object.header.has_base_address = 1;
+        status = elf_place_sections(elf, error);
+    }
     if (status != GSYM_OK) {
-        free(elf);
+        close_elf(&elf->object);
         return status;
     }
-    elf->object.header.is_relocatable = elf->object.header.type == TYPE_RELOCATABLE;
     find_debug_sections(elf);
     *object_ret = &elf->object;
     return GSYM_OK;

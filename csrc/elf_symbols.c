@@ -7,8 +7,6 @@
 #define SYMBOL_GNU_IFUNC 10
 
 #define INDEX_UNDEFINED 0
-#define INDEX_RESERVED 0xff00
-#define INDEX_EXTENDED 0xffff
 
 typedef struct elf_symbol {
     uint32_t name;
@@ -26,19 +24,20 @@ typedef struct symbol_table {
     bool is_64;
 } symbol_table;
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
-    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
+    uint32_t count = elf->object.header.section_count;
+    for (uint32_t i = 1; i < count; ++i) {
         elf_section section = elf_section_at(elf, i);
         elf_section names;
         if (section.type != type || section.size == 0) continue;
-        names = elf_section_at(elf, section.link < elf->object.header.section_count ? section.link : 0);
+        names = elf_section_at(elf, section.link < count ? section.link : 0);
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
         table->extended = (cursor){0};
         table->is_64 = elf->object.header.is_64 != 0;
-        for (uint32_t n = 1; n < elf->object.header.section_count; ++n) {
+        for (uint32_t n = 1; n < count; ++n) {
             elf_section extended = elf_section_at(elf, n);
             if (extended.type == ELF_SECTION_SYMTAB_SHNDX && extended.link == i)
                 table->extended = elf_section_bytes(elf, &extended);
@@ -50,7 +49,8 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
 
 static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
     cursor *c = &table->entries;
-    uint32_t extended = cursor_left(&table->extended) >= 4 ? cursor_u32(&table->extended) : 0;
+    bool is_extended = cursor_left(&table->extended) >= 4;
+    uint32_t extended = is_extended ? cursor_u32(&table->extended) : 0;
     if (cursor_left(c) < (table->is_64 ? 24u : 16u)) return false;
     symbol->name = cursor_u32_covered(c);
     if (table->is_64) {
@@ -67,14 +67,14 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
         symbol->section = cursor_u16_covered(c);
     }
     symbol->is_defined = symbol->section != INDEX_UNDEFINED;
-    if (symbol->section == INDEX_EXTENDED)
+    if (symbol->section == ELF_INDEX_EXTENDED)
         symbol->section = extended;
-    else if (symbol->section >= INDEX_RESERVED)
+    else if (symbol->section >= ELF_INDEX_RESERVED)
         symbol->section = 0;
     return true;
 }
 
-/* ---- choosing --------------------------------------------------------------------------- */
+/* ---- choosing ----------------------------------------------------------------------- */
 
 /* Labels of assemblers and mapping symbols of ARM, AArch64 and RISC-V. */
 static bool names_no_function(const char *name) {
@@ -85,7 +85,8 @@ static bool names_no_function(const char *name) {
 
 static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
     elf_section section;
-    if (symbol->section == 0 || symbol->section >= elf->object.header.section_count) return false;
+    if (symbol->section == 0 || symbol->section >= elf->object.header.section_count)
+        return false;
     section = elf_section_at(elf, symbol->section);
     return elf_section_holds_code(&section) && symbol->address >= section.address &&
            symbol->address - section.address < section.size;
@@ -105,7 +106,11 @@ static gsym_status add_symbol(gsym_conversion *conversion, const elf_object *elf
     size_t size;
     if (symbol->type != SYMBOL_FUNC && symbol->type != SYMBOL_GNU_IFUNC && !is_weak)
         return GSYM_OK;
-    if (is_weak && !stands_in_code(elf, symbol)) return GSYM_OK;
+    if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
+        symbol->address += elf->placements[symbol->section].address;
+    /* Where sections touch each other, the end of one is no place in the next. */
+    if ((is_weak || elf->placements != NULL) && !stands_in_code(elf, symbol))
+        return GSYM_OK;
     if (symbol->type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;

@@ -27,18 +27,23 @@ static gsym_status end_info(buffer *out, size_t start, const char *what,
     return GSYM_OK;
 }
 
+void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
+                    size_t count, const uint64_t *regexes) {
+    for (size_t i = 0; i < count; ++i) {
+        buffer_put_u64(out, sites[i].return_offset);
+        buffer_put_u8(out, (uint8_t)sites[i].flags);
+        buffer_put_u32(out, sites[i].regex_count);
+        for (uint32_t j = 0; j < sites[i].regex_count; ++j)
+            buffer_put_uint(out, regexes[sites[i].regex_first + j], strp_size);
+    }
+}
+
 static gsym_status encode_call_sites(buffer *out, unsigned strp_size,
                                      const gsym_function *function, gsym_error *error) {
     size_t start = begin_info(out, GSYM_INFO_CALL_SITES);
     buffer_put_u32(out, (uint32_t)function->call_site_count);
-    for (size_t i = 0; i < function->call_site_count; ++i) {
-        const gsym_call_site *site = &function->call_sites[i];
-        buffer_put_u64(out, site->return_offset);
-        buffer_put_u8(out, (uint8_t)site->flags);
-        buffer_put_u32(out, site->regex_count);
-        for (uint32_t j = 0; j < site->regex_count; ++j)
-            buffer_put_uint(out, function->regexes[site->regex_first + j], strp_size);
-    }
+    call_sites_put(out, strp_size, function->call_sites, function->call_site_count,
+                   function->regexes);
     return end_info(out, start, "CallSites", error);
 }
 

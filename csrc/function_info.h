@@ -24,6 +24,10 @@ gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, gsym_error *error);
 
+/* Append call sites as a record holds them behind their count. */
+void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
+                    size_t count, const uint64_t *regexes);
+
 /* ---- decode ------------------------------------------------------------------- *
  * A payload is a cursor over the bytes of one InfoType; offsets in errors count
  * from the start of the file. */
@@ -126,5 +130,8 @@ gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *recor
 gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);
+
+/* Bytes that the function decoded last takes in its file. */
+uint64_t record_size(const gsym_record *record);
 
 #endif

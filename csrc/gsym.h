@@ -199,6 +199,12 @@ gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
                                  gsym_function_range *ranges, size_t capacity,
                                  size_t *count_ret, gsym_error *error);
 
+/* Names of all functions in the order of the file, merged ones behind the one they
+ * are merged into: the first `capacity` are written, *count_ret tells how many there
+ * are. */
+gsym_status gsym_image_names(const gsym_image *image, uint64_t *names, size_t capacity,
+                             size_t *count_ret, gsym_error *error);
+
 /* Storage for one decoded record; reused from record to record. */
 typedef struct gsym_record gsym_record;
 gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error);
@@ -266,6 +272,13 @@ typedef struct gsym_columns {
 gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
                                    size_t count, gsym_batch **batch_ret,
                                    gsym_error *error);
+/* The same for the segments of one file, each of which answers from starts[i] on, in
+ * ascending order, to the next one's start. Entries, names and files count on from
+ * segment to segment, through num_addresses, strtab_size and num_files of each. */
+gsym_status gsym_segments_lookup_many(const gsym_image *const *segments,
+                                      const uint64_t *starts, size_t segment_count,
+                                      const uint64_t *addresses, size_t count,
+                                      gsym_batch **batch_ret, gsym_error *error);
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
 void gsym_batch_destroy(gsym_batch *batch);
 
@@ -364,7 +377,7 @@ typedef struct gsym_creator_options {
     uint32_t version;    /* GSYM_VERSION_1 or GSYM_VERSION_2 */
     uint32_t big_endian; /* 1: the file is big-endian */
     uint32_t has_base_address;
-    uint32_t reserved;
+    uint32_t keep_all; /* 1: no function is pruned; they come in ascending order */
     uint64_t base_address; /* else: the first function's start */
 } gsym_creator_options;
 
@@ -391,25 +404,51 @@ gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
 /* Encode and keep a function; strings and files must be interned before. */
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
                                       gsym_origin origin, gsym_error *error);
-/* Copy entry `index` of another file, interning its strings and files. */
-gsym_status gsym_creator_add_entry(gsym_creator *creator, const gsym_image *image,
-                                   gsym_record *record, uint32_t index,
-                                   gsym_error *error);
+
+/* Which functions of a file are wanted: those with a wanted name, if by_name is
+ * not 0, that answer for a wanted address, if by_address is not 0. */
+typedef struct gsym_selection {
+    uint32_t by_name;
+    uint32_t by_address;
+    const uint64_t *names; /* strp in the file, ascending */
+    size_t name_count;
+    const gsym_range *ranges;
+    size_t range_count;
+} gsym_selection;
+
+/* Copy the functions of another file, or of these the wanted ones, interning their
+ * strings and files. Where a function that others are merged into is not wanted, the
+ * first of those that are takes its place. */
+gsym_status gsym_creator_add_entries(gsym_creator *creator, const gsym_image *image,
+                                     const gsym_selection *selection, gsym_error *error);
+/* Intern all strings and files of another file in their order. */
+gsym_status gsym_creator_add_tables(gsym_creator *creator, const gsym_image *image,
+                                    gsym_error *error);
 /* Copy entries from `first` on while what they take in the file is below `size`
- * bytes; the last one may exceed it. *end_ret is the entry that comes next. */
+ * bytes; the last one may exceed it, and so do those that start where it does.
+ * *end_ret is the entry that comes next. */
 gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
-                                     gsym_record *record, uint32_t first, uint64_t size,
-                                     uint32_t *end_ret, gsym_error *error);
+                                     uint32_t first, uint64_t size, uint32_t *end_ret,
+                                     gsym_error *error);
 /* Copy a version-2 section of an unknown type into a version-2 output. */
 gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
                                      const uint8_t *data, size_t size, gsym_error *error);
-/* The same for every such section of `image`. Nothing is copied where either file
- * is of version 1. */
+/* The same for every such section of `image`, but for those of a type that the output
+ * has already. Nothing is copied where either file is of version 1. */
 gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
                                       gsym_error *error);
 /* Fold functions of equal range into the first of them. Call before symbols of
  * the symbol table are added. */
 gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error);
+
+/* Add the call sites of each of `functions`, of which only name and call sites count,
+ * to those that the first function of its name has; if that one is pruned, to those of
+ * the function that takes its place. Call when all functions are added.
+ * *missing_ret is the index of the first of a name that no function has, and nothing
+ * is added then; else it is `count`. */
+gsym_status gsym_creator_add_call_sites(gsym_creator *creator,
+                                        const gsym_function *functions, size_t count,
+                                        size_t *missing_ret, gsym_error *error);
 
 typedef struct gsym_creator_report {
     uint64_t functions_debug_info;   /* added, before pruning */

@@ -151,21 +151,22 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
     return GSYM_OK;
 }
 
-gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
-                                uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
+uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
+                           uint64_t hash) {
     const slot *slots = table->slots.slots;
     size_t mask = table->slots.mask, at = (size_t)hash & mask;
-    if (size == 0) {
-        *strp_ret = 0;
-        return GSYM_OK;
-    }
     for (; slots[at].number != 0; at = (at + 1) & mask) {
         if (slots[at].hash != hash) continue;
-        if (GSYM_LIKELY(string_table_equals(table, slots[at].number, bytes, size))) {
-            *strp_ret = slots[at].number;
-            return GSYM_OK;
-        }
+        if (GSYM_LIKELY(string_table_equals(table, slots[at].number, bytes, size)))
+            return slots[at].number;
     }
+    return 0;
+}
+
+gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
+                                uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
+    *strp_ret = size == 0 ? 0 : string_table_find(table, bytes, size, hash);
+    if (size == 0 || *strp_ret != 0) return GSYM_OK;
     return string_table_append(table, bytes, size, hash, strp_ret, error);
 }
 

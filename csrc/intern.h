@@ -48,6 +48,9 @@ void string_table_deinit(string_table *table);
 /* `hash` is string_hash() of the bytes, which hold no NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error);
+/* Its strp, or 0 where the table does not hold it. */
+uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
+                           uint64_t hash);
 static inline const char *string_table_at(const string_table *table, uint64_t strp) {
     return (const char *)table->bytes + strp;
 }

@@ -248,11 +248,23 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
+/* Functions that are all kept stay in the order in which they came. */
+static gsym_status check_order(const record_list *records, gsym_error *error) {
+    for (size_t i = 1; i < records->count; ++i)
+        if (records->items[i].address < records->items[i - 1].address)
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "functions do not ascend");
+    return GSYM_OK;
+}
+
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     record_list *records = &creator->records;
     pruning p = {.creator = creator, .records = records->items};
     record_key *keys;
     gsym_status status;
+    if (creator->options.keep_all) {
+        GSYM_TRY(check_order(records, error));
+        return settle(creator, error);
+    }
     GSYM_TRY(record_order_sort(records, &keys, error));
     if (array_reserve(&p.kept.items, &p.kept.capacity, records->count,
                       sizeof *p.kept.items))

@@ -10,6 +10,7 @@ typedef struct function_list {
 struct gsym_record {
     function_parts parts;
     function_list functions;
+    uint64_t size; /* in the file */
 };
 
 gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error) {
@@ -28,6 +29,8 @@ void gsym_record_destroy(gsym_record *record) {
     free(record->functions.items);
     free(record);
 }
+
+uint64_t record_size(const gsym_record *record) { return record->size; }
 
 static void clear(gsym_record *record) {
     record->parts.rows.count = 0;
@@ -102,6 +105,7 @@ gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
     GSYM_TRY(gsym_image_entry(image, index, &start, &offset, error));
     GSYM_TRY(image_record(image, index, &c, error));
     GSYM_TRY(append(record, image, &c, start, &merged, error));
+    record->size = cursor_offset(&c) - offset;
     if (merged.type == GSYM_INFO_MERGED_FUNCTIONS)
         GSYM_TRY(append_merged(record, image, &merged, start, error));
     set_pointers(record);

@@ -6,7 +6,7 @@
  * from segments, are kept and counted. */
 #include <inttypes.h>
 
-#include "creator_state.h"
+#include "entry_copy.h"
 #include "layout.h"
 
 /* The last address offset so far. */
@@ -31,20 +31,26 @@ static uint64_t tables_size(const gsym_creator *creator) {
            creator->uuid_size + 4 + tables;
 }
 
-gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
-                                     gsym_record *record, uint32_t first, uint64_t size,
-                                     uint32_t *end_ret, gsym_error *error) {
+/* Entries of one start stay together: a segment is found by the start of its first. */
+static bool starts_with_last(const gsym_image *image, uint32_t first, uint32_t index) {
+    return index != first &&
+           image_addr_offset(image, index) == image_addr_offset(image, index - 1);
+}
+
+static gsym_status add_while_below(entry_copy *copy, uint32_t first, uint64_t size,
+                                   uint32_t *end_ret, gsym_error *error) {
+    const gsym_creator *creator = copy->creator;
+    const record_list *records = &creator->records;
     uint64_t records_size = 0;
     uint32_t index = first;
-    gsym_header header;
-    gsym_image_header(image, &header);
-    for (; index < header.num_addresses; ++index) {
-        if (tables_size(creator) + records_size >= size) break;
-        GSYM_TRY(gsym_creator_add_entry(creator, image, record, index, error));
-        records_size += align_up(
-            creator_record_size(creator,
-                                &creator->records.items[creator->records.count - 1]),
-            FUNCTION_INFO_ALIGNMENT);
+    for (; index < copy->image->header.num_addresses; ++index) {
+        if (tables_size(creator) + records_size >= size &&
+            !starts_with_last(copy->image, first, index))
+            break;
+        GSYM_TRY(entry_copy_add(copy, index, error));
+        records_size +=
+            align_up(creator_record_size(creator, &records->items[records->count - 1]),
+                     FUNCTION_INFO_ALIGNMENT);
     }
     if (index == first)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
@@ -53,4 +59,14 @@ gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *im
                          size);
     *end_ret = index;
     return GSYM_OK;
+}
+
+gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
+                                     uint32_t first, uint64_t size, uint32_t *end_ret,
+                                     gsym_error *error) {
+    entry_copy copy;
+    gsym_status status = entry_copy_begin(&copy, creator, image, error);
+    if (status == GSYM_OK) status = add_while_below(&copy, first, size, end_ret, error);
+    entry_copy_end(&copy);
+    return status;
 }

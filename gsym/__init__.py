@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UuidMismatchError,
     )
+    from gsym.merging import MergeReport, merge_files
     from gsym.model import (
         CallSite,
         Frame,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Range,
     )
     from gsym.reader import Frames, Reader, open
+    from gsym.segment_set import SegmentSetReader, open_segments
 
 _MODULE_OF = {
     "ArchitectureError": "errors",
@@ -56,13 +58,17 @@ _MODULE_OF = {
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
+    "MergeReport": "merging",
     "Range": "model",
     "Reader": "reader",
+    "SegmentSetReader": "segment_set",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "convert": "conversion",
     "convert_slices": "conversion",
+    "merge_files": "merging",
     "open": "reader",
+    "open_segments": "segment_set",
 }
 
 __all__ = [
@@ -84,13 +90,17 @@ __all__ = [
     "LimitError",
     "LineEntry",
     "Lookup",
+    "MergeReport",
     "Range",
     "Reader",
+    "SegmentSetReader",
     "UnsupportedError",
     "UuidMismatchError",
     "convert",
     "convert_slices",
+    "merge_files",
     "open",
+    "open_segments",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Convert a binary's debug information to a GSYM file.
+"""Convert debug information, or another GSYM file, to a GSYM file.
 
 Python opens, maps, starts threads and writes; everything in between is the
 engine's. No symbol, string, row or function passes through Python on its way.
@@ -12,6 +12,7 @@ import time
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import convert_dwarf
+from gsym.selection import Selection
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.debug_info import SearchOptions
 from gsym.sources.dsym import bundle_member
@@ -23,7 +24,7 @@ __all__ = ["convert", "convert_slices", "slice_outputs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from gsym.conversion_report import ConversionReport
@@ -38,10 +39,15 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     *,
     architecture: str | None = None,
     threads: int | None = None,
-    version: int = 1,
+    version: int | None = None,
+    byteorder: str | None = None,
     uuid: bytes | None = None,
     merged_functions: bool = False,
     call_sites: bool = False,
+    call_sites_yaml: str | os.PathLike[str] | None = None,
+    keep_functions: Iterable[str] = (),
+    drop_functions: Iterable[str] = (),
+    address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
     path_map: tuple[tuple[str, str], ...] = (),
     keep_warnings: bool = False,
@@ -50,22 +56,30 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
-    """Convert the DWARF and the symbol table of a binary to a GSYM file.
+    """Convert the DWARF and the symbol table of a binary, or a GSYM file, to GSYM.
 
     The output appears whole or not at all, and its bytes do not depend on
     *threads*.
 
     Args:
-        input: ELF or Mach-O file with debug information, or a dSYM bundle.
+        input: ELF, Mach-O or GSYM file, or a dSYM bundle; told by its content.
         output: File to write; by default the input's path with `.gsym` added.
         architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
             machine number; of another file what it has to be for.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
-        version: Version of the format, 1 or 2.
+        version: Version of the format, 1 or 2; by default 1, or that of a GSYM file.
+        byteorder: "little" or "big"; by default that of the input.
         uuid: Identifier to write instead of the binary's build id.
         merged_functions: Keep functions of equal range as children of the first.
         call_sites: Keep the call sites that the DWARF names.
+        call_sites_yaml: File with call sites to add, as llvm-gsymutil takes it; needs
+            the extra `yaml`.
+        keep_functions: Regular expressions of the module `re`. Of all functions only
+            those stay in whose name, as the linker knows it, one of them is found.
+        drop_functions: The same for functions that are left out.
+        address_ranges: (start, end) pairs. Of all functions only those stay that
+            answer for an address of one of them.
         segment_size: Split into files of about this many bytes.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         keep_warnings: Report each warning, not only counts.
@@ -78,20 +92,22 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             all) of .debug_info.
 
     Raises:
-        FormatError: The input is no such file or is damaged as a whole.
+        FormatError: The input is no such file or is damaged as a whole; a GSYM file
+            anywhere, and the text names the function.
         UnsupportedError: It is of a kind that is not read.
         ArchitectureError: It is not for *architecture*, or it holds code for several
             and none is chosen.
-        EmptyError: It names no function.
+        EmptyError: It names no function, or none is selected.
+        GsymError: A function that *call_sites_yaml* names does not exist.
         LimitError: The output does not fit version 1, for its size or for an
             identifier of more than 20 bytes; the text names version 2.
         OSError: A file cannot be read or written.
-        ValueError: An argument is out of its range, or *output* is *input*.
+        ValueError: An argument is out of its range, no regular expression, or *output*
+            is an input.
     """
     started = time.perf_counter()
     source_path = bundle_member(os.fspath(input))
     target = _output_path(input, output)
-    _check_arguments(source_path, target, threads, segment_size)
     request = ConversionRequest(
         started=started,
         input=source_path,
@@ -99,9 +115,12 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         architecture=architecture,
         threads=threads,
         version=version,
+        byteorder=byteorder,
         uuid=uuid,
         merged_functions=merged_functions,
         call_sites=call_sites,
+        call_sites_yaml=None if call_sites_yaml is None else os.fspath(call_sites_yaml),
+        selection=Selection(keep_functions, drop_functions, address_ranges),
         segment_size=segment_size,
         path_map=path_map,
         keep_warnings=keep_warnings,
@@ -110,10 +129,16 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         search=SearchOptions(tuple(debug_directories)),
         progress=progress,
     )
-    if _kind_of(source_path) == "breakpad":
+    _check(request)
+    kind = _kind_of(source_path)
+    if kind == "breakpad":
         from gsym.breakpad_conversion import convert_breakpad
 
         return convert_breakpad(request)
+    if kind == "gsym":
+        from gsym.reencoding import reencode
+
+        return reencode(request)
     return convert_dwarf(request)
 
 
@@ -176,12 +201,15 @@ def _output_path(
     return os.fspath(source).rstrip(os.sep) + ".gsym"
 
 
-def _check_arguments(
-    source: str, target: str, threads: int | None, segment_size: int | None
-) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads: at least 1, not {threads}")
-    if segment_size is not None and not 1 <= segment_size < _SIZE_END:
-        raise ValueError(f"segment_size: {segment_size} is out of range")
-    if segment_size is None and is_same_file(target, source):
-        raise ValueError(f"{target}: the output would replace the input")
+def _check(request: ConversionRequest) -> None:
+    if request.threads is not None and request.threads < 1:
+        raise ValueError(f"threads: at least 1, not {request.threads}")
+    if request.byteorder not in {None, "little", "big"}:
+        raise ValueError(f"byteorder: 'little' or 'big', not {request.byteorder!r}")
+    if request.segment_size is not None:
+        if not 1 <= request.segment_size < _SIZE_END:
+            raise ValueError(f"segment_size: {request.segment_size} is out of range")
+        return
+    for path in (request.input, request.call_sites_yaml):
+        if path is not None and is_same_file(request.output, path):
+            raise ValueError(f"{request.output}: the output would replace the input")

@@ -8,6 +8,8 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.atomic_file import AtomicFile
 from gsym.conversion_report import ConversionReport
 from gsym.creator import iter_finished
+from gsym.errors import EmptyError
+from gsym.sources.debug_info import SearchOptions
 
 __all__ = ["ConversionOutput", "ConversionRequest"]
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.conversion_report import ConversionWarning
-    from gsym.sources.debug_info import SearchOptions
+    from gsym.selection import Selection
 
     class ConversionRequest(NamedTuple):
         """The arguments of `gsym.convert`, checked; the paths as `str`.
@@ -28,28 +30,35 @@ if TYPE_CHECKING:
         started: float
         input: str
         output: str
-        architecture: str | None
-        threads: int | None
-        version: int
-        uuid: bytes | None
-        merged_functions: bool
-        call_sites: bool
-        segment_size: int | None
-        path_map: tuple[tuple[str, str], ...]
-        keep_warnings: bool
-        keep_same: bool
-        full_walk: bool
-        search: SearchOptions
-        progress: Callable[[int, int], None] | None
+        architecture: str | None = None
+        threads: int | None = None
+        version: int | None = None
+        byteorder: str | None = None
+        uuid: bytes | None = None
+        merged_functions: bool = False
+        call_sites: bool = False
+        call_sites_yaml: str | None = None
+        selection: Selection | None = None
+        segment_size: int | None = None
+        path_map: tuple[tuple[str, str], ...] = ()
+        keep_warnings: bool = False
+        keep_same: bool = False
+        full_walk: bool = False
+        search: SearchOptions = SearchOptions()
+        progress: Callable[[int, int], None] | None = None
 
 else:
     from collections import namedtuple
 
     ConversionRequest = namedtuple(
         "ConversionRequest",
-        "started input output architecture threads version uuid merged_functions "
-        "call_sites segment_size path_map keep_warnings keep_same full_walk search "
-        "progress",
+        "started input output architecture threads version byteorder uuid "
+        "merged_functions call_sites call_sites_yaml selection segment_size path_map "
+        "keep_warnings keep_same full_walk search progress",
+        defaults=(
+            *(None, None, None, None, None, False, False, None, None, None, ()),
+            *(False, False, False, SearchOptions(), None),
+        ),
     )
     ConversionRequest.__doc__ = (
         "The arguments of `gsym.convert`, checked; the paths as `str`."
@@ -69,6 +78,13 @@ _COUNTS = (
     "files",
     "file_size",
 )
+_COUNTS_OF_INPUT = (
+    "functions_debug_info",
+    "functions_symbol_table",
+    "functions_merged",
+    "functions_pruned",
+    "duplicates_different",
+)
 
 
 class ConversionOutput:
@@ -76,8 +92,11 @@ class ConversionOutput:
 
     Args:
         request: Names the input, in errors, and the output.
-        big_endian: Byte order of the target, which the output takes over.
+        version: Of the format, unless another one was asked for.
+        big_endian: Byte order of the target, which the output takes over unless
+            another one was asked for.
         base_address: Image base; None: the first function's start.
+        keep_all: Functions come in ascending order, and none is left out for another.
 
     Raises:
         ValueError: There is no such version of the format.
@@ -89,13 +108,19 @@ class ConversionOutput:
         *,
         big_endian: bool,
         base_address: int | None,
+        version: int = lib.GSYM_VERSION_1,
+        keep_all: bool = False,
     ) -> None:
         self._request = request
         self._uuid = b""
+        self._is_selection = False
         self._error: Any = new_error()
         options = ffi.new("gsym_creator_options *")
-        options.version = request.version
-        options.big_endian = big_endian
+        options.version = version if request.version is None else request.version
+        options.big_endian = (
+            big_endian if request.byteorder is None else request.byteorder == "big"
+        )
+        options.keep_all = keep_all
         if base_address is not None:
             options.has_base_address = 1
             options.base_address = base_address
@@ -128,6 +153,7 @@ class ConversionOutput:
         details: tuple[ConversionWarning, ...],
         companions: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
+        placements: tuple[tuple[str, int, int], ...] = (),
     ) -> ConversionReport:
         """Lay the file out and write it, whole or in segments.
 
@@ -138,6 +164,7 @@ class ConversionOutput:
             details: Each warning, where they were asked for.
             companions: Files that were read besides the input.
             notes: Sentences on what was not found.
+            placements: Of the code sections of a relocatable file.
 
         Raises:
             EmptyError: There is no function.
@@ -145,6 +172,12 @@ class ConversionOutput:
             OSError: An output cannot be written.
         """
         request = self._request
+        if request.call_sites_yaml is not None:
+            from gsym.call_site_yaml import add_call_sites
+
+            add_call_sites(self.creator, request.call_sites_yaml)
+            companions = (*companions, request.call_sites_yaml)
+        found = self._select(request.selection) if request.selection else None
         if request.segment_size is None:
             with AtomicFile(request.output, keep_same=request.keep_same) as file:
                 counts = self._finish()
@@ -154,12 +187,18 @@ class ConversionOutput:
         else:
             counts = self._finish()
             outputs = self._write_segments(request.segment_size)
+        dropped = 0
+        if found is not None:
+            dropped = found["functions"] - counts["functions"]
+            counts |= {name: found[name] for name in _COUNTS_OF_INPUT}
         return ConversionReport(
             input=request.input,
             outputs=outputs,
             architecture=architecture,
             uuid=self._uuid,
             build_id=build_id,
+            placements=placements,
+            functions_dropped=dropped,
             **counts,
             warnings=warnings,
             details=details,
@@ -172,13 +211,32 @@ class ConversionOutput:
     def _finish(self) -> dict[str, int]:
         """Lay the file out; the counts of the report."""
         report: Any = ffi.new("gsym_creator_report *")
-        self._check(lib.gsym_creator_finish(self.creator, report, self._error))
+        try:
+            self._check(lib.gsym_creator_finish(self.creator, report, self._error))
+        except EmptyError:
+            if self._is_selection:
+                raise EmptyError(
+                    "no function is selected", path=self._request.input
+                ) from None
+            raise
         return {name: getattr(report, name) for name in _COUNTS}
+
+    def _finished(self) -> bytes:
+        return b"".join(map(bytes, iter_finished(self.creator)))
+
+    def _select(self, selection: Selection) -> dict[str, int]:
+        """Go on with the selected functions alone; the counts of all."""
+        from gsym.selection import select_functions
+
+        counts = self._finish()
+        self.creator = select_functions(self._finished(), selection)
+        self._is_selection = True
+        return counts
 
     def _write_segments(self, size: int) -> tuple[str, ...]:
         from gsym.segments import write_segments
 
-        whole = b"".join(map(bytes, iter_finished(self.creator)))
+        whole = self._finished()
         request = self._request
         return write_segments(whole, request.output, size, keep_same=request.keep_same)
 

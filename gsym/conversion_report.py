@@ -31,10 +31,13 @@ if TYPE_CHECKING:
             architecture: Of the binary, as LLVM's target triples name it.
             uuid: Identifier in the output.
             build_id: The binary's own identifier, b"" for none.
+            placements: Where the code sections of a relocatable file were placed:
+                name, first address, end. Empty for other files.
             functions_debug_info: Address ranges of functions in the DWARF.
             functions_symbol_table: Functions in the symbol table.
             functions_merged: Functions kept as part of one with the same range.
             functions_pruned: Functions left out since another says more.
+            functions_dropped: Functions left out by name or address.
             functions: Functions in the output.
             functions_with_lines: Of these, functions with a line table.
             functions_with_inlines: Of these, functions with inlined calls.
@@ -57,10 +60,12 @@ if TYPE_CHECKING:
         architecture: str
         uuid: bytes
         build_id: bytes
+        placements: tuple[tuple[str, int, int], ...]
         functions_debug_info: int
         functions_symbol_table: int
         functions_merged: int
         functions_pruned: int
+        functions_dropped: int
         functions: int
         functions_with_lines: int
         functions_with_inlines: int
@@ -84,9 +89,9 @@ else:
     )
     ConversionReport = namedtuple(
         "ConversionReport",
-        "input outputs architecture uuid build_id functions_debug_info "
-        "functions_symbol_table functions_merged functions_pruned functions "
-        "functions_with_lines functions_with_inlines duplicates_different "
+        "input outputs architecture uuid build_id placements functions_debug_info "
+        "functions_symbol_table functions_merged functions_pruned functions_dropped "
+        "functions functions_with_lines functions_with_inlines duplicates_different "
         "overlapping strings files file_size warnings details companions notes "
         "seconds peak_memory",
     )

@@ -197,14 +197,11 @@ class Creator:
                 call that lies outside of its caller.
         """
         image = reader._image  # noqa: SLF001 - the handle that siblings share
-        made = ffi.new("gsym_record **")
-        check(lib.gsym_record_create(made, self._error), self._error)
-        record = ffi.gc(made[0], lib.gsym_record_destroy)
         source = self._open_handle(), image
-        for index in range(len(reader)):
-            status = lib.gsym_creator_add_entry(*source, record, index, self._error)
-            check(status, self._error, reader.path)
-        check(lib.gsym_creator_add_sections(*source, self._error), self._error)
+        status = lib.gsym_creator_add_entries(*source, ffi.NULL, self._error)
+        check(status, self._error, reader.path)
+        status = lib.gsym_creator_add_sections(*source, self._error)
+        check(status, self._error, reader.path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, which appears at *path* whole or not at all.

@@ -10,11 +10,12 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import EmptyError, UnsupportedError
+from gsym.errors import EmptyError
 from gsym.sources.debug_info import find_debug_info
 from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
+from gsym.sources.section_loading import load_debug_sections
 from gsym.workers import run_workers
 
 __all__ = ["convert_dwarf"]
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gsym.conversion_output import ConversionRequest
     from gsym.conversion_report import ConversionReport
     from gsym.sources.debug_info import DebugInfo
+    from gsym.sources.object_file import Section
 
 # By gsym_warning_category.
 _CATEGORIES = {
@@ -68,11 +70,6 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
     path = request.input
     data = choose_slice(map_file(path), path, request.architecture)
     with ObjectFile(data, path) as source:
-        if source.is_relocatable:
-            raise UnsupportedError(
-                "a relocatable file; link it first, its relocations are not applied",
-                path=request.input,
-            )
         output = ConversionOutput(
             request, big_endian=source.big_endian, base_address=source.base_address
         )
@@ -91,6 +88,7 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
                 notes=found.notes,
                 warnings=job.warnings(),
                 details=job.details(),
+                placements=source.placements,
             )
         except EmptyError as error:
             reason = "; ".join((error.reason, *found.notes))
@@ -124,23 +122,10 @@ class _Job:
 
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
-        sections = [
-            (which, self._source.debug_section(which))
-            for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
-        ]
-        info = sections[lib.GSYM_DEBUG_INFO][1]
-        count = _thread_count(
-            self._request.threads, 0 if info is None else len(info[0])
-        )
+        info_size = self._source.debug_section_size(lib.GSYM_DEBUG_INFO)
+        count = _thread_count(self._request.threads, info_size)
         self._create(count)
-        for which, section in sections:
-            if section is not None:
-                data = ffi.from_buffer("uint8_t[]", section[0])
-                self._sections.append(data)
-                self._call(
-                    lib.gsym_conversion_set_section,
-                    *(0, which, data, len(data), section[1]),
-                )
+        self._set_sections(0, load_debug_sections(self._source, count))
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for rule in self._request.path_map:
             old, new = map(to_bytes, rule)
@@ -154,6 +139,7 @@ class _Job:
             lambda: lib.gsym_conversion_cancel(self._handle),
         )
         self._call(lib.gsym_conversion_collect)
+        self._sections.clear()
 
     def add_symbols(self) -> None:
         for file in self._found.symbols:
@@ -165,6 +151,8 @@ class _Job:
             count = lib.gsym_conversion_warning_count(self._handle, category)
             if count:
                 counts[text] = count
+        if self._source.failed_relocations:
+            counts["Relocation could not be applied"] = self._source.failed_relocations
         return counts
 
     def details(self) -> tuple[ConversionWarning, ...]:
@@ -186,6 +174,15 @@ class _Job:
         creator = self._output.creator
         self._check(lib.gsym_conversion_create(creator, options, made, self._error))
         self._handle = ffi.gc(made[0], lib.gsym_conversion_destroy)
+
+    def _set_sections(self, file: int, sections: dict[int, Section]) -> None:
+        for which, (data, is_mapping) in sections.items():
+            view = ffi.from_buffer("uint8_t[]", data)
+            self._sections.append(view)
+            self._call(
+                lib.gsym_conversion_set_section,
+                *(file, which, view, len(view), is_mapping),
+            )
 
     def _work(self) -> None:
         error: Any = new_error()

@@ -7,15 +7,27 @@ from gsym.mapped_image import Paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Protocol
 
     import pyarrow as pa
-
-    from gsym.mapped_image import MappedImage
+    from typing_extensions import Buffer
 
     CData = Any  # a cffi object
 
+    class Tables(Protocol):
+        """What tells names and files by their numbers, such as a `MappedImage`."""
+
+        @property
+        def strings(self) -> Mapping[int, str]:
+            """Names by the numbers of the column `name`."""
+
+        @property
+        def files(self) -> Mapping[int, tuple[str, str]]:
+            """Directory and base name by the numbers of the column `file`."""
+
+
+_ADDRESS_SIZE = 8
 _COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
 
 
@@ -39,7 +51,7 @@ class Frames:
     """
 
     __slots__ = (
-        "_mapped",
+        "_tables",
         "address_index",
         "damaged",
         "file",
@@ -51,12 +63,12 @@ class Frames:
         "offset",
     )
 
-    def __init__(self, mapped: MappedImage, columns: CData) -> None:
+    def __init__(self, tables: Tables, columns: CData) -> None:
         def column(values: CData, size: int, code: str) -> memoryview:
             raw = ffi.buffer(values, columns.count * size)[:] if columns.count else b""
             return memoryview(raw).cast(code)  # type: ignore[call-overload, no-any-return]
 
-        self._mapped = mapped
+        self._tables = tables
         self.address_index = column(columns.address_index, 4, "I")
         self.function = column(columns.function, 4, "I")
         self.name = column(columns.name, 8, "Q")
@@ -73,14 +85,14 @@ class Frames:
     @property
     def names(self) -> list[str]:
         """The name of each row."""
-        strings = self._mapped.strings
+        strings = self._tables.strings
         names = {strp: strings[strp] for strp in set(self.name)}
         return [names[strp] for strp in self.name]
 
     @property
     def files(self) -> list[str]:
         """The path of each row; "" where no file is known."""
-        paths = Paths(self._mapped.files)
+        paths = Paths(self._tables.files)
         return [paths[file] for file in self.file]
 
     def to_pylist(self) -> list[dict[str, int | str | bool]]:
@@ -127,10 +139,27 @@ class Frames:
         columns = (
             column(self.address_index, pa.uint32()),
             column(self.function, pa.uint32()),
-            text(column(self.name, pa.uint64()), self._mapped.strings),
-            text(column(self.file, pa.uint32()), Paths(self._mapped.files)),
+            text(column(self.name, pa.uint64()), self._tables.strings),
+            text(column(self.file, pa.uint32()), Paths(self._tables.files)),
             column(self.line, pa.uint32()),
             column(self.offset, pa.uint64()),
             column(self.inlined, pa.uint8()).cast(pa.bool_()),
         )
         return pa.table(dict(zip(_COLUMNS, columns, strict=True)))
+
+
+def address_column(addresses: Iterable[int] | Buffer) -> Buffer:
+    """The addresses as unsigned 64-bit integers side by side."""
+    try:
+        view = memoryview(addresses)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    else:
+        is_wide = view.itemsize == _ADDRESS_SIZE and view.format in {"Q", "L", "N"}
+        if is_wide and view.c_contiguous:
+            return view
+    from array import array
+
+    column = array("Q")
+    column.extend(iter(addresses))  # type: ignore[arg-type]
+    return column

@@ -15,6 +15,7 @@ from gsym.model import Frame, FunctionRange, Lookup, join_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from typing_extensions import Buffer
@@ -82,7 +83,7 @@ class Paths(dict[int, str]):
 
     __slots__ = ("_files",)
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Mapping[int, tuple[str, str]]) -> None:
         self._files = files
 
     def __missing__(self, index: int) -> str:

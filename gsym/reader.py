@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
-from gsym.frames import Frames
+from gsym.frames import Frames, address_column
 from gsym.mapped_image import MappedImage
 from gsym.model import FunctionRange, Header
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from gsym.model import FunctionInfo, Lookup
 
     CData = Any  # a cffi object
-
-_ADDRESS_SIZE = 8
 
 
 def open(  # the name is the API
@@ -202,7 +200,7 @@ class Reader:
             OverflowError: An address is no unsigned 64-bit number.
         """
         mapped = self._open_image()
-        asked = ffi.from_buffer("uint64_t[]", _column_of(addresses))
+        asked = ffi.from_buffer("uint64_t[]", address_column(addresses))
         error, batch = new_error(), ffi.new("gsym_batch **")
         status = lib.gsym_image_lookup_many(
             mapped.image, asked, len(asked), batch, error
@@ -287,20 +285,3 @@ def _header(mapped: MappedImage, data: Buffer) -> Header:
         raw.strtab_offset,
         raw.strtab_size,
     )
-
-
-def _column_of(addresses: Iterable[int] | Buffer) -> Buffer:
-    """The addresses as unsigned 64-bit integers side by side."""
-    try:
-        view = memoryview(addresses)  # type: ignore[arg-type]
-    except TypeError:
-        pass
-    else:
-        is_wide = view.itemsize == _ADDRESS_SIZE and view.format in {"Q", "L", "N"}
-        if is_wide and view.c_contiguous:
-            return view
-    from array import array
-
-    column = array("Q")
-    column.extend(iter(addresses))  # type: ignore[arg-type]
-    return column

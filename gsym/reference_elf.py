@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from elftools.common.exceptions import ELFError
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationHandler
+from elftools.elf.relocation import RelocationHandler, RelocationSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.reference_placement import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,8 @@ class ReferenceElf:
         try:
             # A mapping reads like a file, which is all that pyelftools asks for.
             self.elf = ELFFile(cast("BinaryIO", self._data))
+            if self._is_relocatable:
+                self.elf = place(self._data[:])
             # (start, end) of the sections that hold code, sorted.
             self.text_ranges = sorted(self._text_ranges())
         except Exception as error:
@@ -99,6 +102,10 @@ class ReferenceElf:
         return "little" if self.elf.little_endian else "big"
 
     @property
+    def _is_relocatable(self) -> bool:
+        return bool(self.elf["e_type"] == "ET_REL")
+
+    @property
     def _address_flags(self) -> int:
         """Bits of a symbol's value that are no address: ARM marks Thumb code."""
         return int(self.elf["e_machine"] == "EM_ARM")
@@ -108,7 +115,12 @@ class ReferenceElf:
         return any(start <= address < end for start, end in self.text_ranges)
 
     def base_address(self) -> int | None:
-        """Virtual address of the first PT_LOAD segment, if there is one."""
+        """Virtual address of the first PT_LOAD segment, if there is one.
+
+        A relocatable file counts from 0.
+        """
+        if self._is_relocatable:
+            return 0
         segment = next(self.elf.iter_segments("PT_LOAD"), None)
         return None if segment is None else int(segment["p_vaddr"])
 
@@ -177,14 +189,13 @@ class ReferenceElf:
 
     def _descriptor(self, section: Section) -> DebugSectionDescriptor:
         stream = BytesIO(self._inflated(section))
-        if self.elf["e_type"] == "ET_REL":
+        if self._is_relocatable:
             handler = RelocationHandler(self.elf)
-            relocations = handler.find_relocations_for_section(section)
-            if relocations is not None:
-                try:
+            try:
+                for relocations in self._relocations(section):
                     handler.apply_section_relocations(stream, relocations)
-                except ELFError as error:
-                    raise UnsupportedError(str(error), path=self.path) from error
+            except ELFError as error:
+                raise UnsupportedError(str(error), path=self.path) from error
         size = stream.seek(0, 2)
         return DebugSectionDescriptor(
             stream=stream,
@@ -193,6 +204,12 @@ class ReferenceElf:
             size=size,
             address=section["sh_addr"],
         )
+
+    def _relocations(self, section: Section) -> Iterator[RelocationSection]:
+        index = self.elf.get_section_index(section.name)
+        for each in self.elf.iter_sections():
+            if isinstance(each, RelocationSection) and each["sh_info"] == index:
+                yield each
 
     def _bytes(self, section: Section) -> bytes:
         """The section as it is in the file."""

@@ -21,7 +21,6 @@ from tests.inputs.elf import (
     NOTE,
     PPC64,
     PT_NOTE,
-    RELOCATABLE,
     S390,
     SHARED,
     X86_64,
@@ -100,12 +99,6 @@ def test_code_below_the_image_base_is_still_found(tmp_path: Path) -> None:
             found = reader.lookup(address)
             assert found is not None
             assert found.function.name == name
-
-
-def test_a_relocatable_file_is_unsupported(tmp_path: Path) -> None:
-    image = Elf([code_section()], symbols=[MAIN], type=RELOCATABLE).to_bytes()
-    with pytest.raises(gsym.UnsupportedError, match="relocat"):
-        convert_bytes(tmp_path, image)
 
 
 GNU_ID = note(b"GNU\0", 3, ID, "little")

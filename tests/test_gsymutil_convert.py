@@ -40,7 +40,7 @@ def test_an_input_that_cannot_be_converted_is_named(
     assert printed == (1, f"Input file: {path}\n", f"{path}: {reason}\n")
 
 
-@pytest.mark.parametrize("option", ["--symtab-file=x", "--callsites-yaml-file=x"])
+@pytest.mark.parametrize("option", ["--symtab-file=x"])
 def test_what_is_not_supported_is_said_to_be(option: str, run: Run) -> None:
     name = option.partition("=")[0]
     printed = run("--convert=x", option)

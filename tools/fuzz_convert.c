@@ -6,6 +6,7 @@
  * container. tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gsym.h"
 
@@ -29,25 +30,43 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return size;
 }
 
+/* A relocated copy of a section's payload. */
+static uint8_t *relocate(const gsym_object *object, const uint8_t *data,
+                         const gsym_object_section *section) {
+    uint8_t *copy = malloc((size_t)section->size + 1);
+    uint64_t failed;
+    gsym_error error;
+    if (copy == NULL) abort();
+    memcpy(copy, data + section->offset, (size_t)section->size);
+    (void)gsym_object_relocate(object, section->index, copy, (size_t)section->size,
+                               &failed, &error);
+    return copy;
+}
+
+/* Copies in `copies` are for the caller to free behind the conversion. */
 static void set_sections(gsym_conversion *conversion, const gsym_object *object,
-                         const uint8_t *data) {
+                         const uint8_t *data, uint8_t **copies) {
     gsym_error error;
     for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) {
         gsym_object_section section = {0};
         gsym_debug_section kind = (gsym_debug_section)which;
         if (gsym_object_debug_section(object, kind, 0, &section, &error) != GSYM_OK) continue;
         if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
-        (void)gsym_conversion_set_section(conversion, 0, kind, data + section.offset,
-                                          (size_t)section.size, 0, &error);
+        if (section.has_relocations) copies[which] = relocate(object, data, &section);
+        (void)gsym_conversion_set_section(
+            conversion, 0, kind,
+            copies[which] != NULL ? copies[which] : data + section.offset,
+            (size_t)section.size, 0, &error);
     }
 }
 
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
-                           const gsym_object *object, const uint8_t *data) {
+                           const gsym_object *object, const uint8_t *data,
+                           uint8_t **copies) {
     gsym_error error;
     gsym_creator_report report;
     gsym_status status = gsym_conversion_add_object_text(conversion, object, &error);
-    set_sections(conversion, object, data);
+    set_sections(conversion, object, data, copies);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
@@ -110,10 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .big_endian = header.big_endian};
     gsym_creator *creator;
     gsym_conversion *conversion;
+    uint8_t *copies[GSYM_DEBUG_SECTION_COUNT] = {0};
     if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
     if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
-    if (convert(conversion, creator, object, data) == GSYM_OK) decode_all(creator);
+    if (convert(conversion, creator, object, data, copies) == GSYM_OK) decode_all(creator);
     gsym_conversion_destroy(conversion);
+    for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) free(copies[which]);
     gsym_creator_destroy(creator);
     gsym_object_close(object);
     return 0;

@@ -16,6 +16,10 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     """What became what, what is in it, and where that came from."""
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
     merged = f", merged {report.functions_merged}" if report.functions_merged else ""
+    dropped = (
+        f", dropped {report.functions_dropped}" if report.functions_dropped else ""
+    )
+    of = f"{report.architecture}, " if report.architecture else ""
     yield printable(f"{report.input} -> {', '.join(report.outputs)}")
     yield (
         f"  {report.functions} functions, {report.functions_with_lines} with lines, "
@@ -25,11 +29,17 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     yield (
         f"  found in debug information {report.functions_debug_info}, "
         f"in the symbol table {report.functions_symbol_table}; "
-        f"pruned {report.functions_pruned}{merged}"
+        f"pruned {report.functions_pruned}{merged}{dropped}"
     )
-    yield f"  {report.architecture}, {uuid}"
+    yield f"  {of}{uuid}"
     if report.companions:
         yield printable(f"  with {', '.join(report.companions)}")
+
+
+def placement_lines(report: ConversionReport) -> Iterator[str]:
+    """Where the code sections of a relocatable file have their addresses."""
+    for name, start, end in report.placements:
+        yield printable(f"  {name} at {start:#x}-{end:#x}")
 
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`gsym convert`: debug information of binaries -> GSYM files."""
+"""`gsym convert`: debug information of binaries, or GSYM files -> GSYM files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from gsym.cli.options import (
     Option,
     UsageError,
     Values,
+    address_range,
     path_rule,
+    version_and_byteorder,
 )
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert, slice_outputs
@@ -34,7 +36,13 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "gsym convert",
     "Convert the debug information of binaries to GSYM files",
-    (Operand("INPUT", "binary with debug information, or dSYM bundle", many=True),),
+    (
+        Operand(
+            "INPUT",
+            "binary with debug information, dSYM bundle or GSYM file",
+            many=True,
+        ),
+    ),
     (
         Option(
             "--output",
@@ -59,14 +67,43 @@ COMMAND = Command(
         Option("--threads", "worker threads (default: one per core)", metavar="N"),
         Option(
             "--output-version",
-            "version of the format, 1 or 2 (default: 1)",
+            "version of the format, 1 or 2 (default: 1, or that of a GSYM file)",
             metavar="V",
+        ),
+        Option(
+            "--byte-order",
+            "byte order of the output, little or big (default: that of INPUT)",
+            metavar="ORDER",
         ),
         Option(
             "--merged-functions",
             "keep identical functions folded to one address, all with their lines",
         ),
         Option("--dwarf-callsites", "keep call sites"),
+        Option(
+            "--call-sites-yaml",
+            "add call sites from a YAML file, as llvm-gsymutil takes it",
+            metavar="FILE",
+        ),
+        Option(
+            "--keep-functions",
+            "keep only functions in whose name, as the linker knows it, the regular "
+            "expression (of Python) is found",
+            metavar="REGEX",
+            repeatable=True,
+        ),
+        Option(
+            "--drop-functions",
+            "leave such functions out, also of those that are kept",
+            metavar="REGEX",
+            repeatable=True,
+        ),
+        Option(
+            "--address-range",
+            "keep only functions that answer for addresses from START on and below END",
+            metavar="START-END",
+            repeatable=True,
+        ),
         Option(
             "--segment-size",
             "split into files of about N bytes, named OUT-0xADDRESS",
@@ -88,7 +125,8 @@ COMMAND = Command(
         Option("--quiet", "print errors only", short="-q"),
         Option(
             "--verbose",
-            "print each warning with the offset of its DIE",
+            "print each warning with the offset of its DIE, and where code sections "
+            "of a relocatable file are placed",
             short="-v",
         ),
         Option("--json-summary", "write the report as JSON", metavar="FILE"),
@@ -96,19 +134,26 @@ COMMAND = Command(
     ),
 )
 
-_VERSIONS = (1, 2)
 _UINT32_END = 1 << 32
+# With these the output does not say what its input says.
+_UNVERIFIABLE = (
+    "--segment-size",
+    "--uuid",
+    "--keep-functions",
+    "--drop-functions",
+    "--address-range",
+)
 
 
 def run(arguments: list[str]) -> int:
     """Convert each input; the exit code is 1 if one of them failed."""
     values = COMMAND.parse(arguments)
-    for option in ("--segment-size", "--uuid"):
+    for option in _UNVERIFIABLE:
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
     jobs = _jobs(values)
     converter = _converter(values)
-    sources = [source for source, _ in jobs]
+    sources = [source for source, _ in jobs] + values.texts("--call-sites-yaml")[-1:]
     outputs = [target for _, target in jobs if not values.texts("--segment-size")]
     outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
     _spare_inputs(outputs, sources)
@@ -187,15 +232,13 @@ def _jobs(values: Values) -> list[tuple[str, str]]:
 def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
     threads = values.number("--threads", minimum=1, end=_UINT32_END)
-    version = values.number("--output-version")
-    if version is None:
-        version = 1
-    elif version not in _VERSIONS:
-        raise UsageError("option '--output-version': choose 1 or 2")
+    version, byteorder = version_and_byteorder(values)
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
     path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
     directories = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
+    patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
+    ranges = [address_range(text) for text in values.texts("--address-range")]
 
     def run_conversion(
         source: str, target: str, architecture: str | None
@@ -208,9 +251,14 @@ def _converter(values: Values) -> Converter:
                 architecture=architecture,
                 threads=threads,
                 version=version,
+                byteorder=byteorder,
                 uuid=uuid,
                 merged_functions=values.flag("--merged-functions"),
                 call_sites=values.flag("--dwarf-callsites"),
+                call_sites_yaml=values.text("--call-sites-yaml"),
+                keep_functions=patterns[0],
+                drop_functions=patterns[1],
+                address_ranges=ranges,
                 segment_size=segment_size,
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
@@ -230,6 +278,9 @@ def _tell(report: ConversionReport, values: Values) -> None:
         return
     for line in conversion_report.summary_lines(report):
         print(line)
+    if values.flag("--verbose"):
+        for line in conversion_report.placement_lines(report):
+            print(line)
     for line in conversion_report.warning_lines(report):
         print(line, file=sys.stderr)
 
@@ -241,7 +292,26 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     (output,) = report.outputs
     rules = [path_rule(rule) for rule in values.texts("--path-map")]
     quiet = values.flag("--quiet")
-    return verify(output, report.input, path_map=rules, quiet=quiet)
+    # A GSYM file names no architecture, and is nothing to compare DWARF with.
+    binary = report.input if report.architecture else None
+    return verify(output, binary, path_map=rules, quiet=quiet)
+
+
+def _patterns(values: Values, option: str) -> list[str]:
+    """The values of *option*, which are regular expressions."""
+    patterns = values.texts(option)
+    for pattern in patterns:
+        _check_pattern(option, pattern)
+    return patterns
+
+
+def _check_pattern(option: str, pattern: str) -> None:
+    import re
+
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"option '{option}': '{pattern}': {error}") from None
 
 
 def _uuid(text: str | None) -> bytes | None:

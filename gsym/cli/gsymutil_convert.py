@@ -31,16 +31,13 @@ def convert(options: Options) -> int:
     if options.inputs:
         say("error: no input files can be specified when using the --convert option.\n")
         return EXIT_FAILED
-    for name, given in (
-        ("--symtab-file", options.symtab_file),
-        ("--callsites-yaml-file", options.call_sites_yaml),
-    ):
-        if given:
-            raise Failure(f"{name} is not supported yet")
+    if options.symtab_file:
+        raise Failure("--symtab-file is not supported yet")
     output = options.output or options.convert + ".gsym"
     for path in (output, options.json_summary_file):
-        if path and is_same_file(path, options.convert):
-            raise Failure(f"{path}: the output would replace the input")
+        for source in (options.convert, options.call_sites_yaml):
+            if path and is_same_file(path, source):
+                raise Failure(f"{path}: the output would replace the input")
     say(f"Input file: {options.convert}\n")
     sys.stdout.buffer.flush()
     counts: dict[str, int] = {}
@@ -96,11 +93,14 @@ def _convert(options: Options, architecture: str, output: str) -> ConversionRepo
             version=options.output_version,
             merged_functions=options.merged_functions,
             call_sites=options.dwarf_call_sites,
+            call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
             keep_warnings=options.verbose and not options.quiet,
         )
     except (GsymError, OSError) as error:
         reason = error.reason if isinstance(error, GsymError) else error.strerror
+        if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
+            reason = f"Error parsing YAML file: {error.path}: {reason}"
         # LLVM prints a prefix that ends in a colon, and a colon behind it.
         raise Failure(f"DWARF conversion failed: : {reason}") from error
 

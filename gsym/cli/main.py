@@ -22,6 +22,7 @@ from gsym.errors import GsymError
 # Repeated from each verb's declaration: the list of verbs must not import them all.
 VERBS = {
     "convert": "Convert the debug information of binaries to GSYM files",
+    "merge": "Make one GSYM file of several",
     "lookup": "Find function, file, line and inline chain of addresses",
     "dump": "Print a GSYM file in readable form",
     "verify": "Check a GSYM file, by itself or against its binary",

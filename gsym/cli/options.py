@@ -274,6 +274,36 @@ def path_rule(rule: str) -> tuple[str, str]:
     return old, new
 
 
+def address_range(text: str) -> tuple[int, int]:
+    """Start and end of a value `START-END` of `--address-range`.
+
+    Raises:
+        UsageError: It has another form, or there is no address in it.
+    """
+    start, dash, end = text.partition("-")
+    what = "option '--address-range'"
+    if not dash:
+        raise UsageError(f"{what}: '{text}' is not of the form START-END")
+    bounds = parse_number(start, what), parse_number(end, what)
+    if not bounds[0] < bounds[1] < _UINT64_END:
+        raise UsageError(f"{what}: '{text}' holds no address")
+    return bounds
+
+
+def version_and_byteorder(values: Values) -> tuple[int | None, str | None]:
+    """The values of `--output-version` and `--byte-order`, None where not given.
+
+    Raises:
+        UsageError: There is no such version or byte order.
+    """
+    version, byteorder = values.number("--output-version"), values.text("--byte-order")
+    if version not in {None, 1, 2}:
+        raise UsageError("option '--output-version': choose 1 or 2")
+    if byteorder not in {None, "little", "big"}:
+        raise UsageError("option '--byte-order': choose little or big")
+    return version, byteorder
+
+
 def suggestion(word: str, known: list[str]) -> str:
     """`; did you mean 'X'?` where *word* is close to a known one, else nothing."""
     import difflib

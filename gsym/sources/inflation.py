@@ -1,23 +1,37 @@
-"""Compressed sections: as many bytes as they claim to hold, and not one more."""
+"""Compressed sections: as many bytes as they claim to hold, and not one more.
+
+Inflated in pieces into memory of its own, so that there is never a second copy, and
+the compressed pages are given back on the way.
+"""
 
 from __future__ import annotations
 
+import mmap
+import sys
+
 from gsym._native import lib
 from gsym.errors import FormatError, UnsupportedError
+from gsym.sources.mapped_file import give_back
 
 __all__ = ["inflate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from collections.abc import Iterator
 
 # No section may claim to hold more than this when inflated.
 _MAX_INFLATED_SIZE = 16 << 30
+# Nothing can grow more than zstd's blocks of one repeated byte: 128 KiB from 4 bytes.
+_MAX_RATIO = 32768
+
+_READ_SIZE = 64 << 10
+_WRITE_SIZE = 1 << 20
+_GIVE_BACK_SIZE = 4 << 20
 
 
 def inflate(
-    payload: Buffer, size: int, compression: int, *, path: str, offset: int
-) -> bytes:
+    payload: memoryview, size: int, compression: int, *, path: str, offset: int
+) -> memoryview:
     """Inflate a section.
 
     Args:
@@ -27,51 +41,98 @@ def inflate(
         path: File that holds it, for errors.
         offset: Of the payload in that file, for errors.
 
+    Returns:
+        Memory that may be written to.
+
     Raises:
         FormatError: The data is damaged or does not hold *size* bytes.
         UnsupportedError: It is compressed in an unknown way.
+        MemoryError: There is not as much memory.
     """
-    if size > _MAX_INFLATED_SIZE:
+    if compression == lib.GSYM_COMPRESSION_ZLIB:
+        pieces = _inflate_zlib(payload)
+    elif compression == lib.GSYM_COMPRESSION_ZSTD:
+        pieces = _inflate_zstd(payload)
+    else:
+        reason = "a section is compressed in an unknown way"
+        raise UnsupportedError(reason, path=path, offset=offset)
+    if size > min(_MAX_INFLATED_SIZE, len(payload) * _MAX_RATIO):
         raise _damaged(f"it claims to hold {size} bytes", path, offset)
-    if compression not in {lib.GSYM_COMPRESSION_ZLIB, lib.GSYM_COMPRESSION_ZSTD}:
-        raise UnsupportedError(
-            "a section is compressed in an unknown way", path=path, offset=offset
-        )
+    inflated = _allocate(size)
+    end = 0
     try:
-        # A limit of 0 would be none; one byte more shows that there is more.
-        if compression == lib.GSYM_COMPRESSION_ZLIB:
-            inflated, is_whole = _inflate_zlib(payload, size + 1)
-        else:
-            inflated, is_whole = _inflate_zstd(payload, size + 1)
+        for piece in pieces:
+            start, end = end, end + len(piece)
+            if end > size:
+                break
+            inflated[start:end] = piece
     except ValueError as error:
         raise _damaged(str(error), path, offset) from error
-    if len(inflated) != size or not is_whole:
+    if end != size:
         raise _damaged(f"it does not hold the {size} bytes it claims", path, offset)
     return inflated
 
 
-def _inflate_zlib(payload: Buffer, limit: int) -> tuple[bytes, bool]:
-    import zlib
+def _allocate(size: int) -> memoryview:
+    if size == 0:
+        return memoryview(bytearray())
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for a section of {size} bytes") from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(memory)
 
+
+def _read(payload: memoryview) -> Iterator[memoryview]:
+    """The payload piece by piece; what has been read is given back."""
+    kept = 0
+    for start in range(0, len(payload), _READ_SIZE):
+        yield payload[start : start + _READ_SIZE]
+        if start - kept >= _GIVE_BACK_SIZE:
+            give_back(payload, kept, start - kept)
+            kept = start
+    give_back(payload, kept, len(payload) - kept)
+
+
+def _inflate_zlib(payload: memoryview) -> Iterator[bytes]:
+    try:
+        from isal import isal_zlib as zlib  # the same, faster
+    except ImportError:
+        import zlib
     decompressor = zlib.decompressobj()
     try:
-        return decompressor.decompress(payload, limit), decompressor.eof
+        for compressed in _read(payload):
+            left: memoryview | bytes = compressed
+            while left and not decompressor.eof:
+                yield decompressor.decompress(left, _WRITE_SIZE)
+                left = decompressor.unconsumed_tail
+        while piece := decompressor.decompress(b"", _WRITE_SIZE):
+            yield piece
     except zlib.error as error:
         raise ValueError(error) from error
+    if not decompressor.eof:
+        raise ValueError("it ends too early")
 
 
-def _inflate_zstd(payload: Buffer, limit: int) -> tuple[bytes, bool]:
-    import sys
-
+def _inflate_zstd(payload: memoryview) -> Iterator[bytes]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     decompressor = zstd.ZstdDecompressor()
     try:
-        return decompressor.decompress(payload, limit), decompressor.eof
+        for compressed in _read(payload):
+            if decompressor.eof:
+                break
+            yield decompressor.decompress(compressed, _WRITE_SIZE)
+            while not decompressor.needs_input and not decompressor.eof:
+                yield decompressor.decompress(b"", _WRITE_SIZE)
     except (zstd.ZstdError, EOFError) as error:
         raise ValueError(error) from error
+    if not decompressor.eof:
+        raise ValueError("it ends too early")
 
 
 def _damaged(reason: str, path: str, offset: int) -> FormatError:

@@ -6,7 +6,7 @@ copied for relocation, since the engine does neither.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import check, ffi, lib, new_error, to_str
 from gsym.sources.architecture import elf_architecture, macho_architecture
 from gsym.sources.inflation import inflate
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    Section = tuple[memoryview | bytes | bytearray, bool]
+    Section = tuple[memoryview, bool]
 
 
 class ObjectFile:
@@ -32,7 +32,6 @@ class ObjectFile:
     Attributes:
         path: As given.
         handle: The engine's `gsym_object *`.
-        failed_relocations: How many could not be applied so far.
 
     Raises:
         FormatError: It is of no known format, or its headers are damaged.
@@ -41,8 +40,7 @@ class ObjectFile:
 
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
-        self.failed_relocations = 0
-        self._error: Any = new_error()
+        self._failed: list[int] = []
         self._data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
         made = ffi.new("gsym_object **")
@@ -63,6 +61,11 @@ class ObjectFile:
         # The map goes with the last view of it, which a failed job may still hold.
         ffi.release(self.handle)
         del self._bytes, self._data
+
+    @property
+    def failed_relocations(self) -> int:
+        """How many could not be applied so far."""
+        return sum(self._failed)
 
     @property
     def is_elf(self) -> bool:
@@ -106,7 +109,24 @@ class ObjectFile:
         self._call(lib.gsym_object_identifier, self.handle, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
 
-    def section(self, name: bytes) -> memoryview | bytes | bytearray | None:
+    @property
+    def placements(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, start and end of the code sections of a relocatable file."""
+        if not self.is_relocatable:
+            return ()
+        section: Any = ffi.new("gsym_object_section *")
+        ignored = new_error()
+        placed = []
+        for index in range(self._header.section_count):
+            # Whether the file has its bytes does not matter here.
+            lib.gsym_object_section_at(self.handle, index, section, ignored)
+            if section.holds_code:
+                name = to_str(ffi.buffer(section.name, section.name_size)[:])
+                end = section.address + section.memory_size
+                placed.append((name, section.address, end))
+        return tuple(placed)
+
+    def section(self, name: bytes) -> memoryview | None:
         """The first section of a name, inflated; None where there is none.
 
         Raises:
@@ -160,7 +180,7 @@ class ObjectFile:
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size
-        payload: memoryview | bytes = self._data[start:end] if section.size else b""
+        payload = self._data[start:end] if section.size else memoryview(b"")
         is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
         if not is_mapping:
             payload = inflate(
@@ -172,21 +192,23 @@ class ObjectFile:
             )
         if not section.has_relocations:
             return payload, is_mapping
-        return self._relocate(payload, section.index), False
+        if is_mapping:
+            payload = memoryview(bytearray(payload))
+        self._relocate(payload, section.index)
+        return payload, False
 
-    def _relocate(self, payload: memoryview | bytes, index: int) -> bytearray:
-        relocated = bytearray(payload)
+    def _relocate(self, payload: memoryview, index: int) -> None:
         failed = ffi.new("uint64_t *")
         self._call(
             lib.gsym_object_relocate,
             self.handle,
             index,
-            ffi.from_buffer("uint8_t[]", relocated),
-            len(relocated),
+            ffi.from_buffer("uint8_t[]", payload),
+            len(payload),
             failed,
         )
-        self.failed_relocations += failed[0]
-        return relocated
+        self._failed.append(failed[0])
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        check(function(*arguments, self._error), self._error, self.path)
+        error: Any = new_error()  # not shared: sections are read by several threads
+        check(function(*arguments, error), error, self.path)

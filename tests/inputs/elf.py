@@ -24,14 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGBITS, SYMTAB, STRTAB, NOTE, NOBITS, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 7, 8, 11, 18
+RELA, REL = 4, 9
 WRITE, ALLOC, EXECUTE, COMPRESSED = 0x1, 0x2, 0x4, 0x800
 CODE = ALLOC | EXECUTE
 NOTYPE, OBJECT, FUNC, SECTION, FILE, IFUNC = 0, 1, 2, 3, 4, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2
-UNDEFINED, ABSOLUTE, XINDEX = 0, 0xFFF1, 0xFFFF
+UNDEFINED, ABSOLUTE, COMMON, XINDEX = 0, 0xFFF1, 0xFFF2, 0xFFFF
 RELOCATABLE, EXECUTABLE, SHARED = 1, 2, 3
 LOAD, DYNAMIC, PT_NOTE = 1, 2, 4
 X86_64, I386, AARCH64, ARM, PPC, PPC64, S390 = 62, 3, 183, 40, 20, 21, 22
+SPARC, M68K, MIPS, SPARCV9, HEXAGON, RISCV, BPF, LOONGARCH = (
+    2,
+    4,
+    8,
+    43,
+    164,
+    243,
+    247,
+    258,
+)
 
 Compression = Literal["zlib", "zstd", "gnu"]
 _MACHINES = {
@@ -80,6 +91,16 @@ class Symbol:
     section: str | int = ".text"
 
 
+@dataclass(frozen=True)
+class Relocation:
+    """*symbol* is the name of a symbol of the file, or a number."""
+
+    offset: int
+    kind: int
+    symbol: str | int = 0
+    addend: int = 0
+
+
 def code_section(
     address: int = 0x1000, size: int = 0x1000, name: str = ".text"
 ) -> Section:
@@ -99,6 +120,8 @@ def note(name: bytes, kind: int, descriptor: bytes, byteorder: ByteOrder) -> byt
 class Elf:
     """A file; `build_id`, `symbols` and `dynamic_symbols` become sections.
 
+    Each of *relocations* is a section for the one it names; *explicit_addends* makes it
+    of the kind that holds addends, else they have to stand in place.
     *extended* stores the section count, the index of the section names and the
     symbols' section indexes where a file with very many sections has them.
     """
@@ -107,6 +130,8 @@ class Elf:
     segments: Sequence[Segment] = ()
     symbols: Sequence[Symbol] = ()
     dynamic_symbols: Sequence[Symbol] = ()
+    relocations: Sequence[tuple[str, Sequence[Relocation]]] = ()
+    explicit_addends: bool = True
     build_id: bytes | None = None
     bits: int = 64
     byteorder: ByteOrder = "little"
@@ -131,6 +156,8 @@ class _Writer:
             self.sections.append(Section(name, data, NOTE, ALLOC, alignment=4))
         self._add_symbols(".symtab", ".strtab", SYMTAB, elf.symbols)
         self._add_symbols(".dynsym", ".dynstr", DYNSYM, elf.dynamic_symbols)
+        for target, relocations in elf.relocations:
+            self._add_relocations(target, relocations)
 
     def _add_symbols(
         self, name: str, strings_name: str, kind: int, symbols: Sequence[Symbol]
@@ -166,6 +193,33 @@ class _Writer:
         if self.wide:
             return self.uint(name, 4) + info + place + value + size
         return self.uint(name, 4) + value + size + info + place
+
+    def _add_relocations(self, target: str, relocations: Sequence[Relocation]) -> None:
+        names = [section.name for section in self.sections]
+        explicit = self.elf.explicit_addends
+        section = Section(
+            (".rela" if explicit else ".rel") + target,
+            b"".join(map(self._encode_relocation, relocations)),
+            RELA if explicit else REL,
+            link=names.index(".symtab") if ".symtab" in names else 0,
+            info=names.index(target),
+            entry_size=(8 if self.wide else 4) * (3 if explicit else 2),
+        )
+        self.sections.append(section)
+
+    def _encode_relocation(self, relocation: Relocation) -> bytes:
+        symbol, kind = relocation.symbol, relocation.kind
+        if isinstance(symbol, str):
+            symbol = 1 + [each.name for each in self.elf.symbols].index(symbol)
+        if not self.wide:
+            info = self.word(symbol << 8 | kind)
+        elif self.elf.machine == MIPS:
+            # r_sym, then r_ssym, r_type3, r_type2 and r_type of a byte each.
+            info = self.uint(symbol, 4) + kind.to_bytes(4, "big")
+        else:
+            info = self.word(symbol << 32 | kind)
+        addend = self.word(relocation.addend) if self.elf.explicit_addends else b""
+        return self.word(relocation.offset) + info + addend
 
     def _compress(self, section: Section) -> Section:
         how, data = section.compression, section.data

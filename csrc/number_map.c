@@ -1,13 +1,13 @@
-/* breakpad_numbers.c - what the numbers of FILE and INLINE_ORIGIN records stand for. */
-#include "breakpad.h"
+/* number_map.c - a hash table by linear probing. */
+#include "number_map.h"
 
 enum { FIRST_BITS = 8 };
 
-static inline size_t place_of(const number_map *map, uint32_t number) {
-    return (size_t)(((uint64_t)number + 1) * map->key >> (64 - map->bits));
+static inline size_t place_of(const number_map *map, uint64_t number) {
+    return (size_t)((number + 1) * map->key >> (64 - map->bits));
 }
 
-static number_slot *find_slot(const number_map *map, uint32_t number) {
+static number_slot *find_slot(const number_map *map, uint64_t number) {
     size_t mask = ((size_t)1 << map->bits) - 1, at = place_of(map, number);
     while (map->slots[at].value != 0 && map->slots[at].number != number)
         at = (at + 1) & mask;
@@ -25,7 +25,7 @@ bool number_map_init(number_map *map) {
 
 void number_map_deinit(number_map *map) { free(map->slots); }
 
-bool number_map_find(const number_map *map, uint32_t number, uint64_t *value_ret) {
+bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {
     const number_slot *slot = find_slot(map, number);
     *value_ret = slot->value - 1;
     return slot->value != 0;
@@ -44,7 +44,7 @@ static bool grow(number_map *map) {
     return true;
 }
 
-bool number_map_set(number_map *map, uint32_t number, uint64_t value) {
+bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
     number_slot *slot = find_slot(map, number);
     if (slot->value == 0) {
         if (++map->count > (size_t)1 << (map->bits - 1)) {

@@ -1,0 +1,58 @@
+"""A GSYM file once more: in another version or byte order, in segments, or in part.
+
+What is not asked for stays as it is: answers, merged functions, call sites, InfoTypes
+without a meaning here, the order of strings and files, and from version 2 to version 2
+also sections without a meaning. So a file that went to the other version and back is
+the same again.
+"""
+
+from __future__ import annotations
+
+from gsym._native import ffi, lib
+from gsym.conversion_output import ConversionOutput
+from gsym.errors import UnsupportedError
+from gsym.image_source import ImageSource
+from gsym.sources.mapped_file import map_file
+
+__all__ = ["reencode"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.conversion_output import ConversionRequest
+    from gsym.conversion_report import ConversionReport
+
+
+def reencode(request: ConversionRequest) -> ConversionReport:
+    """Carry *request* out on a GSYM file.
+
+    Raises:
+        FormatError: The file is damaged; the text names the function, the offset
+            counts from the start of the file.
+        UnsupportedError: The request is for something that only a source of debug
+            information has.
+    """
+    if request.path_map:
+        raise UnsupportedError(
+            "paths of a GSYM file cannot be mapped, those of its source can",
+            path=request.input,
+        )
+    if request.architecture is not None:
+        raise UnsupportedError(
+            "a GSYM file does not say what architecture it is for", path=request.input
+        )
+    source = ImageSource(map_file(request.input), request.input)
+    header = source.header
+    output = ConversionOutput(
+        request,
+        version=header.version,
+        big_endian=bool(header.big_endian),
+        base_address=header.base_address,
+        keep_all=True,
+    )
+    output.set_uuid(source.uuid)
+    source.copy(lib.gsym_creator_add_tables, output.creator)
+    source.copy(lib.gsym_creator_add_entries, output.creator, ffi.NULL)
+    source.copy(lib.gsym_creator_add_sections, output.creator)
+    if request.merged_functions:
+        output.merge_functions()
+    return output.write(architecture="", build_id=source.uuid, warnings={}, details=())
