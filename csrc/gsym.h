@@ -333,6 +333,43 @@ typedef struct gsym_dump_place {
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
                            gsym_dump_place *place, size_t size, gsym_error *error);
 
+/* ---- text, as Breakpad's symbol files have it --------------------------------- */
+
+typedef struct gsym_breakpad_export_counts {
+    uint64_t functions;      /* FUNC records */
+    uint64_t public_symbols; /* PUBLIC records: functions without a size */
+    uint64_t lines;
+    uint64_t inlined_calls;
+    uint64_t files;
+    uint64_t inline_origins;
+    /* What the text cannot say: */
+    uint64_t damaged;                /* entries whose record cannot be read */
+    uint64_t functions_cut;          /* where another one starts */
+    uint64_t functions_left_out;     /* hidden behind another one with the same start */
+    uint64_t merged_left_out;        /* functions merged into another one */
+    uint64_t details_left_out;       /* symbols without a size that have lines or calls */
+    uint64_t inlined_calls_left_out; /* they leave their caller or overlap a sibling */
+    uint64_t call_sites_left_out;
+    uint64_t unknown_left_out; /* InfoTypes that have no meaning here */
+    uint64_t names_changed; /* blank, of several lines or not UTF-8 */
+    uint64_t visited;       /* entries; in the end each has been visited twice */
+} gsym_breakpad_export_counts;
+
+/* The records FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC for all functions of
+ * a file. Addresses count from base_address. */
+typedef struct gsym_breakpad_export gsym_breakpad_export;
+gsym_status gsym_breakpad_export_create(const gsym_image *image,
+                                        gsym_breakpad_export **export_ret,
+                                        gsym_error *error);
+void gsym_breakpad_export_destroy(gsym_breakpad_export *export);
+/* Append the next records, a little more than `size` bytes of them or, while names are
+ * collected, none. *is_done_ret 1: they were the last. */
+gsym_status gsym_breakpad_export_next(gsym_breakpad_export *export, gsym_text *text,
+                                      size_t size, uint32_t *is_done_ret,
+                                      gsym_error *error);
+void gsym_breakpad_export_count(const gsym_breakpad_export *export,
+                                gsym_breakpad_export_counts *counts_ret);
+
 /* ---- statistics: what the bytes of the records are spent on ------------------ */
 
 /* Bytes of one kind of record. An InfoType counts with its 8 bytes of head. */

@@ -1,4 +1,4 @@
-/* text.h - appending to a gsym_text: what format_text.c and dump_text.c share. */
+/* text.h - appending to a gsym_text: what all that writes text shares. */
 #ifndef GSYM_TEXT_H
 #define GSYM_TEXT_H
 
@@ -28,6 +28,24 @@ static inline void text_put_char(gsym_text *text, char character) {
 
 static inline void text_put_spaces(gsym_text *text, unsigned count) {
     while (count-- > 0) text_put_char(text, ' ');
+}
+
+/* Write at `at`, behind a buffer_reserve() that covers it, and give back the place
+ * behind: for loops that write many numbers. */
+enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
+
+static inline uint8_t *put_hex_covered(uint8_t *at, uint64_t value) {
+    unsigned digits = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
+    for (unsigned i = digits; i-- > 0; value >>= 4)
+        at[i] = (uint8_t)"0123456789abcdef"[value & 15];
+    return at + digits;
+}
+
+static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
+    unsigned digits = 1;
+    for (uint64_t rest = value; rest > 9; rest /= 10) digits++;
+    for (unsigned i = digits; i-- > 0; value /= 10) at[i] = (uint8_t)('0' + value % 10);
+    return at + digits;
 }
 
 static inline gsym_status text_status(const gsym_text *text, gsym_error *error) {

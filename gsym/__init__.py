@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gsym.breakpad_export import ExportReport, export_breakpad
     from gsym.conversion import convert, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Lookup,
         Range,
     )
+    from gsym.module_identity import ModuleIdentity, identify
     from gsym.reader import Frames, Reader, open
     from gsym.segment_set import SegmentSetReader, open_segments
 
@@ -47,6 +49,7 @@ _MODULE_OF = {
     "ConversionReport": "conversion_report",
     "Creator": "creator",
     "EmptyError": "errors",
+    "ExportReport": "breakpad_export",
     "FormatError": "errors",
     "Frame": "model",
     "Frames": "reader",
@@ -59,6 +62,7 @@ _MODULE_OF = {
     "LineEntry": "model",
     "Lookup": "model",
     "MergeReport": "merging",
+    "ModuleIdentity": "module_identity",
     "Range": "model",
     "Reader": "reader",
     "SegmentSetReader": "segment_set",
@@ -66,6 +70,8 @@ _MODULE_OF = {
     "UuidMismatchError": "errors",
     "convert": "conversion",
     "convert_slices": "conversion",
+    "export_breakpad": "breakpad_export",
+    "identify": "module_identity",
     "merge_files": "merging",
     "open": "reader",
     "open_segments": "segment_set",
@@ -79,6 +85,7 @@ __all__ = [
     "ConversionReport",
     "Creator",
     "EmptyError",
+    "ExportReport",
     "FormatError",
     "Frame",
     "Frames",
@@ -91,6 +98,7 @@ __all__ = [
     "LineEntry",
     "Lookup",
     "MergeReport",
+    "ModuleIdentity",
     "Range",
     "Reader",
     "SegmentSetReader",
@@ -98,6 +106,8 @@ __all__ = [
     "UuidMismatchError",
     "convert",
     "convert_slices",
+    "export_breakpad",
+    "identify",
     "merge_files",
     "open",
     "open_segments",

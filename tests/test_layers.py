@@ -22,6 +22,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"llvm_text", "segments", "selection", "statistics", "structure"}),
+    frozenset({"module_identity"}),
+    frozenset({"breakpad_export"}),
     frozenset({"structure_envelope"}),
     frozenset({"structure_records"}),
     frozenset({"reference_placement"}),

@@ -26,6 +26,7 @@ VERBS = {
     "lookup": "Find function, file, line and inline chain of addresses",
     "dump": "Print a GSYM file in readable form",
     "verify": "Check a GSYM file, by itself or against its binary",
+    "export": "Write a GSYM file in the format of other tools",
     "stats": "Show what the bytes of a GSYM file are spent on",
 }
 

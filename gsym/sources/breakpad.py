@@ -8,7 +8,7 @@ them back. An LC_UUID of Apple's systems is printed byte by byte.
 
 from __future__ import annotations
 
-__all__ = ["Module", "read_module"]
+__all__ = ["Module", "is_apple", "read_module"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,14 +66,18 @@ def read_module(records: Iterable[bytes]) -> Module:
             name = " ".join(words[_MODULE_FIELDS:])
         elif words[1:2] == ["CODE_ID"] and len(words) > 2 and not code_id:  # noqa: PLR2004
             code_id = words[2]
-    is_apple = system.lower() in _APPLE
     return Module(
         system,
-        _architecture(architecture, is_apple=is_apple),
+        _architecture(architecture, is_apple=is_apple(system)),
         debug_id,
         name,
-        _build_id(debug_id, code_id, is_apple=is_apple),
+        _build_id(debug_id, code_id, is_apple=is_apple(system)),
     )
+
+
+def is_apple(system: str) -> bool:
+    """Whether an operating system has Mach-O files, which are told by an LC_UUID."""
+    return system.lower() in _APPLE
 
 
 def _architecture(name: str, *, is_apple: bool) -> str:

@@ -1,0 +1,167 @@
+"""`gsym export`: options, defaults, what is printed where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from tests.creations import create
+from tests.inputs.elf import Elf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Captured = pytest.CaptureFixture[str]
+
+BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
+DEBUG_ID = "0905AE80CEE75A33E3CAB61C274274DE0"
+FUNCTIONS = [
+    gsym.FunctionInfo(0x1000, 0x10, "f", (gsym.LineEntry(0x1000, "a.c", 3),)),
+    gsym.FunctionInfo(0x1010, 0, "end\n"),
+]
+CODE_ID = f"INFO CODE_ID {BUILD_ID.hex().upper()}\n"
+RECORDS = "FILE 1 a.c\nFUNC 0 10 0 f\n0 10 3 1\nPUBLIC 10 0 end?\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "app.gsym"
+    path.write_bytes(create(FUNCTIONS, uuid=BUILD_ID))
+    return path
+
+
+def export(source: Path, *options: str) -> int:
+    return main(["export", "--format", "breakpad", str(source), *options])
+
+
+LINUX = ("--os", "Linux", "--arch", "x86_64")
+
+
+def test_the_output_stands_beside_the_input(source: Path, capsys: Captured) -> None:
+    assert export(source, *LINUX) == 0
+    output = source.with_suffix(".sym")
+    head = f"MODULE Linux x86_64 {DEBUG_ID} app\n{CODE_ID}"
+    assert output.read_text() == head + RECORDS
+    out, err = capsys.readouterr()
+    said = out.splitlines()
+    assert said[0] == f"{source} -> {output}"
+    size = output.stat().st_size
+    assert said[1].startswith(
+        f"  1 functions, 1 public symbols, 1 lines, 0 inlined calls; {size} bytes in "
+    )
+    assert said[2] == f"  Linux x86_64 {DEBUG_ID} app"
+    assert err.splitlines() == [
+        f"{source}: warning: Name changed: blank, of several lines or not UTF-8 (once)",
+        f"{source}: warning: no unwind records (STACK): GSYM has none",
+    ]
+
+
+def test_quiet_says_nothing(source: Path, capsys: Captured) -> None:
+    output = source.with_name("other")
+    assert export(source, *LINUX, "-q", "-o", str(output)) == 0
+    assert capsys.readouterr() == ("", "")
+    assert output.read_text().endswith(RECORDS)
+
+
+def test_every_part_of_the_head_can_be_given(source: Path) -> None:
+    ids = ("--debug-id", 32 * "a" + "1", "--code-id", "5AB380779000")
+    options = ("--os", "windows", "--arch", "x86", "--name", "the app.pdb")
+    assert export(source, *options, *ids) == 0
+    head = source.with_suffix(".sym").read_text().removesuffix(RECORDS)
+    assert head == (
+        f"MODULE windows x86 {32 * 'A'}1 the app.pdb\nINFO CODE_ID 5AB380779000\n"
+    )
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "lib app.so"
+    path.write_bytes(Elf(build_id=BUILD_ID, machine=183).to_bytes())
+    return path
+
+
+def test_the_binary_names_the_module(source: Path, binary: Path) -> None:
+    assert export(source, "--binary", str(binary)) == 0
+    head = source.with_suffix(".sym").read_text().removesuffix(RECORDS)
+    assert head == f"MODULE Linux arm64 {DEBUG_ID} lib app.so\n{CODE_ID}"
+
+
+def test_an_option_goes_before_the_binary(source: Path, binary: Path) -> None:
+    options = ("--binary", str(binary), "--name", "app", "--os", "Android")
+    assert export(source, *options) == 0
+    head = source.with_suffix(".sym").read_text().splitlines()[0]
+    assert head == f"MODULE Android arm64 {DEBUG_ID} app"
+
+
+def test_another_binary_is_refused(
+    source: Path, binary: Path, capsys: Captured
+) -> None:
+    binary.write_bytes(Elf(build_id=BUILD_ID[::-1]).to_bytes())
+    assert export(source, "--binary", str(binary)) == 1
+    other = BUILD_ID[::-1].hex()
+    complaint = f"{binary}: its UUID is {other}, not {BUILD_ID.hex()}"
+    assert complaint in capsys.readouterr().err
+    assert export(source, "--binary", str(binary), "--debug-id", DEBUG_ID) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            (),
+            "must be given: the file does not tell; use --binary or --os and --arch",
+        ),
+        (("--os", "Linux"), "use --binary or --arch"),
+        (("--os", "windows", "--arch", "x86"), "use --binary or --debug-id"),
+    ],
+)
+def test_what_is_not_known_is_asked_for(
+    options: tuple[str, ...], complaint: str, source: Path, capsys: Captured
+) -> None:
+    assert export(source, *options) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"gsym: error: {source}: ")
+    assert err.endswith(f"{complaint}\n")
+    assert not source.with_suffix(".sym").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--format", "symbfile"), "option '--format': choose breakpad"),
+        (("--arch", ""), "option '--arch': '' is not one word"),
+        (("--os", "a b"), "option '--os': 'a b' is not one word"),
+        (("--code-id", "1\n2"), "option '--code-id': '1\n2' is not one word"),
+        (("--debug-id", "12"), "option '--debug-id': '12' is no debug id"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(
+    options: tuple[str, ...], complaint: str, source: Path, capsys: Captured
+) -> None:
+    assert export(source, *LINUX, *options) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_the_format_must_be_chosen(source: Path, capsys: Captured) -> None:
+    assert main(["export", str(source)]) == 2
+    assert "option '--format': choose breakpad" in capsys.readouterr().err
+
+
+def test_the_input_is_not_replaced(source: Path, capsys: Captured) -> None:
+    before = source.read_bytes()
+    assert export(source, *LINUX, "-o", str(source)) == 1
+    assert "the output would replace an input" in capsys.readouterr().err
+    assert source.read_bytes() == before
+
+
+def test_the_binary_is_not_replaced(
+    source: Path, binary: Path, capsys: Captured
+) -> None:
+    before = binary.read_bytes()
+    assert export(source, "--binary", str(binary), "-o", str(binary)) == 1
+    assert "the output would replace an input" in capsys.readouterr().err
+    assert binary.read_bytes() == before

@@ -1,0 +1,314 @@
+"""Debug ids, code ids and names of modules."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.module_identity import (
+    ModuleIdentity,
+    codeview_debug_id,
+    elf_debug_id,
+    elf_text_identifier,
+    identify,
+    macho_debug_id,
+    pe_code_id,
+    read_debug_id,
+    uuid_code_id,
+    uuid_debug_id,
+)
+from tests.inputs.elf import Elf, Section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
+SWAPPED = "0905AE80CEE75A33E3CAB61C274274DE"
+
+
+# ---- the rules of each format
+
+
+@pytest.mark.parametrize(
+    ("build_id", "byteorder", "expected"),
+    [
+        (BUILD_ID, "little", SWAPPED + "0"),
+        (BUILD_ID, "big", BUILD_ID[:16].hex().upper() + "0"),
+        (BUILD_ID[:16], "little", SWAPPED + "0"),
+        (BUILD_ID[:6], "little", "0905AE80CEE7" + 20 * "0" + "0"),
+        (b"\x01", "little", "00000001" + 24 * "0" + "0"),
+        (b"\x01", "big", "01" + 30 * "0" + "0"),
+    ],
+)
+def test_the_debug_id_of_an_elf_file_is_its_build_id_as_a_guid(
+    build_id: bytes, byteorder: str, expected: str
+) -> None:
+    assert elf_debug_id(build_id, byteorder) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", bytes(16)),
+        (b"\x01\x02", b"\x01\x02" + bytes(14)),
+        (bytes(range(16)) * 2, bytes(16)),
+        (bytes(range(16)) * 2 + b"\x10\x20\x30", b"\x10\x20\x30" + bytes(13)),
+        (bytes(4096) + b"\xff" * 16, bytes(16)),
+        (bytes(4080) + b"\xff" * 32, b"\xff" * 16),
+    ],
+)
+def test_the_first_page_of_text_stands_for_a_missing_build_id(
+    text: bytes, expected: bytes
+) -> None:
+    assert elf_text_identifier(text) == expected
+    assert elf_text_identifier(memoryview(text)) == expected
+
+
+def test_a_mach_o_file_keeps_the_order_of_its_uuid() -> None:
+    uuid = bytes.fromhex("67e9247c814e392ba027dbde6748fcbf")
+    assert macho_debug_id(uuid) == "67E9247C814E392BA027DBDE6748FCBF0"
+
+
+@pytest.mark.parametrize(("age", "digits"), [(1, "1"), (0x1A, "1a"), (0, "0")])
+def test_a_pe_file_has_an_age(age: int, digits: str) -> None:
+    assert codeview_debug_id(BUILD_ID[:16], age) == SWAPPED + digits
+
+
+@pytest.mark.parametrize(
+    ("stamp", "size", "expected"),
+    [
+        (0x5AB38077, 0x9000, "5AB380779000"),
+        (0xBBD629D4, 0xA000, "BBD629D4a000"),
+        (0, 0x400, "00000000400"),
+    ],
+)
+def test_a_pe_file_is_told_by_time_and_size(
+    stamp: int, size: int, expected: str
+) -> None:
+    assert pe_code_id(stamp, size) == expected
+
+
+@pytest.mark.parametrize(
+    ("os", "byteorder", "expected"),
+    [
+        ("Linux", "little", SWAPPED + "0"),
+        ("Android", "big", BUILD_ID[:16].hex().upper() + "0"),
+        ("mac", "little", BUILD_ID[:16].hex().upper() + "0"),
+        ("iOS", "little", BUILD_ID[:16].hex().upper() + "0"),
+        ("windows", "little", ""),
+    ],
+)
+def test_the_os_says_what_a_uuid_is(os: str, byteorder: str, expected: str) -> None:
+    assert uuid_debug_id(BUILD_ID[:16], os, byteorder) == expected
+    assert uuid_debug_id(b"", os, byteorder) == ""
+
+
+@pytest.mark.parametrize(
+    ("os", "size", "expected"),
+    [
+        ("Linux", 20, BUILD_ID.hex().upper()),
+        ("Linux", 8, BUILD_ID[:8].hex().upper()),
+        ("Linux", 16, ""),
+        ("Linux", 0, ""),
+        ("mac", 16, BUILD_ID[:16].hex().upper()),
+        ("windows", 16, ""),
+        ("windows", 20, ""),
+    ],
+)
+def test_a_whole_build_id_is_a_code_id(os: str, size: int, expected: str) -> None:
+    assert uuid_code_id(BUILD_ID[:size], os) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SWAPPED + "0", SWAPPED + "0"),
+        (SWAPPED.lower() + "1A", SWAPPED + "1a"),
+        (SWAPPED, SWAPPED + "0"),
+        ("0905ae80-cee7-5a33-e3ca-b61c274274de", SWAPPED + "0"),
+        ("0905ae80-cee7-5a33-e3ca-b61c274274de-fe910d63", SWAPPED + "fe910d63"),
+    ],
+)
+def test_a_debug_id_is_read_in_both_forms(text: str, expected: str) -> None:
+    assert read_debug_id(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "1234", SWAPPED[:-1], SWAPPED[:-1] + "g", "0x" + SWAPPED[2:]),
+        *(SWAPPED + age for age in ("123456789", "x", " 1", "+1", "1_1")),
+    ],
+)
+def test_what_is_no_debug_id_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no debug id"):
+        read_debug_id(text)
+
+
+# ---- of files
+
+
+TEXT = bytes(range(16))
+TEXT_SWAPPED = "030201000504070608090A0B0C0D0E0F"
+
+
+def elf(**parts: object) -> bytes:
+    code = Section(".text", TEXT, flags=6, address=0x1000)
+    return Elf((code,), **parts).to_bytes()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (
+            elf(build_id=BUILD_ID),
+            ModuleIdentity("Linux", "x86_64", SWAPPED + "0", BUILD_ID.hex().upper()),
+        ),
+        (
+            elf(build_id=BUILD_ID, bits=64, byteorder="big"),
+            ModuleIdentity(
+                *("Linux", "ppc64", BUILD_ID[:16].hex().upper() + "0"),
+                BUILD_ID.hex().upper(),
+            ),
+        ),
+        (
+            elf(bits=32),
+            ModuleIdentity("Linux", "x86", TEXT_SWAPPED + "0"),
+        ),
+        (elf(machine=183), ModuleIdentity("Linux", "arm64", TEXT_SWAPPED + "0")),
+        (Elf().to_bytes(), ModuleIdentity("Linux", "x86_64")),
+    ],
+)
+def test_an_elf_file_tells_its_identity(
+    image: bytes, expected: ModuleIdentity, tmp_path: Path
+) -> None:
+    path = tmp_path / "lib app.so.1"
+    path.write_bytes(image)
+    assert identify(str(path)) == expected._replace(debug_file="lib app.so.1")
+
+
+def pe(
+    *,
+    magic: int = 0x20B,
+    codeview: bytes = b"RSDS" + BUILD_ID[:16] + b"\x02\0\0\0C:\\out\\the app.pdb\0",
+    kind: int = 2,
+    address: int = 0x1010,
+    machine: int = 0x8664,
+) -> bytes:
+    """An image with one section, which holds a debug directory at 0x1010."""
+    directories_at = 96 if magic == 0x10B else 112
+    optional = bytearray(directories_at + 16 * 8)
+    struct.pack_into("<H", optional, 0, magic)
+    struct.pack_into("<I", optional, 56, 0x9000)
+    struct.pack_into("<II", optional, directories_at + 6 * 8, address, 28)
+    head = bytearray(0x40)
+    head[:2] = b"MZ"
+    struct.pack_into("<I", head, 0x3C, 0x40)
+    coff = struct.pack(
+        "<4sHHIIIHH", b"PE\0\0", machine, 1, 0x5AB38077, 0, 0, len(optional), 0x22
+    )
+    contents_at = len(head) + len(coff) + len(optional) + 40
+    entry = struct.pack(
+        "<IIHHIIII", 0, 0, 0, 0, kind, len(codeview), 0, contents_at + 0x10 + 28
+    )
+    contents = bytes(0x10) + entry + codeview
+    section = struct.pack(
+        "<8sIIII16x", b".rdata", len(contents), 0x1000, len(contents), contents_at
+    )
+    return bytes(head + coff + optional + section + contents)
+
+
+@pytest.mark.parametrize("magic", [0x10B, 0x20B])
+def test_a_pe_file_tells_its_identity(magic: int, tmp_path: Path) -> None:
+    path = tmp_path / "app.exe"
+    path.write_bytes(pe(magic=magic))
+    assert identify(str(path)) == ModuleIdentity(
+        *("windows", "x86_64", SWAPPED + "2", "5AB380779000", "the app.pdb", "app.exe")
+    )
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        pe(codeview=b"NB10" + bytes(40)),
+        pe(codeview=b"RSDS"),
+        pe(kind=12),
+        pe(address=0x5000),
+        pe(magic=0x107),
+    ],
+)
+def test_a_pe_file_without_codeview_has_no_debug_id(
+    image: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "app.exe"
+    path.write_bytes(image)
+    found = identify(str(path))
+    assert (found.debug_id, found.debug_file) == ("", "app.exe")
+    assert found.code_id
+
+
+def test_every_prefix_of_a_pe_file_is_told_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "app.exe"
+    image = pe()
+    for size in range(1, len(image)):
+        path.write_bytes(image[:size])
+        with suppress(gsym.FormatError):
+            assert identify(str(path)).os == "windows"
+
+
+def test_what_is_no_binary_has_no_identity(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"GSYM or not\n")
+    with pytest.raises(gsym.FormatError, match="this is no binary"):
+        identify(str(path))
+
+
+def test_a_binary_has_to_fit_the_uuid(tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(elf(build_id=BUILD_ID))
+    assert identify(path, uuid=BUILD_ID) == identify(path)
+    # A Breakpad file without a code id has no more of a build id than this.
+    assert identify(path, uuid=BUILD_ID[:16]) == identify(path)
+    assert identify(path, uuid=b"") == identify(path)
+    for other in (BUILD_ID[:8], BUILD_ID[::-1], BUILD_ID + b"\0"):
+        with pytest.raises(gsym.UuidMismatchError, match=f"not {other.hex()}"):
+            identify(path, uuid=other)
+    path.write_bytes(elf())
+    with pytest.raises(gsym.UuidMismatchError, match="its UUID is missing"):
+        identify(path, uuid=BUILD_ID)
+
+
+def test_the_uuid_chooses_a_slice(fixtures: Path) -> None:
+    bundle = fixtures / "symbolic/macos/Example.framework.dSYM"
+    with pytest.raises(gsym.GsymError, match="x86_64, arm64: choose one"):
+        identify(bundle)
+    uuid = bytes.fromhex("2556f1515a403847be6ce2c1b5be4df8")
+    assert identify(bundle, uuid=uuid) == ModuleIdentity(
+        *("mac", "arm64", uuid.hex().upper() + "0", uuid.hex().upper(), "Example")
+    )
+
+
+def test_real_files_have_the_ids_that_symbolic_gives_them(fixtures: Path) -> None:
+    symbolic = pytest.importorskip("symbolic")
+    seen = 0
+    for path in sorted((fixtures / "symbolic").rglob("*")):
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        try:
+            (binary,) = symbolic.Archive.from_bytes(data).iter_objects()
+            found = identify(str(path))
+        except (symbolic.SymbolicError, ValueError, gsym.GsymError):
+            continue
+        own = read_debug_id(binary.debug_id)
+        if binary.file_format not in {"elf", "macho", "pe"} or len(own) > 33:
+            continue  # or a .NET assembly, whose age is a hash
+        assert found.architecture == binary.arch
+        assert (found.debug_id or "0" * 33) == own, path
+        assert found.code_id.lower() == (binary.code_id or ""), path
+        seen += 1
+    assert seen >= 20
