@@ -20,9 +20,10 @@ static gsym_status find_merged(cursor *record, record_info *info_ret, gsym_error
     return GSYM_OK;
 }
 
-gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
-                                 gsym_function_range *ranges, size_t capacity,
-                                 size_t *count_ret, gsym_error *error) {
+/* *size_ret is what the whole record takes. */
+static gsym_status read_entry(const gsym_image *image, uint32_t index,
+                              gsym_function_range *ranges, size_t capacity,
+                              size_t *count_ret, uint64_t *size_ret, gsym_error *error) {
     uint64_t address, offset;
     uint32_t merged_count = 0;
     gsym_function_range range;
@@ -33,6 +34,7 @@ gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
     GSYM_TRY(read_range(image, &record, address, &range, error));
     if (capacity > 0) ranges[0] = range;
     GSYM_TRY(find_merged(&record, &info, error));
+    *size_ret = cursor_offset(&record) - offset;
     if (info.type == GSYM_INFO_MERGED_FUNCTIONS)
         GSYM_TRY(merged_functions_count(&info.payload, &merged_count, error));
     for (uint32_t i = 0; i < merged_count; ++i) {
@@ -45,53 +47,28 @@ gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
     return GSYM_OK;
 }
 
-typedef struct name_column {
-    uint64_t *names;
-    size_t capacity, count;
-} name_column;
-
-static gsym_status put_name(name_column *column, const gsym_image *image, cursor *record,
-                            gsym_error *error) {
-    gsym_function_range range;
-    GSYM_TRY(read_range(image, record, 0, &range, error));
-    if (column->count < column->capacity) column->names[column->count] = range.name;
-    column->count++;
-    return GSYM_OK;
+gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
+                                 gsym_function_range *ranges, size_t capacity,
+                                 size_t *count_ret, gsym_error *error) {
+    uint64_t ignored;
+    return read_entry(image, index, ranges, capacity, count_ret, &ignored, error);
 }
 
-/* Names of one entry; *size_ret is what its record takes. */
-static gsym_status put_names(name_column *column, const gsym_image *image, uint32_t index,
-                             uint64_t *size_ret, gsym_error *error) {
-    uint32_t merged_count = 0;
-    record_info info;
-    cursor record;
-    uint64_t start;
-    GSYM_TRY(image_record(image, index, &record, error));
-    start = cursor_offset(&record);
-    GSYM_TRY(put_name(column, image, &record, error));
-    GSYM_TRY(find_merged(&record, &info, error));
-    *size_ret = cursor_offset(&record) - start;
-    if (info.type == GSYM_INFO_MERGED_FUNCTIONS)
-        GSYM_TRY(merged_functions_count(&info.payload, &merged_count, error));
-    for (uint32_t i = 0; i < merged_count; ++i) {
-        cursor child;
-        GSYM_TRY(merged_functions_next(&info.payload, i, &child, error));
-        GSYM_TRY(put_name(column, image, &child, error));
-    }
-    return GSYM_OK;
-}
-
-gsym_status gsym_image_names(const gsym_image *image, uint64_t *names, size_t capacity,
-                             size_t *count_ret, gsym_error *error) {
-    name_column column = {names, capacity, 0};
+gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_range *ranges,
+                                     size_t capacity, size_t *count_ret,
+                                     gsym_error *error) {
     uint64_t size = 0, record_bytes;
+    size_t total = 0, count;
     for (uint32_t index = 0; index < image->header.num_addresses; ++index) {
-        GSYM_TRY(put_names(&column, image, index, &record_bytes, error));
+        size_t left = total < capacity ? capacity - total : 0;
+        GSYM_TRY(read_entry(image, index, left > 0 ? ranges + total : ranges, left, &count,
+                            &record_bytes, error));
+        total += count;
         size += record_bytes;
         if (size > image->size)
             return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(image, index),
                              "records lie over each other");
     }
-    *count_ret = column.count;
+    *count_ret = total;
     return GSYM_OK;
 }

@@ -199,11 +199,10 @@ gsym_status gsym_image_functions(const gsym_image *image, uint32_t index,
                                  gsym_function_range *ranges, size_t capacity,
                                  size_t *count_ret, gsym_error *error);
 
-/* Names of all functions in the order of the file, merged ones behind the one they
- * are merged into: the first `capacity` are written, *count_ret tells how many there
- * are. */
-gsym_status gsym_image_names(const gsym_image *image, uint64_t *names, size_t capacity,
-                             size_t *count_ret, gsym_error *error);
+/* The same of all entries, one behind the other. */
+gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_range *ranges,
+                                     size_t capacity, size_t *count_ret,
+                                     gsym_error *error);
 
 /* Storage for one decoded record; reused from record to record. */
 typedef struct gsym_record gsym_record;

@@ -5,6 +5,8 @@ No function passes through Python on its way from one file to the other.
 
 from __future__ import annotations
 
+from struct import Struct
+
 from gsym._native import check, ffi, lib, new_error
 
 __all__ = ["ImageSource"]
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     CData = Any  # a cffi object, or a function of the engine
+
+_FUNCTION_RANGE = Struct("=3Q")  # the engine's record, in the machine's byte order
 
 
 class ImageSource:
@@ -92,16 +96,18 @@ class ImageSource:
         """
         capacity, count = self.header.num_addresses, ffi.new("size_t *")
         while True:
-            column = ffi.new("uint64_t[]", capacity)
-            self._check(
-                lib.gsym_image_names(self._image, column, capacity, count, self._error)
+            ranges = ffi.new("gsym_function_range[]", capacity)
+            status = lib.gsym_image_all_functions(
+                self._image, ranges, capacity, count, self._error
             )
+            self._check(status)
             if count[0] <= capacity:
                 break
             capacity = count[0]
+        packed = ffi.buffer(ranges)[: count[0] * _FUNCTION_RANGE.size]
         size = ffi.new("size_t *")
         names = {}
-        for strp in set(ffi.unpack(column, count[0])):
+        for strp in {strp for _, _, strp in _FUNCTION_RANGE.iter_unpack(packed)}:
             text = lib.gsym_image_string(self._image, strp, size)
             names[strp] = ffi.buffer(text, size[0])[:]
         return names

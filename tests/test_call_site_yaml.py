@@ -419,6 +419,7 @@ def test_the_option_of_convert(
     yaml.write_text("functions:\n" + entry("f"))
     assert main(["convert", str(source), "--call-sites-yaml", str(yaml)]) == 0
     assert sites_of(read_functions(f"{source}.gsym")) == {"f": [(1, 0, "p")]}
+    assert f"\n  with {yaml}\n" in capsys.readouterr().out
     yaml.write_text("functions: [\n")
     assert main(["convert", str(source), "--call-sites-yaml", str(yaml)]) == 1
     assert f"{yaml}: line 2, column 1: " in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,21 @@ def test_every_address_has_the_same_answer(
     assert decoded(out) == decoded(data)
     addresses = boundaries(functions)
     assert answers(out, addresses) == answers(data, addresses)
+
+
+@pytest.mark.parametrize("byteorder", strategies.BYTE_ORDERS)
+def test_llvm_reads_the_same_in_either_byte_order(
+    byteorder: str, gsym_fixtures: Path, llvm_gsymutil: str, tmp_path: Path
+) -> None:
+    def dump(path: Path) -> bytes:
+        run = [llvm_gsymutil, str(path)]
+        return subprocess.run(run, check=True, capture_output=True).stdout
+
+    for path in sorted(gsym_fixtures.glob("*.v2.*.gsym")):
+        first = tmp_path / path.name
+        gsym.convert(path, first, version=1)
+        gsym.convert(first, tmp_path / "other", byteorder=byteorder)
+        assert dump(tmp_path / "other") == dump(first)
 
 
 def test_the_uuid_can_be_another_one(tmp_path: Path) -> None:
@@ -328,6 +344,15 @@ def test_the_command_line_recognises_a_gsym_file(
     out = capsys.readouterr().out
     assert out.startswith(f"{source} -> {target}\n  3 functions, 2 with lines")
     assert out.endswith("\n  build id 6964\n")
+
+
+def test_verify_checks_what_was_written_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_bytes(create(FUNCTIONS))
+    assert main(["convert", "--verify", "-v", str(source), "-o", str(target)]) == 0
+    assert f"{target}: the structure is sound\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 /* fuzz_image.c - libFuzzer target: bytes that claim to be a GSYM file.
  *
- * Opens them and asks everything there is to ask, at the edges of each function.
+ * Opens them and asks everything there is to ask, at the edges of each function, and
+ * writes them again.
  * An error is a fine answer; tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,65 @@ static void look_up_many(const gsym_image *image, const uint64_t *addresses,
     gsym_batch_destroy(batch);
 }
 
+/* Call sites for the function of each name. */
+static void add_call_sites(gsym_creator *creator, const gsym_image *image,
+                           const uint64_t *names, size_t count) {
+    gsym_function functions[ENTRY_LIMIT] = {{0}};
+    gsym_call_site site = {.return_offset = 1, .regex_count = 1};
+    gsym_error error;
+    size_t missing;
+    for (size_t i = 0; i < count; i++) {
+        size_t size;
+        const char *name = gsym_image_string(image, names[i], &size);
+        (void)gsym_creator_add_string(creator, name, size, &functions[i].name, &error);
+        functions[i].call_sites = &site;
+        functions[i].call_site_count = 1;
+        functions[i].regexes = &functions[i].name;
+        functions[i].regex_count = 1;
+    }
+    (void)gsym_creator_add_call_sites(creator, functions, count, &missing, &error);
+}
+
+static void finish(gsym_creator *creator) {
+    static uint8_t chunk[4096];
+    gsym_creator_report report;
+    gsym_error error;
+    size_t size = 1;
+    gsym_status status = gsym_creator_finish(creator, &report, &error);
+    while (status == GSYM_OK && size != 0)
+        status = gsym_creator_read(creator, chunk, sizeof chunk, &size, &error);
+}
+
+/* All of it, a segment of it, or the functions called as the first one is. */
+static void write_again(const gsym_image *image, uint32_t kind) {
+    gsym_creator_options options = {
+        .version = 1 + kind % 2, .big_endian = kind / 2 % 2, .keep_all = kind / 4 % 2};
+    gsym_function_range functions[ENTRY_LIMIT];
+    uint64_t names[ENTRY_LIMIT];
+    gsym_range range = {0, UINT64_MAX / 2};
+    gsym_selection selection = {1, kind / 4 % 2, names, 0, &range, 1};
+    gsym_creator *creator;
+    gsym_error error;
+    size_t count = 0;
+    uint32_t end;
+    if (gsym_image_all_functions(image, functions, ENTRY_LIMIT, &count, &error) != GSYM_OK)
+        return;
+    if (count > ENTRY_LIMIT) count = ENTRY_LIMIT;
+    for (size_t i = 0; i < count; i++) names[i] = functions[i].name;
+    selection.name_count = count == 0 ? 0 : 1;
+    if (gsym_creator_create(&options, &creator, &error) != GSYM_OK) return;
+    (void)gsym_creator_add_sections(creator, image, &error);
+    if (kind % 3 == 0) (void)gsym_creator_add_tables(creator, image, &error);
+    if (kind % 3 == 1)
+        (void)gsym_creator_add_segment(creator, image, 0, 500, &end, &error);
+    else
+        (void)gsym_creator_add_entries(creator, image, kind % 3 ? &selection : NULL,
+                                       &error);
+    if (kind >= 12) add_call_sites(creator, image, names, count);
+    finish(creator);
+    gsym_creator_destroy(creator);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_image *image;
     gsym_record *record;
@@ -69,6 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         look_up(image, function->address + function->size - 1);
     }
     look_up_many(image, addresses, known);
+    for (uint32_t kind = 0; kind < 24; kind++) write_again(image, kind);
     gsym_record_destroy(record);
     gsym_image_close(image);
     return 0;
