@@ -66,6 +66,8 @@ gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_sect
     memset(section_ret, 0, sizeof *section_ret);
     if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
+    /* The indexes of a package are the only ones of their name. */
+    if (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX) is_split = 0;
     index = object->format->debug_section(object, which, is_split != 0);
     if (index == OBJECT_NO_SECTION) return GSYM_OK;
     return gsym_object_section_at(object, index, section_ret, error);

@@ -54,6 +54,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     keep_same: bool = False,
     full_walk: bool = False,
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
+    dwp: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
     """Convert the DWARF and the symbol table of a binary, or a GSYM file, to GSYM.
@@ -88,6 +89,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             result is the same; this checks that.
         debug_directories: Folders of installed debug files, for a binary that has
             no debug information in itself.
+        dwp: The package with the split units of *input*; by default the input's path,
+            or that of its debug file, with `.dwp` added.
         progress: Called now and then from this thread with (bytes done, bytes in
             all) of .debug_info.
 
@@ -126,7 +129,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         keep_warnings=keep_warnings,
         keep_same=keep_same,
         full_walk=full_walk,
-        search=SearchOptions(tuple(debug_directories)),
+        search=SearchOptions(
+            tuple(debug_directories), None if dwp is None else os.fspath(dwp)
+        ),
         progress=progress,
     )
     _check(request)

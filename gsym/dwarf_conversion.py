@@ -22,7 +22,7 @@ __all__ = ["convert_dwarf"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.conversion_output import ConversionRequest
@@ -80,23 +80,29 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
         if request.merged_functions:
             output.merge_functions()
         job.add_symbols()
+        notes = found.notes + job.notes
         try:
             return output.write(
                 architecture=source.architecture,
                 build_id=source.uuid,
-                companions=found.companions,
-                notes=found.notes,
+                companions=found.companions + job.companions,
+                notes=notes,
                 warnings=job.warnings(),
                 details=job.details(),
                 placements=source.placements,
             )
         except EmptyError as error:
-            reason = "; ".join((error.reason, *found.notes))
+            reason = "; ".join((error.reason, *notes))
             raise EmptyError(reason, path=error.path) from None
 
 
 class _Job:
-    """The engine's handles for one conversion and what they borrow."""
+    """The engine's handles for one conversion and what they borrow.
+
+    Attributes:
+        companions: Paths of the files with split units that were read.
+        notes: Sentences on split units that were not found.
+    """
 
     def __init__(
         self,
@@ -118,23 +124,30 @@ class _Job:
         )
         self._error: Any = new_error()
         self._sections: list[Any] = []
+        self._threads = _thread_count(
+            request.threads, found.dwarf.debug_section_size(lib.GSYM_DEBUG_INFO)
+        )
         self._handle: Any = None
+        self.companions: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
-        info_size = self._source.debug_section_size(lib.GSYM_DEBUG_INFO)
-        count = _thread_count(self._request.threads, info_size)
-        self._create(count)
-        self._set_sections(0, load_debug_sections(self._source, count))
+        self._create()
+        self._set_sections(0, load_debug_sections(self._source, self._threads))
+        if self._found.supplementary is not None:
+            self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for rule in self._request.path_map:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
+        if lib.gsym_conversion_skeleton_count(self._handle):
+            self._find_split_units()
         progress = self._request.progress
         run_workers(
             self._work,
-            count,
+            self._threads,
             None if progress is None else self._poll(progress),
             lambda: lib.gsym_conversion_cancel(self._handle),
         )
@@ -165,15 +178,57 @@ class _Job:
             for item in (items[i] for i in range(size[0]))
         )
 
-    def _create(self, threads: int) -> None:
+    def _create(self) -> None:
         options = ffi.new("gsym_conversion_options *")
         options.flags = self._flags
-        options.thread_count = threads
+        options.thread_count = self._threads
         options.big_endian = self._source.big_endian
         made = ffi.new("gsym_conversion **")
         creator = self._output.creator
         self._check(lib.gsym_conversion_create(creator, options, made, self._error))
         self._handle = ffi.gc(made[0], lib.gsym_conversion_destroy)
+
+    def _add_file(self, role: int, file: ObjectFile) -> int:
+        is_split = role == lib.GSYM_DWARF_SPLIT
+        sections = load_debug_sections(file, self._threads, split=is_split)
+        number = ffi.new("uint32_t *")
+        self._call(lib.gsym_conversion_add_file, role, number)
+        self._set_sections(number[0], sections)
+        return int(number[0])
+
+    def _find_split_units(self) -> None:
+        from gsym.sources.split_units import SplitUnitSearch
+
+        search = SplitUnitSearch(
+            self._binary,
+            self._source,
+            self._request.search,
+            self._request.path_map,
+            self._complete,
+        )
+        search.take_package()
+        search.take_files(self._incomplete_skeletons())
+        self.companions = tuple(search.used)
+        missing = sum(1 for _ in self._incomplete_skeletons())
+        if missing:
+            self.notes = (search.describe(missing),)
+
+    def _complete(self, file: ObjectFile) -> bool:
+        """Take the split units of *file*; whether there were any of this binary."""
+        number = self._add_file(lib.GSYM_DWARF_SPLIT, file)
+        matched = ffi.new("uint64_t *")
+        self._call(lib.gsym_conversion_link_split, number, matched)
+        return bool(matched[0])
+
+    def _incomplete_skeletons(self) -> Iterator[tuple[str, str]]:
+        """DW_AT_dwo_name and DW_AT_comp_dir of those that have no split unit yet."""
+        skeleton = ffi.new("gsym_skeleton *")
+        for index in range(lib.gsym_conversion_skeleton_count(self._handle)):
+            self._call(lib.gsym_conversion_skeleton, index, skeleton)
+            if not skeleton.is_complete:
+                name = ffi.buffer(skeleton.dwo_name, skeleton.dwo_name_size)
+                folder = ffi.buffer(skeleton.comp_dir, skeleton.comp_dir_size)
+                yield os.fsdecode(bytes(name)), os.fsdecode(bytes(folder))
 
     def _set_sections(self, file: int, sections: dict[int, Section]) -> None:
         for which, (data, is_mapping) in sections.items():

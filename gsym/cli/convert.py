@@ -122,6 +122,11 @@ COMMAND = Command(
             metavar="DIR",
             repeatable=True,
         ),
+        Option(
+            "--dwp",
+            "package with the split units (default: INPUT.dwp, else .dwo files)",
+            metavar="FILE",
+        ),
         Option("--quiet", "print errors only", short="-q"),
         Option(
             "--verbose",
@@ -264,6 +269,7 @@ def _converter(values: Values) -> Converter:
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),
                 debug_directories=directories,
+                dwp=values.text("--dwp"),
                 progress=progress,
             )
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.atomic_file import is_same_file
 from gsym.errors import GsymError
-from gsym.sources.mapped_file import map_file
+from gsym.sources.mapped_file import map_file, map_one_of_many
 from gsym.sources.object_file import ObjectFile
 
 __all__ = ["Candidate", "CompanionSearch", "describe_candidates"]
@@ -32,12 +32,13 @@ class CompanionSearch:
 
     Args:
         binary: What they shall belong to.
+        many: There may be more of them than a process may have descriptors.
     """
 
-    def __init__(self, binary: ObjectFile) -> None:
+    def __init__(self, binary: ObjectFile, *, many: bool = False) -> None:
         self.binary = binary
         self.tried: list[Candidate] = []
-        self._seen: set[str] = set()
+        self._map = map_one_of_many if many else map_file
 
     def open(
         self, path: str, fault: Callable[[ObjectFile, memoryview], str]
@@ -45,14 +46,11 @@ class CompanionSearch:
         """The object file at *path*, if there is one that fits.
 
         Args:
-            path: Of the candidate; it is tried once only.
+            path: Of the candidate.
             fault: Says of the file and its bytes why it does not fit; "" if it does.
         """
-        if path in self._seen:
-            return
-        self._seen.add(path)
         try:
-            data = map_file(path)
+            data = self._map(path)
             candidate = ObjectFile(data, path)
             reason = self._difference(candidate) or fault(candidate, data)
         except FileNotFoundError:

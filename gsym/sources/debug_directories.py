@@ -27,7 +27,13 @@ def build_id_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]
 
 
 def mirrored_paths(folder: str, name: str, directories: Sequence[str]) -> Iterator[str]:
-    """Where the debug file *name* of a binary in *folder* stands in *directories*."""
-    below = os.path.abspath(folder).lstrip(os.sep)
+    """Where *directories* hold the debug file *name* of a binary in *folder*.
+
+    Args:
+        folder: Absolute path.
+        name: Of the debug file.
+        directories: Of installed debug files.
+    """
+    below = folder.lstrip(os.sep)
     for directory in directories:
         yield os.path.join(directory, below, name)

@@ -1,9 +1,9 @@
-"""Where the debug information of a binary is: in itself, or in a file beside it."""
+"""Where the debug information of a binary is: in itself, or in files beside it."""
 
 from __future__ import annotations
 
 from gsym._native import lib
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 __all__ = ["DebugInfo", "SearchOptions", "find_debug_info"]
@@ -19,22 +19,26 @@ if TYPE_CHECKING:
     class SearchOptions(NamedTuple):
         """Where to look for files that belong to a binary.
 
-        *debug_directories* are folders of installed debug files.
+        *debug_directories* are folders of installed debug files, *dwp* is the package
+        with its split units.
         """
 
         debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+        dwp: str | None = None
 
     class DebugInfo(NamedTuple):
         """What a conversion reads of a binary.
 
         Attributes:
             dwarf: The file with its DWARF; the binary itself where none has any.
+            supplementary: The file that *dwarf* shares with others.
             symbols: The files whose symbol tables name its functions.
             companions: Paths of the files besides the binary.
             notes: Sentences on what was looked for and not found.
         """
 
         dwarf: ObjectFile
+        supplementary: ObjectFile | None
         symbols: tuple[ObjectFile, ...]
         companions: tuple[str, ...]
         notes: tuple[str, ...]
@@ -43,33 +47,68 @@ else:
     from collections import namedtuple
 
     SearchOptions = namedtuple(
-        "SearchOptions", "debug_directories", defaults=(DEBUG_DIRECTORIES,)
+        "SearchOptions",
+        "debug_directories dwp",
+        defaults=(DEBUG_DIRECTORIES, None),
     )
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
-    DebugInfo = namedtuple("DebugInfo", "dwarf symbols companions notes")
+    DebugInfo = namedtuple("DebugInfo", "dwarf supplementary symbols companions notes")
     DebugInfo.__doc__ = "What a conversion reads of a binary."
+
+_SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
 
 
 def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     """The files to read for *binary*; itself where it has DWARF of its own.
 
+    Split units are found later, by what the units of the DWARF file say.
+
     Raises:
         FormatError: The .debug_info of *binary* reaches past the file.
+        UnsupportedError: It holds split units only.
     """
-    if _has_dwarf(binary):
-        return DebugInfo(binary, (binary,), (), ())
+    dwarf, supplementary = binary, None
+    note = ""
+    notes = []
+    if not _has_dwarf(binary):
+        dwarf, note = _find_dwarf(binary, options)
+        notes.append(note)
+    if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
+        from gsym.sources.supplementary import find_supplementary
+
+        supplementary, note = find_supplementary(dwarf, options)
+        notes.append(note)
+    symbols, note = _find_symbols(binary, dwarf)
+    notes.append(note)
+    found = (dwarf, supplementary)
+    return DebugInfo(
+        dwarf,
+        supplementary,
+        symbols,
+        tuple(file.path for file in found if file not in {None, binary}),
+        tuple(filter(None, notes)),
+    )
+
+
+def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile, str]:
+    """The debug file of *binary*; itself, and a sentence on that, where none is found.
+
+    Raises:
+        UnsupportedError: It holds split units.
+    """
+    if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
+        reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
+        raise UnsupportedError(reason, path=binary.path)
     from gsym.sources.companion_search import CompanionSearch, describe_candidates
 
     search = CompanionSearch(binary)
     for candidate in _candidates(search, options):
-        return DebugInfo(
-            candidate, (_richer(binary, candidate),), (candidate.path,), ()
-        )
+        return candidate, ""
     if search.tried:
         note = f"tried {describe_candidates(search.tried)}"
     else:
         note = "neither a build id nor .gnu_debuglink names a file that has it"
-    return DebugInfo(binary, (binary,), (), (f"no debug information: {note}",))
+    return binary, f"no debug information: {note}"
 
 
 def _candidates(
@@ -126,10 +165,19 @@ def _has_dwarf(candidate: ObjectFile) -> bool:
     return candidate.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
 
 
-def _richer(binary: ObjectFile, candidate: ObjectFile) -> ObjectFile:
-    """Which of both has the longer symbol table."""
-    own, other = map(_symbol_table_size, (binary, candidate))
-    return candidate if other > own else binary
+def _find_symbols(
+    binary: ObjectFile, dwarf: ObjectFile
+) -> tuple[tuple[ObjectFile, ...], str]:
+    """The longer symbol table of both; where neither has one, what the binary packs."""
+    own = _symbol_table_size(binary)
+    if dwarf is not binary and _symbol_table_size(dwarf) > own:
+        return (dwarf,), ""
+    if own or not binary.has_section(b".gnu_debugdata"):
+        return (binary,), ""
+    from gsym.sources.mini_debug_info import open_mini_debug_info
+
+    packed, note = open_mini_debug_info(binary)
+    return (binary,) if packed is None else (binary, packed), note
 
 
 def _symbol_table_size(file: ObjectFile) -> int:

@@ -62,11 +62,12 @@ def debug_link_paths(
         binary: Path of the binary; where it is a link, its target counts as well.
         directories: Those of installed debug files.
     """
-    folders = [os.path.dirname(binary), os.path.dirname(os.path.realpath(binary))]
+    paths = (binary, os.path.realpath(binary))
+    folders = dict.fromkeys(map(os.path.dirname, paths))
     for folder in folders:
         yield os.path.join(folder, name)
         yield os.path.join(folder, ".debug", name)
-    for folder in folders:
+    for folder in dict.fromkeys(map(os.path.abspath, folders)):
         yield from mirrored_paths(folder, name, directories)
 
 

@@ -7,6 +7,7 @@ copied for relocation, since the engine does neither.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error, to_str
+from gsym.errors import FormatError
 from gsym.sources.architecture import elf_architecture, macho_architecture
 from gsym.sources.inflation import inflate
 
@@ -135,6 +136,13 @@ class ObjectFile:
         """
         section = self._find(name)
         return self._payload(section)[0] if section.present else None
+
+    def has_section(self, name: bytes) -> bool:
+        """Whether there is one of this name, be it damaged."""
+        try:
+            return bool(self._find(name).present)
+        except FormatError:
+            return True
 
     def section_size(self, name: bytes) -> int:
         """Bytes that `section` gives; 0 where there is none.

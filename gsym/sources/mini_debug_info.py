@@ -1,0 +1,61 @@
+"""MiniDebugInfo: `.gnu_debugdata`, an ELF file within, compressed with xz.
+
+It holds the symbols of a stripped binary that its .dynsym does not have.
+"""
+
+from __future__ import annotations
+
+from gsym.errors import FormatError, GsymError
+from gsym.sources.object_file import ObjectFile
+
+__all__ = ["open_mini_debug_info"]
+
+_SECTION = b".gnu_debugdata"
+_READ_SIZE = 64 << 10
+_WRITE_SIZE = 1 << 20
+_MEMORY_LIMIT = 128 << 20  # of the decoder; xz -9 needs 65 MiB
+_MAX_SIZE = 512 << 20
+# Symbol tables shrink to a fifth; small ones may hold much padding.
+_MAX_RATIO = 100
+_FREE_SIZE = 1 << 20
+
+
+def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
+    """The file within *binary*.
+
+    Returns:
+        The file or None, and where one is there but of no use a sentence that says why.
+    """
+    try:
+        section = binary.section(_SECTION)
+        if section is None:
+            return None, ""
+        within = ObjectFile(_inflate(section), f"{binary.path}({_SECTION.decode()})")
+        if within.section_size(_SECTION):
+            raise FormatError("it holds another one")
+    except GsymError as error:
+        return None, f"{_SECTION.decode()} is of no use: {error.reason}"
+    return within, ""
+
+
+def _inflate(payload: memoryview) -> memoryview:
+    import lzma
+
+    limit = min(_MAX_SIZE, _FREE_SIZE + len(payload) * _MAX_RATIO)
+    inflated = bytearray()
+    try:
+        decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY_LIMIT)
+        for start in range(0, len(payload), _READ_SIZE):
+            if decompressor.eof:
+                break
+            compressed = payload[start : start + _READ_SIZE]
+            inflated += decompressor.decompress(compressed, _WRITE_SIZE)
+            while not decompressor.needs_input and not decompressor.eof:
+                inflated += decompressor.decompress(b"", _WRITE_SIZE)
+                if len(inflated) > limit:
+                    raise FormatError(f"it holds more than {limit} bytes")
+    except lzma.LZMAError as error:
+        raise FormatError(f"it is damaged: {error}") from error
+    if not decompressor.eof:
+        raise FormatError("it ends too early")
+    return memoryview(inflated)
