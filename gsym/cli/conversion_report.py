@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from gsym.conversion_report import ConversionReport
 
+_SHOWN = 3  # companions
+
 
 def summary_lines(report: ConversionReport) -> Iterator[str]:
     """What became what, what is in it, and where that came from."""
@@ -33,7 +35,9 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     )
     yield f"  {of}{uuid}"
     if report.companions:
-        yield printable(f"  with {', '.join(report.companions)}")
+        more = len(report.companions) - _SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield printable(f"  with {', '.join(report.companions[:_SHOWN])}{rest}")
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:

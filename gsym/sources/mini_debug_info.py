@@ -10,6 +10,10 @@ from gsym.sources.object_file import ObjectFile
 
 __all__ = ["open_mini_debug_info"]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _SECTION = b".gnu_debugdata"
 _READ_SIZE = 64 << 10
 _WRITE_SIZE = 1 << 20
@@ -39,23 +43,28 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
 
 
 def _inflate(payload: memoryview) -> memoryview:
-    import lzma
-
     limit = min(_MAX_SIZE, _FREE_SIZE + len(payload) * _MAX_RATIO)
     inflated = bytearray()
+    for piece in _pieces(payload):
+        inflated += piece
+        if len(inflated) > limit:
+            raise FormatError(f"it holds more than {limit} bytes")
+    return memoryview(inflated)
+
+
+def _pieces(payload: memoryview) -> Iterator[bytes]:
+    import lzma
+
     try:
         decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, _MEMORY_LIMIT)
         for start in range(0, len(payload), _READ_SIZE):
             if decompressor.eof:
                 break
             compressed = payload[start : start + _READ_SIZE]
-            inflated += decompressor.decompress(compressed, _WRITE_SIZE)
+            yield decompressor.decompress(compressed, _WRITE_SIZE)
             while not decompressor.needs_input and not decompressor.eof:
-                inflated += decompressor.decompress(b"", _WRITE_SIZE)
-                if len(inflated) > limit:
-                    raise FormatError(f"it holds more than {limit} bytes")
+                yield decompressor.decompress(b"", _WRITE_SIZE)
     except lzma.LZMAError as error:
         raise FormatError(f"it is damaged: {error}") from error
     if not decompressor.eof:
         raise FormatError("it ends too early")
-    return memoryview(inflated)

@@ -32,6 +32,7 @@ def split_unit(  # noqa: PLR0913 - keywords, each a choice of its own
     children: Sequence[Die] = (),
     beside: Sequence[Unit] = (),
     skeleton_id: int | None = None,
+    dwo_name: str = "a.dwo",
 ) -> Unit:
     """A unit of these DIEs behind a skeleton whose code starts at *low_pc*.
 
@@ -48,7 +49,7 @@ def split_unit(  # noqa: PLR0913 - keywords, each a choice of its own
     skeleton = Unit(
         Die(
             Tag.compile_unit if is_old else Tag.skeleton_unit,
-            {name: Form.strp("a.dwo"), At.comp_dir: "/src", **code, **ids(known_as)},
+            {name: Form.strp(dwo_name), At.comp_dir: "/src", **code, **ids(known_as)},
             *children,
         ),
         version=version,

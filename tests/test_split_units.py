@@ -1,0 +1,398 @@
+"""Packages and .dwo files of split units: where they may be, which ones count."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from tests.companions import debug_link, place
+from tests.conftest import find_peer
+from tests.conversions import describe, read_functions
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import (
+    RELOCATABLE,
+    Compression,
+    Elf,
+    Section,
+    Symbol,
+    code_section,
+)
+from tests.inputs.split import SplitFile, package, split_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+SYMBOL = Symbol("in_binary", 0x1800, 0x10)
+
+
+class Built(NamedTuple):
+    """A binary with skeleton units, and the files that complete them."""
+
+    binary: bytes
+    splits: list[bytes]
+    package: bytes
+
+
+def object_file(
+    sections: dict[str, bytes],
+    kind: int = RELOCATABLE,
+    byteorder: ByteOrder = "little",
+    compression: Compression | None = None,
+) -> bytes:
+    return Elf(
+        [
+            Section(name, data, compression=compression)
+            for name, data in sections.items()
+        ],
+        type=kind,
+        byteorder=byteorder,
+    ).to_bytes()
+
+
+def build(
+    *names: str,
+    version: int = 5,
+    first_id: int = 7,
+    byteorder: ByteOrder = "little",
+    compression: Compression | None = None,
+    separate: bool = False,
+) -> Built:
+    """A unit for each name, with a function of this name.
+
+    All .dwo files are called a.dwo, unless *separate* 0.dwo and so on.
+    """
+    form = Form.GNU_addr_index if version < 5 else Form.addrx
+    units = [
+        split_unit(
+            Die(
+                Tag.subprogram,
+                {
+                    At.name: name,
+                    At.low_pc: form(0x1000 + 0x10 * i),
+                    At.high_pc: Form.data4(0x10),
+                },
+            ),
+            version=version,
+            dwo_id=first_id + i,
+            dwo_name=f"{i}.dwo" if separate else "a.dwo",
+        )
+        for i, name in enumerate(names)
+    ]
+    dwarf = Dwarf(units, byteorder)
+    files = dwarf.split_sections()
+    splits = [SplitFile(first_id + i, each) for i, each in enumerate(files)]
+    pack = package(splits, 2 if version < 5 else 5, byteorder).encode(byteorder)
+    index_names = (".debug_cu_index", ".debug_tu_index")
+    debug = [Section(name, data) for name, data in dwarf.sections().items()]
+    return Built(
+        Elf([code_section(), *debug], symbols=[SYMBOL], byteorder=byteorder).to_bytes(),
+        [
+            object_file(_dwo(each), RELOCATABLE, byteorder, compression)
+            for each in files
+        ],
+        object_file(
+            {
+                name if name in index_names else f"{name}.dwo": data
+                for name, data in pack.items()
+            },
+            byteorder=byteorder,
+            compression=compression,
+        ),
+    )
+
+
+def _dwo(sections: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{name}.dwo": data for name, data in sections.items()}
+
+
+ONE = build("in_split")
+
+
+def convert(folder: Path, binary: bytes, **options: object) -> gsym.ConversionReport:
+    """Convert *binary* as `bin/app`; what was compiled in /src is in `build`."""
+    path = place(folder / "bin/app", binary)
+    path_map = (("/src", str(folder / "build")),)
+    return gsym.convert(path, path_map=path_map, **options)  # type: ignore[arg-type]
+
+
+def names_of(report: gsym.ConversionReport) -> list[str]:
+    with gsym.open(report.outputs[0]) as reader:
+        return [each.name for each in reader.functions() if each.name != SYMBOL.name]
+
+
+# ---- where
+
+
+@pytest.mark.parametrize("where", ["build/a.dwo", "bin/a.dwo"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_split_file_is_found_where_it_may_stand(
+    where: str, version: int, tmp_path: Path
+) -> None:
+    built = build("in_split", version=version)
+    path = place(tmp_path / where, built.splits[0])
+    report = convert(tmp_path, built.binary)
+    assert names_of(report) == ["in_split"]
+    assert report.companions == (path,)
+    assert (report.notes, report.warnings) == ((), {})
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_package_stands_beside_the_binary(
+    version: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    built = build("f", "g", "h", version=version, byteorder=byteorder)
+    path = place(tmp_path / "bin/app.dwp", built.package)
+    report = convert(tmp_path, built.binary)
+    assert names_of(report) == ["f", "g", "h"]
+    assert report.companions == (path,)
+    assert (report.notes, report.warnings) == ((), {})
+
+
+def test_a_package_stands_beside_the_debug_file(tmp_path: Path) -> None:
+    debug = place(tmp_path / "bin/app.debug", ONE.binary)
+    stripped = Elf([code_section(), debug_link("app.debug", ONE.binary)]).to_bytes()
+    path = place(tmp_path / "bin/app.debug.dwp", ONE.package)
+    report = convert(tmp_path, stripped)
+    assert names_of(report) == ["in_split"]
+    assert report.companions == (debug, path)
+
+
+def test_a_package_may_be_named(tmp_path: Path) -> None:
+    place(tmp_path / "bin/app.dwp", b"not looked at")
+    path = place(tmp_path / "elsewhere", ONE.package)
+    report = convert(tmp_path, ONE.binary, dwp=path)
+    assert names_of(report) == ["in_split"]
+    assert report.companions == (path,)
+
+
+def test_the_command_names_a_package(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place(tmp_path / "app", ONE.binary)
+    package_path = place(tmp_path / "elsewhere", ONE.package)
+    assert main(["convert", path, "--dwp", package_path]) == 0
+    assert capsys.readouterr().out.endswith(f"\n  with {package_path}\n")
+
+
+def test_the_command_names_a_few_of_many_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = build("f", "g", "h", "i", "j", separate=True)
+    path = place(tmp_path / "app", built.binary)
+    for number, data in enumerate(built.splits):
+        place(tmp_path / f"{number}.dwo", data)
+    assert main(["convert", path]) == 0
+    shown = ", ".join(f"{tmp_path}/{number}.dwo" for number in range(3))
+    assert capsys.readouterr().out.endswith(f"\n  with {shown} and 2 more\n")
+
+
+# ---- which
+
+
+def test_what_a_package_lacks_is_looked_for_in_files(tmp_path: Path) -> None:
+    built = build("f", "g")
+    pack = place(tmp_path / "bin/app.dwp", build("f").package)
+    path = place(tmp_path / "bin/a.dwo", built.splits[1])
+    report = convert(tmp_path, built.binary)
+    assert names_of(report) == ["f", "g"]
+    assert report.companions == (pack, path)
+
+
+def test_a_file_of_another_build_is_left_alone(tmp_path: Path) -> None:
+    other = build("in_split", first_id=99)
+    first = place(tmp_path / "build/a.dwo", other.splits[0])
+    pack = place(tmp_path / "bin/app.dwp", other.package)
+    report = convert(tmp_path, ONE.binary)
+    assert names_of(report) == []
+    assert report.companions == ()
+    third = tmp_path / "bin/a.dwo"
+    tried = (
+        f"{pack} (has other units), /src/a.dwo (not there), {first} (has other units), "
+        f"{third} (not there)"
+    )
+    assert report.notes == (f"1 split unit not found: tried {tried}",)
+    second = place(tmp_path / "bin/a.dwo", ONE.splits[0])
+    report = convert(tmp_path, ONE.binary)
+    assert names_of(report) == ["in_split"]
+    assert report.companions == (second,)
+    assert report.notes == ()
+
+
+FAULTS = {
+    "the file is empty": b"",
+    "not an ELF": b"text",
+    "has no split units": Elf([code_section()]).to_bytes(),
+    "is for powerpc64": build("in_split", byteorder="big").splits[0],
+    "the ELF section table": ONE.splits[0][:-50],
+    "a compressed section is damaged": build("in_split", compression="zlib")
+    .splits[0]
+    .replace(b"x\x9c", b"x\x9d"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ["app.dwp", "a.dwo"])
+def test_a_file_that_is_of_no_use_costs_its_units_only(
+    fault: str, name: str, tmp_path: Path
+) -> None:
+    path = place(tmp_path / "bin" / name, FAULTS[fault])
+    report = convert(tmp_path, ONE.binary)
+    assert report.functions == 1
+    assert report.companions == ()
+    assert f"{path} ({fault}" in report.notes[0]
+    assert report.warnings == {"Split unit (.dwo) not found": 1}
+
+
+def test_a_package_that_was_named_has_to_fit(tmp_path: Path) -> None:
+    place(tmp_path / "bin/a.dwo", ONE.splits[0])
+    for name, data in FAULTS.items():
+        path = place(tmp_path / "package", data)
+        with pytest.raises(gsym.FormatError) as caught:
+            convert(tmp_path, ONE.binary, dwp=path)
+        assert caught.value.path == path, name
+    path = place(tmp_path / "package", build("in_split", first_id=99).package)
+    with pytest.raises(gsym.FormatError, match=r"no split unit of .*/bin/app"):
+        convert(tmp_path, ONE.binary, dwp=path)
+    with pytest.raises(FileNotFoundError):
+        convert(tmp_path, ONE.binary, dwp=tmp_path / "nowhere")
+    assert not (tmp_path / "bin/app.gsym").exists()
+
+
+def test_missing_files_are_counted_and_the_first_ones_named(tmp_path: Path) -> None:
+    built = build(*(f"f{number}" for number in range(9)))
+    report = convert(tmp_path, built.binary)
+    (note,) = report.notes
+    assert note.startswith(
+        f"9 split units not found: tried {tmp_path}/bin/app.dwp (not there), /src/a.dwo"
+    )
+    assert report.warnings == {"Split unit (.dwo) not found": 9}
+    assert report.functions == 1
+
+
+@pytest.mark.parametrize("split", [ONE.splits[0], ONE.package], ids=["dwo", "dwp"])
+def test_split_units_alone_are_refused(split: bytes, tmp_path: Path) -> None:
+    with pytest.raises(gsym.UnsupportedError, match="convert the binary they are of"):
+        convert(tmp_path, split)
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd"])
+def test_split_files_may_be_compressed(how: Compression, tmp_path: Path) -> None:
+    built = build("f", "g", compression=how)
+    place(tmp_path / "bin/app.dwp", built.package)
+    assert names_of(convert(tmp_path, built.binary)) == ["f", "g"]
+
+
+# ---- real tools
+
+SOURCE = """
+#include <stdlib.h>
+static int twice(int n) { return 2 * atoi(n ? "1" : "2"); }
+int FUNCTION(int n) { return twice(n) + 1; }
+"""
+
+
+def run(folder: Path, *arguments: str) -> None:
+    subprocess.run(arguments, check=True, cwd=folder, timeout=60, capture_output=True)
+
+
+def compile_units(compiler: str, folder: Path, *options: str, units: int = 3) -> Path:
+    """A library of some units; their objects and .dwo files stay where they are."""
+    folder.mkdir()
+    (folder / "unit.c").write_text(SOURCE)
+    objects = [f"unit{number}.o" for number in range(units)]
+    for number, each in enumerate(objects):
+        define = f"-DFUNCTION=function{number}"
+        flags = ("-O1", "-g", "-fPIC", *options, define, "-c", "-o", each)
+        run(folder, compiler, *flags, "unit.c")
+    run(folder, compiler, "-shared", "-Wl,--build-id", "-o", "lib.so", *objects)
+    return folder / "lib.so"
+
+
+def whole(compiler: str, folder: Path, *options: str) -> str:
+    """What the same program says that was not split."""
+    output = gsym.convert(compile_units(compiler, folder, *options)).outputs[0]
+    return describe(read_functions(output)).replace(str(folder), "FOLDER")
+
+
+def said(report: gsym.ConversionReport, folder: Path) -> str:
+    return describe(read_functions(report.outputs[0])).replace(str(folder), "FOLDER")
+
+
+@pytest.mark.parametrize("split", ["-gsplit-dwarf", "-gsplit-dwarf=single"])
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("name", ["gcc", "clang-19"])
+def test_split_programs_say_what_whole_ones_say(
+    name: str, version: int, split: str, tmp_path: Path
+) -> None:
+    compiler = find_peer(name)
+    if name == "gcc" and "=" in split:
+        pytest.skip("GCC has no such option")
+    folder = tmp_path / "split"
+    dwarf = f"-gdwarf-{version}"
+    library = compile_units(compiler, folder, dwarf, split)
+    expected = whole(compiler, tmp_path / "whole", dwarf)
+    report = gsym.convert(library)
+    ending = ".o" if "=" in split else ".dwo"
+    files = tuple(str(folder / f"unit{number}{ending}") for number in range(3))
+    assert tuple(map(os.path.normpath, report.companions)) == files
+    assert report.functions_with_lines == 3
+    assert said(report, folder) == expected
+    moved = tmp_path / "moved"
+    folder.rename(moved)
+    report = gsym.convert(moved / "lib.so")
+    assert len(report.companions) == 3
+    assert said(report, folder) == expected
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("name", ["gcc", "clang-19"])
+def test_real_packages_say_what_whole_programs_say(
+    name: str, version: int, tmp_path: Path
+) -> None:
+    compiler, packer = find_peer(name), find_peer("llvm-dwp-22", "llvm-dwp-19")
+    folder = tmp_path / "split"
+    library = compile_units(compiler, folder, f"-gdwarf-{version}", "-gsplit-dwarf")
+    files = sorted(each.name for each in folder.glob("*.dwo"))
+    run(folder, packer, *files, "-o", "lib.so.dwp")
+    for each in files:
+        (folder / each).unlink()
+    report = gsym.convert(library)
+    assert report.companions == (f"{library}.dwp",)
+    expected = whole(compiler, tmp_path / "whole", f"-gdwarf-{version}")
+    assert said(report, folder) == expected
+
+
+def test_there_may_be_more_files_than_descriptors(tmp_path: Path) -> None:
+    built = build(*(f"f{number}" for number in range(100)), separate=True)
+    path = place(tmp_path / "app", built.binary)
+    for number, data in enumerate(built.splits):
+        place(tmp_path / f"{number}.dwo", data)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        report = gsym.convert(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert report.functions_debug_info == len(report.companions) == 100
+
+
+def test_path_rules_are_tried_in_order(tmp_path: Path) -> None:
+    path = place(tmp_path / "two/a.dwo", ONE.splits[0])
+    rules: Sequence[tuple[str, str]] = (
+        ("/other", str(tmp_path / "one")),
+        ("/src", str(tmp_path / "two")),
+    )
+    binary = place(tmp_path / "bin/app", ONE.binary)
+    assert gsym.convert(binary, path_map=tuple(rules)).companions == (path,)
