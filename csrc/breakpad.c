@@ -9,7 +9,7 @@ gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
     if (breakpad == NULL) return gsym_fail_memory(error);
     breakpad->creator = creator;
     breakpad->keeps_findings = keep_findings != 0;
-    if (!number_map_init(&breakpad->files) || !number_map_init(&breakpad->origins)) {
+    if (!numbering_init(&breakpad->files) || !numbering_init(&breakpad->origins)) {
         gsym_breakpad_destroy(breakpad);
         return gsym_fail_memory(error);
     }
@@ -23,8 +23,8 @@ void gsym_breakpad_destroy(gsym_breakpad *breakpad) {
     buffer_deinit(&breakpad->carry);
     buffer_deinit(&breakpad->head);
     buffer_deinit(&breakpad->path);
-    number_map_deinit(&breakpad->files);
-    number_map_deinit(&breakpad->origins);
+    numbering_deinit(&breakpad->files);
+    numbering_deinit(&breakpad->origins);
     inline_builder_deinit(&breakpad->inlines);
     free(breakpad->head_ends.items);
     free(breakpad->parts.rows.items);

@@ -3,7 +3,7 @@
  * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
  * breakpad_function.c makes a function of a FUNC and all that belongs to it,
  * breakpad_inline_tree.c the tree of its INLINE records. breakpad_publics.c waits for the
- * end of the text. */
+ * end of the text, breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
 #ifndef GSYM_BREAKPAD_H
 #define GSYM_BREAKPAD_H
 
@@ -12,6 +12,41 @@
 #include "function_info.h"
 #include "number_map.h"
 #include "path_rules.h"
+
+/* ---- numbers of FILE and INLINE_ORIGIN ------------------------------------------ */
+
+#define NUMBER_UNDEFINED UINT64_MAX
+
+typedef struct numbered {
+    uint64_t value; /* NUMBER_UNDEFINED: used, but not given yet */
+    uint32_t number;
+} numbered;
+
+/* Entries in the order in which their numbers are met, given or used. Numbers mostly
+ * come in a row, so that a number tells its entry. */
+typedef struct numbering {
+    struct { numbered *items; size_t count, capacity; } entries;
+    number_map others; /* to entries: those out of the row */
+} numbering;
+
+bool numbering_init(numbering *numbers);
+void numbering_deinit(numbering *numbers);
+bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret);
+
+/* The entry of a number, which is made if there is none. False where memory ran out. */
+static inline bool numbering_entry(numbering *numbers, uint32_t number,
+                                   uint32_t *entry_ret) {
+    const numbered *entries = numbers->entries.items;
+    if (GSYM_LIKELY(numbers->entries.count != 0)) {
+        uint32_t entry = number - entries[0].number;
+        if (GSYM_LIKELY(entry < numbers->entries.count &&
+                        entries[entry].number == number)) {
+            *entry_ret = entry;
+            return true;
+        }
+    }
+    return numbering_look_up(numbers, number, entry_ret);
+}
 
 /* ---- a function in the making ---------------------------------------------------- */
 
@@ -24,13 +59,13 @@ typedef struct breakpad_place {
 typedef struct breakpad_row {
     uint32_t start, end;
     uint32_t line;
-    uint32_t file; /* number of a FILE */
+    uint32_t file; /* entry of its number */
 } breakpad_row;
 
 typedef struct breakpad_inline {
     uint32_t call_line;
-    uint32_t call_file; /* number of a FILE */
-    uint32_t origin;    /* number of an INLINE_ORIGIN */
+    uint32_t call_file; /* entry of its number */
+    uint32_t origin;    /* entry of its number */
     bool has_call_file;
 } breakpad_inline;
 
@@ -59,6 +94,7 @@ typedef struct breakpad_function {
     uint64_t name; /* strp */
     uint32_t size;
     bool is_ordered; /* rows ascend */
+    bool is_early;   /* used a number before it was given */
     breakpad_place place;
     size_t row_first, row_count;
     size_t inline_first, inline_count;
@@ -85,6 +121,7 @@ typedef struct inline_builder {
     struct { inline_draft *items; size_t count, capacity; } drafts;
     struct { inline_span *items; size_t count, capacity; } spans;
     struct { uint32_t *items; size_t count, capacity; } newest; /* draft by record */
+    inline_piece_list spare;
     node_list nodes;
     range_list ranges;
     /* what went wrong, in pieces */
@@ -121,8 +158,8 @@ struct gsym_breakpad {
     bool has_module;
     buffer head;
     struct { size_t *items; size_t count, capacity; } head_ends;
-    number_map files;   /* to file numbers of the output */
-    number_map origins; /* to strps */
+    numbering files;   /* to file numbers of the output */
+    numbering origins; /* to strps */
     buffer path;        /* scratch */
     /* functions */
     bool is_in_function;

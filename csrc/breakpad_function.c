@@ -27,29 +27,29 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
 
 /* ---- waiting for numbers ----------------------------------------------------------- */
 
+static bool is_given(const numbering *numbers, uint32_t entry) {
+    return numbers->entries.items[entry].value != NUMBER_UNDEFINED;
+}
+
 static bool knows_all_numbers(const gsym_breakpad *breakpad,
                               const breakpad_function *function) {
     const breakpad_row *row = breakpad->parts.rows.items + function->row_first;
     const breakpad_inline *call = breakpad->parts.inlines.items + function->inline_first;
-    uint64_t ignored;
-    for (size_t i = 0; i < function->row_count; ++i) {
-        if (i > 0 && row[i].file == row[i - 1].file) continue;
-        if (!number_map_find(&breakpad->files, row[i].file, &ignored)) return false;
-    }
-    for (size_t i = 0; i < function->inline_count; ++i) {
-        if (!number_map_find(&breakpad->origins, call[i].origin, &ignored)) return false;
-        if (call[i].has_call_file &&
-            !number_map_find(&breakpad->files, call[i].call_file, &ignored))
+    if (!function->is_early) return true;
+    for (size_t i = 0; i < function->row_count; ++i)
+        if (!is_given(&breakpad->files, row[i].file)) return false;
+    for (size_t i = 0; i < function->inline_count; ++i)
+        if (!is_given(&breakpad->origins, call[i].origin) ||
+            (call[i].has_call_file && !is_given(&breakpad->files, call[i].call_file)))
             return false;
-    }
     return true;
 }
 
 static uint32_t file_of(gsym_breakpad *breakpad, const breakpad_function *function,
-                        uint32_t number) {
-    uint64_t file;
-    if (number_map_find(&breakpad->files, number, &file)) return (uint32_t)file;
-    breakpad_report(breakpad, GSYM_BREAKPAD_NO_FILE, function->place, number, 1);
+                        uint32_t entry) {
+    const numbered *file = &breakpad->files.entries.items[entry];
+    if (GSYM_LIKELY(file->value != NUMBER_UNDEFINED)) return (uint32_t)file->value;
+    breakpad_report(breakpad, GSYM_BREAKPAD_NO_FILE, function->place, file->number, 1);
     return 0;
 }
 
@@ -94,7 +94,7 @@ static gsym_status make_rows(gsym_breakpad *breakpad, const breakpad_function *f
                              gsym_error *error) {
     breakpad_row *row = breakpad->parts.rows.items + function->row_first;
     row_list *rows = &breakpad->rows;
-    uint32_t covered = 0, number = 0, file = 0;
+    uint32_t covered = 0, entry = 0, file = 0;
     rows->count = 0;
     if (function->row_count == 0) return GSYM_OK;
     if (!function->is_ordered) GSYM_TRY(sort_rows(row, function->row_count, error));
@@ -108,9 +108,9 @@ static gsym_status make_rows(gsym_breakpad *breakpad, const breakpad_function *f
             if (row->end <= covered) continue;
             start = covered;
         }
-        if (i == 0 || row->file != number) {
-            number = row->file;
-            file = file_of(breakpad, function, number);
+        if (i == 0 || row->file != entry) {
+            entry = row->file;
+            file = file_of(breakpad, function, entry);
         }
         if (start > covered)
             put_row(rows, function->address + covered, i == 0 ? file : gap_file, 0);
@@ -124,10 +124,12 @@ static gsym_status make_rows(gsym_breakpad *breakpad, const breakpad_function *f
 /* ---- inlined calls ------------------------------------------------------------------- */
 
 static gsym_status name_of_origin(gsym_breakpad *breakpad,
-                                  const breakpad_function *function, uint32_t number,
+                                  const breakpad_function *function, uint32_t entry,
                                   uint64_t *name_ret, gsym_error *error) {
-    if (number_map_find(&breakpad->origins, number, name_ret)) return GSYM_OK;
-    breakpad_report(breakpad, GSYM_BREAKPAD_NO_ORIGIN, function->place, number, 1);
+    const numbered *origin = &breakpad->origins.entries.items[entry];
+    *name_ret = origin->value;
+    if (GSYM_LIKELY(origin->value != NUMBER_UNDEFINED)) return GSYM_OK;
+    breakpad_report(breakpad, GSYM_BREAKPAD_NO_ORIGIN, function->place, origin->number, 1);
     return gsym_creator_add_string(breakpad->creator, NAME_OMITTED,
                                    sizeof NAME_OMITTED - 1, name_ret, error);
 }

@@ -11,7 +11,7 @@
 
 enum {
     MAX_LEVELS = 4096,
-    INSERTION_SORT_COUNT = 32,
+    RUN = 4, /* pieces that are sorted by insertion */
     /* Pieces that records are cut into, for each piece that they have. Only a record
      * that spans many calls of the level above needs more than one. */
     PIECES_PER_PIECE = 4
@@ -21,6 +21,7 @@ void inline_builder_deinit(inline_builder *builder) {
     free(builder->drafts.items);
     free(builder->spans.items);
     free(builder->newest.items);
+    free(builder->spare.items);
     free(builder->nodes.items);
     free(builder->ranges.items);
 }
@@ -33,24 +34,32 @@ static inline uint32_t piece_level(const inline_piece *piece) {
 
 static inline uint32_t piece_start(const inline_piece *piece) { return (uint32_t)piece->key; }
 
-static int compare_pieces(const void *left, const void *right) {
-    const inline_piece *a = left, *b = right;
-    if (a->key != b->key) return a->key < b->key ? -1 : 1;
-    if (a->record != b->record) return a->record < b->record ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
-}
-
-static void sort_pieces(inline_piece *pieces, size_t count) {
-    if (count > INSERTION_SORT_COUNT) {
-        qsort(pieces, count, sizeof *pieces, compare_pieces);
-        return;
-    }
+/* Runs of RUN pieces by insertion, then runs merged in pairs. Pieces of equal key keep
+ * their order. The spare pieces are as many. */
+static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare) {
     for (size_t i = 1; i < count; ++i) {
         inline_piece piece = pieces[i];
         size_t at = i;
-        for (; at > 0 && compare_pieces(&pieces[at - 1], &piece) > 0; --at)
+        for (; at % RUN != 0 && pieces[at - 1].key > piece.key; --at)
             pieces[at] = pieces[at - 1];
         pieces[at] = piece;
+    }
+    for (size_t width = RUN; width < count; width *= 2) {
+        for (size_t first = 0; first + width < count; first += 2 * width) {
+            size_t middle = first + width, left = 0, right = middle, at = first;
+            size_t end = count - middle < width ? count : middle + width;
+            if (pieces[middle - 1].key <= pieces[middle].key) continue;
+            memcpy(spare, pieces + first, width * sizeof *pieces);
+            while (left < width && right < end) {
+                /* Which of them comes next is no branch, as no processor guesses it. */
+                size_t is_right = pieces[right].key < spare[left].key;
+                const inline_piece *next[2] = {spare + left, pieces + right};
+                pieces[at++] = *next[is_right];
+                right += is_right;
+                left += 1 - is_right;
+            }
+            memcpy(pieces + at, spare + left, (width - left) * sizeof *pieces);
+        }
     }
 }
 
@@ -208,6 +217,7 @@ bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t si
     builder->newest.count = 0;
     builder->overlapping = builder->uncovered = builder->beyond_limit = 0;
     if (!ARRAY_RESERVE(builder->newest, record_count) ||
+        !ARRAY_RESERVE(builder->spare, piece_count) ||
         !ARRAY_RESERVE(builder->drafts, 1) || !ARRAY_RESERVE(builder->spans, 1))
         return false;
     if (record_count != 0)
@@ -215,7 +225,7 @@ bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t si
     builder->drafts.items[builder->drafts.count++] = (inline_draft){
         .record = NONE, .parent = NONE, .first_child = NONE, .next_sibling = NONE};
     builder->spans.items[builder->spans.count++] = (inline_span){0, size, 0};
-    sort_pieces(pieces, piece_count);
+    sort_pieces(pieces, piece_count, builder->spare.items);
     if (!place_pieces(builder, pieces, piece_count) || !gather_ranges(builder, address))
         return false;
     link_children(builder);

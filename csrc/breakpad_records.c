@@ -80,14 +80,25 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
 /* ---- FILE and INLINE_ORIGIN ------------------------------------------------------------ */
 
 /* The definition that was read last counts for the functions that end behind it. */
-static gsym_status define(gsym_breakpad *breakpad, number_map *map, uint32_t number,
+static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                           uint64_t value, gsym_error *error) {
+    uint32_t entry;
     uint64_t before;
-    if (number_map_find(map, number, &before)) {
-        if (before == value) return GSYM_OK;
+    if (!numbering_entry(numbers, number, &entry)) return gsym_fail_memory(error);
+    before = numbers->entries.items[entry].value;
+    if (before != NUMBER_UNDEFINED && before != value)
         complain(breakpad, GSYM_BREAKPAD_REDEFINED, number);
-    }
-    return number_map_set(map, number, value) ? GSYM_OK : gsym_fail_memory(error);
+    numbers->entries.items[entry].value = value;
+    return GSYM_OK;
+}
+
+/* The entry of a number that the function uses. */
+static inline bool use(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
+                       uint32_t *entry_ret) {
+    if (!numbering_entry(numbers, number, entry_ret)) return false;
+    if (GSYM_UNLIKELY(numbers->entries.items[*entry_ret].value == NUMBER_UNDEFINED))
+        breakpad->function.is_early = true;
+    return true;
 }
 
 static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
@@ -157,45 +168,50 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
 
 /* ---- what belongs to a FUNC ------------------------------------------------------------- */
 
-/* A range as offsets in the function; empty where it lies outside. */
-static void clip(gsym_breakpad *breakpad, uint64_t address, uint64_t size,
-                 uint32_t *start_ret, uint32_t *end_ret) {
-    const breakpad_function *function = &breakpad->function;
-    uint64_t start = address - function->address, end;
-    if (GSYM_LIKELY(start < function->size && size <= function->size - start)) {
-        *start_ret = (uint32_t)start;
-        *end_ret = (uint32_t)(start + size);
-        return;
-    }
-    complain(breakpad, GSYM_BREAKPAD_OUTSIDE, address);
+/* The part of a range that lies in the function, as offsets. */
+static bool clip_outside(const breakpad_function *function, uint64_t address,
+                         uint64_t size, uint32_t *start_ret, uint32_t *end_ret) {
+    uint64_t start = 0, end = function->size;
     if (address >= function->address) {
-        end = function->size;
-        start = start < end ? start : end;
+        start = address - function->address;
+        if (start > end) start = end;
     } else {
         uint64_t before = function->address - address;
-        start = 0;
-        end = size > before ? size - before : 0;
-        end = end < function->size ? end : function->size;
+        size = size > before ? size - before : 0;
+        if (size < end) end = size;
     }
     *start_ret = (uint32_t)start;
     *end_ret = (uint32_t)end;
+    return false;
 }
 
-static gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uint64_t size,
-                           uint32_t line, uint32_t file, gsym_error *error) {
-    breakpad_function *function = &breakpad->function;
-    breakpad_row row = {.line = line, .file = file};
+/* False where a part is cut off. */
+static inline bool clip(const breakpad_function *function, uint64_t address, uint64_t size,
+                        uint32_t *start_ret, uint32_t *end_ret) {
+    uint64_t start = address - function->address, left = function->size - start;
+    if (GSYM_UNLIKELY(start >= function->size || size > left))
+        return clip_outside(function, address, size, start_ret, end_ret);
+    *start_ret = (uint32_t)start;
+    *end_ret = (uint32_t)(start + size);
+    return true;
+}
+
+static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uint64_t size,
+                                  uint32_t line, uint32_t file, gsym_error *error) {
     size_t count = breakpad->parts.rows.count;
-    if (!breakpad->is_in_function)
+    breakpad_row *row;
+    if (GSYM_UNLIKELY(!breakpad->is_in_function))
         return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, address);
-    breakpad->counts.lines++;
-    clip(breakpad, address, size, &row.start, &row.end);
-    if (row.start == row.end) return GSYM_OK;
     if (!ARRAY_RESERVE(breakpad->parts.rows, 1)) return gsym_fail_memory(error);
-    if (count > function->row_first &&
-        row.start < breakpad->parts.rows.items[count - 1].start)
-        function->is_ordered = false;
-    breakpad->parts.rows.items[breakpad->parts.rows.count++] = row;
+    row = &breakpad->parts.rows.items[count];
+    if (!clip(&breakpad->function, address, size, &row->start, &row->end))
+        complain(breakpad, GSYM_BREAKPAD_OUTSIDE, address);
+    row->line = line;
+    if (!use(breakpad, &breakpad->files, file, &row->file)) return gsym_fail_memory(error);
+    if (count > breakpad->function.row_first && row->start < row[-1].start)
+        breakpad->function.is_ordered = false;
+    breakpad->parts.rows.count += row->start != row->end;
+    breakpad->counts.lines++;
     return GSYM_OK;
 }
 
@@ -209,47 +225,61 @@ static bool read_line_number(cursor *line, uint32_t *number_ret) {
 }
 
 static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
-    const uint8_t *first = line.at;
+    bool opens_as_number = digit_value(*line.at) < 10;
     uint64_t address, size;
     uint32_t number, file;
-    if (!field_hex(&line, &address)) {
-        bool opens_as_number = digit_value(*first) < NO_DIGIT;
+    if (!field_hex(&line, &address))
         return lose(breakpad,
                     opens_as_number ? GSYM_BREAKPAD_NUMBER : GSYM_BREAKPAD_UNKNOWN_RECORD,
                     0);
-    }
     if (!field_hex(&line, &size) || !read_line_number(&line, &number) ||
         !field_decimal(&line, &file))
         return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
     return add_row(breakpad, address, size, number, file, error);
 }
 
-static gsym_status add_piece(gsym_breakpad *breakpad, uint32_t level, uint32_t record,
-                             uint64_t address, uint64_t size, gsym_error *error) {
+/* An INLINE record before anyone knows whether all of it is sound. */
+typedef struct inline_draft_record {
+    uint32_t level, call_line, call_file, origin;
+    bool has_call_file;
+    uint64_t outside; /* address of a range that leaves the function */
+    bool is_outside;
+    size_t piece_first;
+} inline_draft_record;
+
+/* Add a range of a record. */
+static inline bool add_piece(gsym_breakpad *breakpad, inline_draft_record *record,
+                             uint64_t address, uint64_t size) {
     inline_piece_list *pieces = &breakpad->parts.pieces;
+    size_t number = breakpad->parts.inlines.count - breakpad->function.inline_first;
     uint32_t start, end;
-    clip(breakpad, address, size, &start, &end);
-    if (start == end) return GSYM_OK;
-    if (!ARRAY_RESERVE(*pieces, 1)) return gsym_fail_memory(error);
-    pieces->items[pieces->count++] =
-        (inline_piece){(uint64_t)level << 32 | start, end, record};
-    return GSYM_OK;
+    if (!clip(&breakpad->function, address, size, &start, &end)) {
+        record->is_outside = true;
+        record->outside = address;
+    }
+    if (!ARRAY_RESERVE(*pieces, 1)) return false;
+    pieces->items[pieces->count] =
+        (inline_piece){(uint64_t)record->level << 32 | start, end, (uint32_t)number};
+    pieces->count += start != end;
+    return true;
 }
 
-/* The ranges at the end of an INLINE record. All of them have to be sound. */
-static gsym_status read_ranges(gsym_breakpad *breakpad, cursor line, uint32_t level,
-                               uint32_t record, bool *is_sound_ret, gsym_error *error) {
-    size_t piece_count = breakpad->parts.pieces.count;
-    *is_sound_ret = false;
-    do {
-        uint64_t address, size;
-        if (!field_hex(&line, &address) || !field_hex(&line, &size)) {
-            breakpad->parts.pieces.count = piece_count;
-            return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
-        }
-        GSYM_TRY(add_piece(breakpad, level, record, address, size, error));
-    } while (cursor_left(&line) != 0);
-    *is_sound_ret = true;
+/* Add a record whose ranges have been added. */
+static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record *record,
+                              gsym_error *error) {
+    breakpad_inline call = {.call_line = record->call_line,
+                            .has_call_file = record->has_call_file};
+    if (record->is_outside) complain(breakpad, GSYM_BREAKPAD_OUTSIDE, record->outside);
+    if (breakpad->parts.inlines.count - breakpad->function.inline_first == UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
+                         "a function of more than 2^32 INLINE records");
+    if (!ARRAY_RESERVE(breakpad->parts.inlines, 1) ||
+        (call.has_call_file &&
+         !use(breakpad, &breakpad->files, record->call_file, &call.call_file)) ||
+        !use(breakpad, &breakpad->origins, record->origin, &call.origin))
+        return gsym_fail_memory(error);
+    breakpad->parts.inlines.items[breakpad->parts.inlines.count++] = call;
+    breakpad->counts.inlines++;
     return GSYM_OK;
 }
 
@@ -264,22 +294,23 @@ static size_t count_fields(cursor line) {
 }
 
 static gsym_status read_inline(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
-    breakpad_inline call = {.has_call_file = count_fields(line) % 2 == 0};
-    size_t record = breakpad->parts.inlines.count - breakpad->function.inline_first;
-    uint32_t level;
-    bool is_sound;
+    inline_draft_record record = {.has_call_file = count_fields(line) % 2 == 0,
+                                  .piece_first = breakpad->parts.pieces.count};
     if (!breakpad->is_in_function) return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, 0);
-    if (!field_decimal(&line, &level) || !read_line_number(&line, &call.call_line) ||
-        (call.has_call_file && !field_decimal(&line, &call.call_file)) ||
-        !field_decimal(&line, &call.origin))
+    if (!field_decimal(&line, &record.level) ||
+        !read_line_number(&line, &record.call_line) ||
+        (record.has_call_file && !field_decimal(&line, &record.call_file)) ||
+        !field_decimal(&line, &record.origin))
         return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
-    if (record >= UINT32_MAX) return lose(breakpad, GSYM_BREAKPAD_LIMIT, 0);
-    if (!ARRAY_RESERVE(breakpad->parts.inlines, 1)) return gsym_fail_memory(error);
-    GSYM_TRY(read_ranges(breakpad, line, level, (uint32_t)record, &is_sound, error));
-    if (!is_sound) return GSYM_OK;
-    breakpad->parts.inlines.items[breakpad->parts.inlines.count++] = call;
-    breakpad->counts.inlines++;
-    return GSYM_OK;
+    do {
+        uint64_t address, size;
+        if (!field_hex(&line, &address) || !field_hex(&line, &size)) {
+            breakpad->parts.pieces.count = record.piece_first;
+            return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+        }
+        if (!add_piece(breakpad, &record, address, size)) return gsym_fail_memory(error);
+    } while (cursor_left(&line) != 0);
+    return add_inline(breakpad, &record, error);
 }
 
 /* What some editors write in front of UTF-8. */
@@ -328,59 +359,108 @@ gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error 
 
 /* ---- many lines -------------------------------------------------------------------------- */
 
-/* Longest line record in the usual form, with its end. */
-enum { PLAIN_SIZE = 16 + 1 + 8 + 1 + 9 + 1 + 9 + 1 };
+static const char INLINE_WORD[] = "INLINE ";
 
-static inline bool plain_hex(cursor *c, unsigned most, uint64_t *value_ret) {
-    const uint8_t *first = c->at;
-    uint64_t value = 0;
-    unsigned digit;
-    while ((digit = digit_value(*c->at)) < NO_DIGIT) {
-        if (c->at == first + most) return false;
-        value = value << 4 | digit;
-        c->at++;
-    }
-    *value_ret = value;
-    return c->at > first && *c->at++ == ' ';
-}
+enum {
+    PLAIN_ROW_SIZE = 4 * FIELD_SIZE,
+    PLAIN_RANGE_SIZE = 2 * FIELD_SIZE,
+    PLAIN_INLINE_SIZE = sizeof INLINE_WORD - 1 + 4 * FIELD_SIZE
+};
 
-static inline bool plain_decimal(cursor *c, uint8_t end, uint32_t *value_ret) {
-    const uint8_t *first = c->at;
-    uint32_t value = 0;
-    unsigned digit;
-    while ((digit = digit_value(*c->at)) < 10) {
-        if (c->at == first + 9) return false;
-        value = value * 10 + digit;
-        c->at++;
-    }
-    *value_ret = value;
-    return c->at > first && *c->at++ == end;
-}
-
-/* A line record in the usual form: single blanks, no byte too much. Nine lines of ten
- * are. False, with the cursor where it was, for any other line. */
-static inline bool read_plain_row(gsym_breakpad *breakpad, cursor *lines,
-                                  gsym_status *status_ret, gsym_error *error) {
+/* Line records in the usual form that lie in the function, as long as they come. Nine
+ * lines of ten are. */
+static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
+                                   gsym_error *error) {
+    const uint64_t start = breakpad->function.address, size = breakpad->function.size;
+    size_t count = breakpad->parts.rows.count;
+    uint64_t read = 0;
+    uint32_t last_file = 0, last_start = 0;
+    bool is_ordered = true;
     cursor c = *lines;
-    uint64_t address, size;
-    uint32_t line, file;
-    if (GSYM_UNLIKELY(cursor_left(&c) < PLAIN_SIZE) || !plain_hex(&c, 16, &address) ||
-        !plain_hex(&c, 8, &size) || !plain_decimal(&c, ' ', &line) ||
-        !plain_decimal(&c, '\n', &file))
+    breakpad_row row = {.file = UINT32_MAX};
+    if (!breakpad->is_in_function) return GSYM_OK;
+    if (count > breakpad->function.row_first)
+        last_start = breakpad->parts.rows.items[count - 1].start;
+    while (GSYM_LIKELY(cursor_left(&c) >= PLAIN_ROW_SIZE)) {
+        uint64_t row_address, row_size;
+        uint32_t file;
+        if (!field_plain_hex(&c, ' ', &row_address) ||
+            !field_plain_hex(&c, ' ', &row_size) ||
+            !field_plain_decimal(&c, ' ', &row.line) ||
+            !field_plain_decimal(&c, '\n', &file))
+            break;
+        row_address -= start;
+        if (row_address >= size || row_size > size - row_address) break;
+        if (file != last_file || read == 0) {
+            last_file = file;
+            if (!use(breakpad, &breakpad->files, file, &row.file))
+                return gsym_fail_memory(error);
+        }
+        row.start = (uint32_t)row_address;
+        row.end = (uint32_t)(row_address + row_size);
+        is_ordered &= row.start >= last_start;
+        last_start = row.start;
+        if (GSYM_UNLIKELY(count == breakpad->parts.rows.capacity) &&
+            !ARRAY_RESERVE(breakpad->parts.rows, 1))
+            return gsym_fail_memory(error);
+        breakpad->parts.rows.items[count] = row;
+        count += row_size != 0;
+        breakpad->parts.rows.count = count;
+        lines->at = c.at;
+        read++;
+    }
+    if (!is_ordered) breakpad->function.is_ordered = false;
+    breakpad->counts.lines += read;
+    breakpad->place.line += read;
+    return GSYM_OK;
+}
+
+/* An INLINE record in the usual form. False, with the cursor where it was, for any other
+ * line. */
+static inline bool read_plain_inline(gsym_breakpad *breakpad, cursor *lines,
+                                     gsym_status *status_ret, gsym_error *error) {
+    inline_draft_record record = {.has_call_file = true,
+                                  .piece_first = breakpad->parts.pieces.count};
+    cursor c = *lines;
+    uint8_t end;
+    if (cursor_left(&c) < PLAIN_INLINE_SIZE || !breakpad->is_in_function ||
+        memcmp(c.at, INLINE_WORD, sizeof INLINE_WORD - 1) != 0)
         return false;
+    c.at += sizeof INLINE_WORD - 1;
+    if (!field_plain_decimal(&c, ' ', &record.level) ||
+        !field_plain_decimal(&c, ' ', &record.call_line) ||
+        !field_plain_decimal(&c, ' ', &record.call_file) ||
+        !field_plain_decimal(&c, ' ', &record.origin))
+        return false;
+    do {
+        uint64_t address, size;
+        end = 0;
+        if (cursor_left(&c) < PLAIN_RANGE_SIZE || !field_plain_hex(&c, ' ', &address) ||
+            !field_plain_hex_to_any(&c, &end, &size))
+            break;
+        if (!add_piece(breakpad, &record, address, size)) {
+            *status_ret = gsym_fail_memory(error);
+            return true;
+        }
+    } while (end == ' ');
+    if (end != '\n') {
+        breakpad->parts.pieces.count = record.piece_first;
+        return false;
+    }
     *lines = c;
-    *status_ret = add_row(breakpad, address, size, line, file, error);
+    *status_ret = add_inline(breakpad, &record, error);
     return true;
 }
 
 gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
                                 gsym_error *error) {
-    uint64_t base = breakpad->offset;
-    while (lines->at < lines->end) {
-        gsym_status status = GSYM_OK;
+    for (;;) {
+        gsym_status status;
+        GSYM_TRY(read_plain_rows(breakpad, lines, error));
+        if (lines->at == lines->end) return GSYM_OK;
         breakpad->place.line++;
-        breakpad->place.offset = base + cursor_offset(lines);
-        if (!read_plain_row(breakpad, lines, &status, error)) {
+        breakpad->place.offset = breakpad->offset + cursor_offset(lines);
+        if (!read_plain_inline(breakpad, lines, &status, error)) {
             cursor line = *lines;
             line.end = memchr(line.at, '\n', cursor_left(&line));
             lines->at = line.end + 1;
@@ -391,5 +471,4 @@ gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
         }
         if (GSYM_UNLIKELY(status != GSYM_OK)) return status;
     }
-    return GSYM_OK;
 }
