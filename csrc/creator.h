@@ -30,6 +30,9 @@ gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t
 
 /* Free `bytes` (from malloc) together with the creator: memory of blobs. */
 gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error);
+/* Copy bytes to where they live as long as the creator. */
+gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
+                          const uint8_t **stored_ret, gsym_error *error);
 /* Keep encoded functions; among equals the order of these calls decides. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);

@@ -106,9 +106,6 @@ struct gsym_creator {
 };
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
-/* Copy bytes to where they live as long as the creator. */
-gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
-                          const uint8_t **stored_ret, gsym_error *error);
 
 /* Bytes of a record that says nothing but its size and name. */
 static inline uint32_t creator_bare_size(const gsym_creator *creator) {

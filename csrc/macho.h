@@ -66,6 +66,13 @@ static inline bool macho_section_holds_code(const macho_section *section) {
            section->size > 0;
 }
 
+/* Bytes of an entry of the symbol table. */
+static inline uint32_t macho_symbol_size(const macho_object *macho) {
+    return macho->object.header.is_64 ? 16 : 12;
+}
+
+gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                            gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
 

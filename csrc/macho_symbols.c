@@ -10,11 +10,7 @@
 #define SYMBOL_TYPE 0x0e
 #define SYMBOL_IN_SECTION 0x0e
 
-enum {
-    ENTRY_SIZE_32 = 12,
-    ENTRY_SIZE_64 = 16,
-    SECTION_NUMBERS = 256 /* a symbol has 8 bits for that of its section; 0: none */
-};
+enum { SECTION_NUMBERS = 256 }; /* a symbol has 8 bits for its section; 0: none */
 
 typedef struct macho_symbol {
     uint32_t name;
@@ -33,10 +29,9 @@ typedef struct symbol_reader {
 } symbol_reader;
 
 static symbol_reader open_symbols(const macho_object *macho) {
-    uint32_t entry_size = macho->object.header.is_64 ? ENTRY_SIZE_64 : ENTRY_SIZE_32;
     symbol_reader reader = {
         .macho = macho,
-        .entries = macho_table_bytes(macho, macho->symbols, entry_size),
+        .entries = macho_table_bytes(macho, macho->symbols, macho_symbol_size(macho)),
         .names = macho_table_bytes(macho, macho->strings, 1),
     };
     for (uint32_t i = 1; i < SECTION_NUMBERS; ++i) {
@@ -60,8 +55,7 @@ static uint64_t code_address(const macho_object *macho, uint64_t address) {
 static bool next_symbol(symbol_reader *reader, macho_symbol *symbol) {
     const macho_object *macho = reader->macho;
     cursor *c = &reader->entries;
-    if (cursor_left(c) < (macho->object.header.is_64 ? ENTRY_SIZE_64 : ENTRY_SIZE_32))
-        return false;
+    if (cursor_left(c) < macho_symbol_size(macho)) return false;
     symbol->name = cursor_u32_covered(c);
     symbol->type = cursor_u8_covered(c);
     symbol->section = cursor_u8_covered(c);
@@ -166,5 +160,5 @@ gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *ob
     while (status == GSYM_OK && next_function(&reader, &symbol))
         status = add_symbol(conversion, &reader, &symbol, error);
     free(reader.starts.items);
-    return status;
+    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
 }

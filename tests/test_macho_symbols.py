@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +12,13 @@ from tests.inputs.dwarf import Dwarf
 from tests.inputs.macho import (
     ABSOLUTE,
     ARM,
+    CODE,
     EXTERNAL,
     IN_SECTION,
     N_FUN,
     N_OSO,
     N_SO,
+    SYMBOL_STUBS,
     THUMB,
     UNDEFINED,
     Macho,
@@ -193,3 +196,93 @@ def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
     names = [info.name for info in converted.functions]
     assert names == ["main", *([] if warnings else ["n" * size]), "g"]
     assert list(converted.report.warnings.values()) == warnings
+
+
+# ---- stubs
+
+IMPORTS = (
+    Symbol("_puts", 0, 0, UNDEFINED | EXTERNAL),
+    Symbol("__ZdlPv", 0x1000),
+    Symbol("", 0, 0, UNDEFINED | EXTERNAL),
+)
+LOCAL_POINTER, ABSOLUTE_POINTER = 0x80000000, 0x40000000
+
+
+def with_stubs(
+    indirect: Sequence[int],
+    *stubs: Section,
+    symbols: Sequence[Symbol] = IMPORTS,
+    bits: int = 64,
+    byteorder: ByteOrder = "little",
+) -> bytes:
+    sections = [code(0x1000, 0x10), *stubs]
+    return Macho(
+        sections, symbols, indirect=indirect, bits=bits, byteorder=byteorder
+    ).to_bytes()
+
+
+def stubs(
+    address: int, count: int, first: int = 0, size: int = 6, name: str = "__stubs"
+) -> Section:
+    return Section(
+        name,
+        address=address,
+        size=count * size,
+        flags=CODE | SYMBOL_STUBS,
+        indirect_first=first,
+        stub_size=size,
+    )
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_stubs_are_named_after_whom_they_call(
+    bits: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    indirect = (9, 0, LOCAL_POINTER | ABSOLUTE_POINTER, ABSOLUTE_POINTER, 2, 99, 1, 0)
+    sections = (stubs(0x2000, 6, first=1), stubs(0x3000, 2, 7, 12, "__auth_stubs"))
+    image = with_stubs(indirect, *sections, bits=bits, byteorder=byteorder)
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 _ZdlPv
+        2000-2006 symbol stub for: puts
+        201e-2024 symbol stub for: _ZdlPv
+        3000-300c symbol stub for: puts
+    """)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        stubs(0x2000, 1, size=0),
+        stubs(0x2000, 1, first=0xFFFFFFFF),
+        replace(stubs(0x2000, 0), size=5),
+        replace(stubs(0x2000, 1), flags=CODE),
+    ],
+    ids=["no size", "no entries", "too small", "other code"],
+)
+def test_stubs_without_extent_are_none(section: Section, tmp_path: Path) -> None:
+    converted = convert_bytes(tmp_path, with_stubs([0], section))
+    assert describe(converted.functions) == "1000-1010 _ZdlPv\n"
+
+
+def test_stubs_past_the_last_address_are_left_out(tmp_path: Path) -> None:
+    image = with_stubs([0, 0], stubs((1 << 64) - 8, 2, size=8))
+    converted = convert_bytes(tmp_path, image)
+    names = [info.name for info in converted.functions]
+    assert names == ["_ZdlPv", "symbol stub for: puts"]
+
+
+def test_sections_that_share_stubs_cost_no_more_than_one(tmp_path: Path) -> None:
+    many = [stubs(0x10000 + n * 0x1000, 400) for n in range(2000)]
+    converted = convert_bytes(tmp_path, with_stubs([0] * 400, *many))
+    assert converted.report.functions_symbol_table == 401
+
+
+def test_stubs_that_share_a_long_name_cost_no_more_than_the_names(
+    tmp_path: Path,
+) -> None:
+    symbol = Symbol("_" + 60_000 * "n", 0, 0, UNDEFINED | EXTERNAL)
+    image = with_stubs([0] * 10_000, stubs(0x2000, 10_000), symbols=[symbol])
+    converted = convert_bytes(tmp_path, image)
+    assert converted.report.functions < 100
+    assert list(converted.report.warnings.values()) == [1]
