@@ -599,6 +599,26 @@ gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **by
 gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
                                  size_t size, uint64_t *failed_ret, gsym_error *error);
 
+/* ---- debug maps: where a linked Mach-O file says that its DWARF is ------------- */
+
+typedef struct gsym_debug_map gsym_debug_map;
+
+typedef struct gsym_debug_map_entry {
+    const char *path; /* of an object file, or ARCHIVE(MEMBER); NULL: unreadable */
+    size_t path_size;
+    uint64_t mtime; /* of the object file when it was linked, seconds since 1970 */
+    uint64_t function_count;
+} gsym_debug_map_entry;
+
+/* The debug map of an object, which has to outlive it; empty where it has none. */
+gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
+                                  gsym_error *error);
+void gsym_debug_map_destroy(gsym_debug_map *map);
+size_t gsym_debug_map_count(const gsym_debug_map *map);
+/* Entry `index` < gsym_debug_map_count. */
+void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
+                             gsym_debug_map_entry *entry_ret);
+
 /* ---- conversion: DWARF and symbols -> creator ---------------------------------- */
 
 typedef struct gsym_conversion gsym_conversion;
@@ -684,6 +704,13 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
 gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
                                              uint64_t start, uint64_t size,
                                              uint64_t address, gsym_error *error);
+/* Functions of main file `file`, whose sections are those of `object`, move to where
+ * entry `index` of a debug map has functions of their names; *missing_ret counts those
+ * that `object` does not have. */
+gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t file,
+                                          const gsym_debug_map *map, size_t index,
+                                          const gsym_object *object, uint64_t *missing_ret,
+                                          gsym_error *error);
 /* Rewrite file paths that start with `old`; the first rule that fits is taken. */
 gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
                                          size_t old_size, const char *new_bytes,

@@ -158,6 +158,9 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
                          "section %.*s reaches past the end of the file",
                          (int)ret->name_size, ret->name);
     ret->size = ret->uncompressed_size = section.size;
+    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+        if (macho->debug_sections[which] == index)
+            ret->has_relocations = macho->has_relocations[which];
     return is_zdebug(ret->name) ? read_compression(macho, ret, error) : GSYM_OK;
 }
 
@@ -178,8 +181,12 @@ static void find_debug_sections(macho_object *macho) {
         for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
             if (macho->debug_sections[which] == OBJECT_NO_SECTION &&
                 (is_debug_section(section.name, "__", debug_section_names[which]) ||
-                 is_debug_section(section.name, "__z", debug_section_names[which])))
+                 is_debug_section(section.name, "__z", debug_section_names[which]))) {
                 macho->debug_sections[which] = i;
+                macho->has_relocations[which] =
+                    macho->object.header.type == TYPE_OBJECT &&
+                    macho_needs_relocation(macho, &section);
+            }
     }
 }
 
@@ -316,6 +323,7 @@ static const object_format macho_format = {
     .section_at = section_at,
     .debug_section = debug_section,
     .identifier = identifier,
+    .relocate = macho_relocate,
     .add_symbols = macho_add_symbols,
 };
 

@@ -38,6 +38,7 @@ typedef struct macho_object {
     macho_table indirect_symbols;
     macho_table function_starts;
     uint32_t debug_sections[GSYM_DEBUG_SECTION_COUNT]; /* OBJECT_NO_SECTION: none */
+    bool has_relocations[GSYM_DEBUG_SECTION_COUNT];    /* which of them has */
 } macho_object;
 
 static inline const macho_object *macho_of(const gsym_object *object) {
@@ -71,6 +72,10 @@ static inline uint32_t macho_symbol_size(const macho_object *macho) {
     return macho->object.header.is_64 ? 16 : 12;
 }
 
+/* Whether a relocation of the section names a symbol; only those change anything. */
+bool macho_needs_relocation(const macho_object *macho, const macho_section *section);
+gsym_status macho_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                           size_t size, uint64_t *failed_ret, gsym_error *error);
 gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
                             gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,

@@ -3,40 +3,22 @@
  * The table gives no sizes: a function ends where the next symbol or function start
  * does, at the latest with its section. A size found so may hold padding, so symbols
  * yield to every function that is described otherwise. */
+#include "macho_symbols.h"
+
 #include "conversion.h"
-#include "macho.h"
 
-#define SYMBOL_STAB 0xe0 /* any of these bits: for debuggers */
-#define SYMBOL_TYPE 0x0e
-#define SYMBOL_IN_SECTION 0x0e
+#define TYPE_MASK 0x0e
+#define TYPE_IN_SECTION 0x0e
 
-enum { SECTION_NUMBERS = 256 }; /* a symbol has 8 bits for its section; 0: none */
-
-typedef struct macho_symbol {
-    uint32_t name;
-    uint8_t type;
-    uint8_t section;
-    uint64_t address;
-} macho_symbol;
-
-typedef struct symbol_reader {
-    const macho_object *macho;
-    cursor entries;
-    cursor names;
-    gsym_range code[SECTION_NUMBERS]; /* empty where a section holds none */
-    /* Where functions start, ascending. */
-    struct { uint64_t *items; size_t count, capacity; } starts;
-} symbol_reader;
-
-static symbol_reader open_symbols(const macho_object *macho) {
-    symbol_reader reader = {
+macho_symbols macho_symbols_open(const macho_object *macho) {
+    macho_symbols symbols = {
         .macho = macho,
         .entries = macho_table_bytes(macho, macho->symbols, macho_symbol_size(macho)),
         .names = macho_table_bytes(macho, macho->strings, 1),
     };
-    for (uint32_t i = 1; i < SECTION_NUMBERS; ++i) {
+    for (uint32_t i = 1; i < MACHO_SECTION_NUMBERS; ++i) {
         macho_section section;
-        gsym_range *range = &reader.code[i];
+        gsym_range *range = &symbols.code[i];
         if (i > macho->object.header.section_count) break;
         section = macho_section_at(macho, i - 1);
         if (!macho_section_holds_code(&section) ||
@@ -44,17 +26,18 @@ static symbol_reader open_symbols(const macho_object *macho) {
             continue;
         range->start = section.address;
     }
-    return reader;
+    return symbols;
 }
 
-/* The bit that says Thumb is no part of an address. */
+void macho_symbols_close(macho_symbols *symbols) { free(symbols->starts.items); }
+
 static uint64_t code_address(const macho_object *macho, uint64_t address) {
     return macho->object.header.machine == MACHO_CPU_ARM ? address & ~UINT64_C(1) : address;
 }
 
-static bool next_symbol(symbol_reader *reader, macho_symbol *symbol) {
-    const macho_object *macho = reader->macho;
-    cursor *c = &reader->entries;
+bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
+    const macho_object *macho = symbols->macho;
+    cursor *c = &symbols->entries;
     if (cursor_left(c) < macho_symbol_size(macho)) return false;
     symbol->name = cursor_u32_covered(c);
     symbol->type = cursor_u8_covered(c);
@@ -66,12 +49,11 @@ static bool next_symbol(symbol_reader *reader, macho_symbol *symbol) {
     return true;
 }
 
-/* The next symbol that may name a function. */
-static bool next_function(symbol_reader *reader, macho_symbol *symbol) {
-    while (next_symbol(reader, symbol)) {
-        const gsym_range *code = &reader->code[symbol->section];
-        if (symbol->name != 0 && !(symbol->type & SYMBOL_STAB) &&
-            (symbol->type & SYMBOL_TYPE) == SYMBOL_IN_SECTION &&
+bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol) {
+    while (macho_next_symbol(symbols, symbol)) {
+        const gsym_range *code = &symbols->code[symbol->section];
+        if (symbol->name != 0 && !(symbol->type & MACHO_SYMBOL_STAB) &&
+            (symbol->type & TYPE_MASK) == TYPE_IN_SECTION &&
             symbol->address >= code->start && symbol->address < code->end)
             return true;
     }
@@ -80,9 +62,9 @@ static bool next_function(symbol_reader *reader, macho_symbol *symbol) {
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
-static gsym_status add_start(symbol_reader *reader, uint64_t address, gsym_error *error) {
-    if (!ARRAY_RESERVE(reader->starts, 1)) return gsym_fail_memory(error);
-    reader->starts.items[reader->starts.count++] = address;
+static gsym_status add_start(macho_symbols *symbols, uint64_t address, gsym_error *error) {
+    if (!ARRAY_RESERVE(symbols->starts, 1)) return gsym_fail_memory(error);
+    symbols->starts.items[symbols->starts.count++] = address;
     return GSYM_OK;
 }
 
@@ -91,32 +73,31 @@ static int compare_addresses(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-static gsym_status list_starts(symbol_reader *reader, gsym_error *error) {
-    const macho_object *macho = reader->macho;
+gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
+    const macho_object *macho = symbols->macho;
     cursor deltas = macho_table_bytes(macho, macho->function_starts, 1);
-    cursor symbols = reader->entries;
+    cursor entries = symbols->entries;
     uint64_t address = macho->object.header.base_address;
     macho_symbol symbol;
-    while (next_function(reader, &symbol))
-        GSYM_TRY(add_start(reader, symbol.address, error));
-    reader->entries = symbols;
+    while (macho_next_function(symbols, &symbol))
+        GSYM_TRY(add_start(symbols, symbol.address, error));
+    symbols->entries = entries;
     while (cursor_left(&deltas) > 0) {
         uint64_t delta = cursor_uleb(&deltas);
         if (delta == 0) break; /* what follows is padding */
         address += delta;
-        GSYM_TRY(add_start(reader, code_address(macho, address), error));
+        GSYM_TRY(add_start(symbols, code_address(macho, address), error));
     }
-    if (reader->starts.count > 1)
-        qsort(reader->starts.items, reader->starts.count, sizeof *reader->starts.items,
+    if (symbols->starts.count > 1)
+        qsort(symbols->starts.items, symbols->starts.count, sizeof *symbols->starts.items,
               compare_addresses);
     return GSYM_OK;
 }
 
-/* Bytes from `address` to the next start, or to the end of its section. */
-static uint64_t size_at(const symbol_reader *reader, const macho_symbol *symbol) {
-    const uint64_t *starts = reader->starts.items;
-    uint64_t end = reader->code[symbol->section].end;
-    size_t low = 0, high = reader->starts.count;
+uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol) {
+    const uint64_t *starts = symbols->starts.items;
+    uint64_t end = symbols->code[symbol->section].end;
+    size_t low = 0, high = symbols->starts.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (starts[middle] <= symbol->address)
@@ -124,7 +105,7 @@ static uint64_t size_at(const symbol_reader *reader, const macho_symbol *symbol)
         else
             high = middle;
     }
-    if (low < reader->starts.count && starts[low] < end) end = starts[low];
+    if (low < symbols->starts.count && starts[low] < end) end = starts[low];
     return end - symbol->address;
 }
 
@@ -135,11 +116,11 @@ static bool is_temporary(const char *name) {
     return strncmp(name, "ltmp", 4) == 0 && name[4] >= '0' && name[4] <= '9';
 }
 
-static gsym_status add_symbol(gsym_conversion *conversion, const symbol_reader *reader,
+static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *symbols,
                               const macho_symbol *symbol, gsym_error *error) {
-    uint64_t size = size_at(reader, symbol);
+    uint64_t size = macho_function_size(symbols, symbol);
     size_t name_size;
-    const char *name = object_symbol_name(reader->names, symbol->name, &name_size);
+    const char *name = object_symbol_name(symbols->names, symbol->name, &name_size);
     if (name == NULL) {
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);
@@ -154,11 +135,11 @@ static gsym_status add_symbol(gsym_conversion *conversion, const symbol_reader *
 
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error) {
-    symbol_reader reader = open_symbols(macho_of(object));
-    gsym_status status = list_starts(&reader, error);
+    macho_symbols symbols = macho_symbols_open(macho_of(object));
+    gsym_status status = macho_list_starts(&symbols, error);
     macho_symbol symbol;
-    while (status == GSYM_OK && next_function(&reader, &symbol))
-        status = add_symbol(conversion, &reader, &symbol, error);
-    free(reader.starts.items);
+    while (status == GSYM_OK && macho_next_function(&symbols, &symbol))
+        status = add_symbol(conversion, &symbols, &symbol, error);
+    macho_symbols_close(&symbols);
     return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
 }
