@@ -604,7 +604,7 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
 typedef struct gsym_debug_map gsym_debug_map;
 
 typedef struct gsym_debug_map_entry {
-    const char *path; /* of an object file, or ARCHIVE(MEMBER); NULL: unreadable */
+    const char *path; /* of an object file, or ARCHIVE(MEMBER) */
     size_t path_size;
     uint64_t mtime; /* of the object file when it was linked, seconds since 1970 */
     uint64_t function_count;

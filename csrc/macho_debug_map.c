@@ -69,7 +69,10 @@ static bool is_named(const gsym_debug_map *map, const macho_symbol *symbol) {
 }
 
 static gsym_status add_entry(gsym_debug_map *map, const macho_symbol *symbol,
-                             gsym_error *error) {
+                             bool *is_added_ret, gsym_error *error) {
+    size_t size;
+    *is_added_ret = object_symbol_name(map->names, symbol->name, &size) != NULL && size > 0;
+    if (!*is_added_ret) return GSYM_OK;
     if (!ARRAY_RESERVE(map->entries, 1)) return gsym_fail_memory(error);
     map->entries.items[map->entries.count++] =
         (map_entry){symbol->name, symbol->address, map->functions.count, 0};
@@ -95,8 +98,7 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
         switch (symbol.type) {
             case STAB_OBJECT:
                 close_entry(map);
-                is_inside = is_named(map, &symbol);
-                if (is_inside) GSYM_TRY(add_entry(map, &symbol, error));
+                GSYM_TRY(add_entry(map, &symbol, &is_inside, error));
                 break;
             case STAB_SOURCE:
                 if (is_named(map, &symbol)) break;
@@ -141,9 +143,7 @@ size_t gsym_debug_map_count(const gsym_debug_map *map) { return map->entries.cou
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret) {
     const map_entry *entry = &map->entries.items[index];
-    const char *path = object_symbol_name(map->names, entry->path, &entry_ret->path_size);
-    entry_ret->path = path;
-    if (path == NULL) entry_ret->path_size = 0;
+    entry_ret->path = object_symbol_name(map->names, entry->path, &entry_ret->path_size);
     entry_ret->mtime = entry->mtime;
     entry_ret->function_count = entry->function_count;
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         FormatError,
         GsymError,
         LimitError,
+        MissingDebugInfoError,
         UnsupportedError,
         UuidMismatchError,
     )
@@ -61,6 +62,7 @@ _MODULE_OF = {
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
+    "MissingDebugInfoError": "errors",
     "MergeReport": "merging",
     "ModuleIdentity": "module_identity",
     "Range": "model",
@@ -98,6 +100,7 @@ __all__ = [
     "LineEntry",
     "Lookup",
     "MergeReport",
+    "MissingDebugInfoError",
     "ModuleIdentity",
     "Range",
     "Reader",

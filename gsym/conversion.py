@@ -55,6 +55,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     full_walk: bool = False,
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
     dwp: str | os.PathLike[str] | None = None,
+    object_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
     """Convert the DWARF and the symbol table of a binary, or a GSYM file, to GSYM.
@@ -91,6 +92,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             no debug information in itself.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
+        object_map: (old, new) prefixes of the object files that the debug map of a
+            Mach-O file names; the first that fits counts.
         progress: Called now and then from this thread with (bytes done, bytes in
             all) of .debug_info.
 
@@ -130,7 +133,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         keep_same=keep_same,
         full_walk=full_walk,
         search=SearchOptions(
-            tuple(debug_directories), None if dwp is None else os.fspath(dwp)
+            tuple(debug_directories),
+            None if dwp is None else os.fspath(dwp),
+            tuple(object_map),
         ),
         progress=progress,
     )

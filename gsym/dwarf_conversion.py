@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gsym.conversion_output import ConversionRequest
     from gsym.conversion_report import ConversionReport
     from gsym.sources.debug_info import DebugInfo
+    from gsym.sources.debug_map import DebugMap
     from gsym.sources.object_file import Section
 
 # By gsym_warning_category.
@@ -124,9 +125,8 @@ class _Job:
         )
         self._error: Any = new_error()
         self._sections: list[Any] = []
-        self._threads = _thread_count(
-            request.threads, found.dwarf.debug_section_size(lib.GSYM_DEBUG_INFO)
-        )
+        self._threads = _thread_count(request.threads, self._info_size())
+        self._missing_functions = 0  # of linked objects
         self._handle: Any = None
         self.companions: tuple[str, ...] = ()
         self.notes: tuple[str, ...] = ()
@@ -137,6 +137,8 @@ class _Job:
         self._set_sections(0, load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
+        if self._found.debug_map is not None:
+            self._add_linked_objects(self._found.debug_map)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
         for rule in self._request.path_map:
             old, new = map(to_bytes, rule)
@@ -164,8 +166,13 @@ class _Job:
             count = lib.gsym_conversion_warning_count(self._handle, category)
             if count:
                 counts[text] = count
-        if self._source.failed_relocations:
-            counts["Relocation could not be applied"] = self._source.failed_relocations
+        if self._missing_functions:
+            text = "Function of the debug map is not in its object file"
+            counts[text] = self._missing_functions
+        files = (self._source, *self._linked_objects())
+        failed = sum(file.failed_relocations for file in files)
+        if failed:
+            counts["Relocation could not be applied"] = failed
         return counts
 
     def details(self) -> tuple[ConversionWarning, ...]:
@@ -195,6 +202,25 @@ class _Job:
         self._call(lib.gsym_conversion_add_file, role, number)
         self._set_sections(number[0], sections)
         return int(number[0])
+
+    def _info_size(self) -> int:
+        files = [self._source, *self._linked_objects()]
+        return sum(file.debug_section_size(lib.GSYM_DEBUG_INFO) for file in files)
+
+    def _linked_objects(self) -> Iterator[ObjectFile]:
+        if self._found.debug_map is not None:
+            for linked in self._found.debug_map.objects:
+                yield linked.file
+
+    def _add_linked_objects(self, debug_map: DebugMap) -> None:
+        missing = ffi.new("uint64_t *")
+        for entry, file in debug_map.objects:
+            number = self._add_file(lib.GSYM_DWARF_MAIN, file)
+            self._call(
+                lib.gsym_conversion_add_debug_map,
+                *(number, debug_map.handle, entry, file.handle, missing),
+            )
+            self._missing_functions += missing[0]
 
     def _find_split_units(self) -> None:
         from gsym.sources.split_units import SplitUnitSearch

@@ -51,6 +51,10 @@ class EmptyError(GsymError):
     """The input holds no function."""
 
 
+class MissingDebugInfoError(GsymError):
+    """The files that hold the debug information of a binary are not there."""
+
+
 class UuidMismatchError(GsymError):
     """The file belongs to another binary than the caller asked for."""
 

@@ -64,9 +64,7 @@ REAL = {
     "py/dSYMs/simulator-CrashLibiOS.framework.dSYM": ("x86_64", 5345, 3298),
     "py/dSYMs/simulator-CrashProbeiOS.app.dSYM": ("x86_64", 145, 136),
     "py/minidump/crash_macos.dSYM": ("x86_64", 510, 509),
-    "py/minidump/crash_macos": ("x86_64", 510, 0),
     "macos/crash.dSYM": ("x86_64", 194, 193),
-    "macos/crash": ("x86_64", 194, 0),
 }
 
 
@@ -88,3 +86,27 @@ def test_real_files_give_what_llvm_gsymutil_gives(
         expected = other if other.size else other._replace(size=mine.size)
         assert describe([mine]) == describe([expected])
         assert mine.size > 0
+
+
+@pytest.mark.parametrize("name", ["py/minidump/crash_macos", "macos/crash"])
+def test_a_binary_is_described_by_the_bundle_beside_it(
+    name: str, fixtures: Path, tmp_path: Path
+) -> None:
+    path = fixtures / "symbolic" / name
+    found = {}
+    for each in (path, path.with_suffix(".dSYM")):
+        report = gsym.convert(str(each), str(tmp_path / "out"))
+        found[each] = {
+            function.address: describe([function])
+            for function in read_functions(str(tmp_path / "out"))
+        }
+        assert report.functions_with_lines == REAL[f"{name}.dSYM"][2]
+    binary, bundle = found.values()
+    assert bundle.items() <= binary.items()
+    added = {words for start, words in binary.items() if start not in bundle}
+    assert all("symbol stub for: " in words for words in added)
+    # Alone it says where its debug information was.
+    alone = tmp_path / path.name
+    alone.write_bytes(path.read_bytes())
+    with pytest.raises(gsym.MissingDebugInfoError, match="dsymutil"):
+        gsym.convert(alone)

@@ -127,6 +127,12 @@ COMMAND = Command(
             "package with the split units (default: INPUT.dwp, else .dwo files)",
             metavar="FILE",
         ),
+        Option(
+            "--object-prefix-map",
+            "look for object files of a debug map that start with OLD where NEW is",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
         Option("--quiet", "print errors only", short="-q"),
         Option(
             "--verbose",
@@ -241,6 +247,7 @@ def _converter(values: Values) -> Converter:
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
     path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
+    object_map = [path_rule(rule) for rule in values.texts("--object-prefix-map")]
     directories = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
     patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
     ranges = [address_range(text) for text in values.texts("--address-range")]
@@ -270,6 +277,7 @@ def _converter(values: Values) -> Converter:
                 keep_same=values.flag("--if-changed"),
                 debug_directories=directories,
                 dwp=values.text("--dwp"),
+                object_map=object_map,
                 progress=progress,
             )
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.atomic_file import is_same_file
 from gsym.errors import GsymError
+from gsym.sources.fat import slice_if_fat
 from gsym.sources.mapped_file import map_file, map_one_of_many
 from gsym.sources.object_file import ObjectFile
 
@@ -50,7 +51,7 @@ class CompanionSearch:
             fault: Says of the file and its bytes why it does not fit; "" if it does.
         """
         try:
-            data = self._map(path)
+            data = slice_if_fat(self._map(path), path, self.binary.architecture)
             candidate = ObjectFile(data, path)
             reason = self._difference(candidate) or fault(candidate, data)
         except FileNotFoundError:

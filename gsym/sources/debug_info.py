@@ -14,17 +14,20 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from gsym.sources.companion_search import CompanionSearch
+    from gsym.sources.debug_map import DebugMap
     from gsym.sources.object_file import ObjectFile
 
     class SearchOptions(NamedTuple):
         """Where to look for files that belong to a binary.
 
         *debug_directories* are folders of installed debug files, *dwp* is the package
-        with its split units.
+        with its split units; *object_map* has (old, new) prefixes of the object files
+        that a debug map names.
         """
 
         debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
         dwp: str | None = None
+        object_map: tuple[tuple[str, str], ...] = ()
 
     class DebugInfo(NamedTuple):
         """What a conversion reads of a binary.
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
             symbols: The files whose symbol tables name its functions.
             companions: Paths of the files besides the binary.
             notes: Sentences on what was looked for and not found.
+            debug_map: The object files that hold the DWARF instead of *dwarf*.
         """
 
         dwarf: ObjectFile
@@ -42,17 +46,22 @@ if TYPE_CHECKING:
         symbols: tuple[ObjectFile, ...]
         companions: tuple[str, ...]
         notes: tuple[str, ...]
+        debug_map: DebugMap | None = None
 
 else:
     from collections import namedtuple
 
     SearchOptions = namedtuple(
         "SearchOptions",
-        "debug_directories dwp",
-        defaults=(DEBUG_DIRECTORIES, None),
+        "debug_directories dwp object_map",
+        defaults=(DEBUG_DIRECTORIES, None, ()),
     )
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
-    DebugInfo = namedtuple("DebugInfo", "dwarf supplementary symbols companions notes")
+    DebugInfo = namedtuple(
+        "DebugInfo",
+        "dwarf supplementary symbols companions notes debug_map",
+        defaults=(None,),
+    )
     DebugInfo.__doc__ = "What a conversion reads of a binary."
 
 _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
@@ -66,7 +75,12 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     Raises:
         FormatError: The .debug_info of *binary* reaches past the file.
         UnsupportedError: It holds split units only.
+        MissingDebugInfoError: It names object files, and none of them is there.
     """
+    if binary.is_macho and not _has_dwarf(binary):
+        from gsym.sources.macho_debug_info import find_macho_debug_info
+
+        return find_macho_debug_info(binary, options)
     dwarf, supplementary = binary, None
     note = ""
     notes = []

@@ -10,7 +10,11 @@ import os
 from gsym.errors import FormatError
 from gsym.sources.recognition import recognise
 
-__all__ = ["bundle_member"]
+__all__ = ["bundle_member", "bundles_beside"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MEMBERS = os.path.join("Contents", "Resources", "DWARF")
 _HEAD_SIZE = 64
@@ -39,6 +43,26 @@ def bundle_member(path: str) -> str:
         raise FormatError(reason, path=folder)
     tried = f" (tried {', '.join(names)})" if names else ""
     raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
+
+
+def bundles_beside(binary: str) -> Iterator[str]:
+    """Paths at which the debug information of a binary may be.
+
+    Bundles stand beside the binary, or beside the folder with an extension (`.app`,
+    `.framework`) that it is in. Of a bundle that is not there the path of one file
+    is given all the same.
+    """
+    path, name = binary, os.path.basename(binary)
+    while os.path.basename(path):
+        if path == binary or os.path.splitext(path)[1]:
+            folder = os.path.join(path + ".dSYM", _MEMBERS)
+            try:
+                members = sorted(os.listdir(folder))
+            except OSError:
+                members = [name]
+            for member in members:
+                yield os.path.join(folder, member)
+        path = os.path.dirname(path)
 
 
 def _is_macho(path: str) -> bool:

@@ -12,7 +12,13 @@ from gsym.sources.architecture import macho_architecture
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.recognition import recognise
 
-__all__ = ["Slice", "choose_slice", "list_slices", "matching_slices"]
+__all__ = [
+    "Slice",
+    "choose_slice",
+    "list_slices",
+    "matching_slices",
+    "slice_if_fat",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +112,16 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
             f"holds code for {_names(found)}: choose one architecture", path=path
         )
     return data[found[0].offset :][: found[0].size]
+
+
+def slice_if_fat(data: memoryview, path: str, architecture: str) -> memoryview:
+    """The bytes for *architecture* of a fat file; of another file all.
+
+    Raises:
+        ArchitectureError: It is fat and not for *architecture*.
+        FormatError: Its headers are damaged.
+    """
+    return choose_slice(data, path, architecture) if _is_fat(data) else data
 
 
 def _is_fat(data: memoryview) -> bool:

@@ -74,6 +74,11 @@ class ObjectFile:
         return bool(self._header.format == lib.GSYM_OBJECT_ELF)
 
     @property
+    def is_macho(self) -> bool:
+        """Whether its container is Mach-O."""
+        return bool(self._header.format == lib.GSYM_OBJECT_MACHO)
+
+    @property
     def big_endian(self) -> bool:
         """The byte order of the target, which the output takes over."""
         return bool(self._header.big_endian)

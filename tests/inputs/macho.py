@@ -41,6 +41,28 @@ _CPUS = {
 
 
 @dataclass(frozen=True)
+class Relocation:
+    """*symbol* is its index, or that of a section where *names_symbol* is False."""
+
+    place: int
+    symbol: int
+    type: int = 0
+    size: int = 8
+    names_symbol: bool = True
+    relative: bool = False
+
+    def encode(self, encoding: Encoding) -> bytes:
+        size = self.size.bit_length() - 1
+        if encoding.byteorder == "little":
+            word = self.symbol | self.relative << 24 | size << 25
+            word |= self.names_symbol << 27 | self.type << 28
+        else:
+            word = self.symbol << 8 | self.relative << 7 | size << 5
+            word |= self.names_symbol << 4 | self.type
+        return encoding.uint(self.place, 4) + encoding.uint(word, 4)
+
+
+@dataclass(frozen=True)
 class Section:
     """*size* stands for contents of zeros, which a dSYM has no bytes for."""
 
@@ -52,6 +74,7 @@ class Section:
     flags: int = REGULAR
     indirect_first: int = 0
     stub_size: int = 0
+    relocations: Sequence[Relocation] = ()
 
 
 @dataclass(frozen=True)
@@ -159,8 +182,11 @@ class _Writer:
             headers, start = b"", len(body)
             for section in sections:
                 data = self._contents(section)
-                headers += self._section(section, place + len(body) if data else 0)
+                offset = place + len(body) if data else 0
                 body += data + bytes(-len(data) % 8)
+                headers += self._section(section, offset, place + len(body))
+                for relocation in section.relocations:
+                    body += relocation.encode(self.encoding)
             extent = (place + start, len(body) - start)
             commands.append(self._segment(name, sections, extent) + headers)
         table, strings = self._symbols()
@@ -213,10 +239,12 @@ class _Writer:
         out += self.word(offset if size else 0) + self.word(size)
         return out + bytes(8) + self.uint(len(sections), 4) + bytes(4)
 
-    def _section(self, section: Section, offset: int) -> bytes:
+    def _section(self, section: Section, offset: int, relocations: int) -> bytes:
         out = self._name(section.name) + self._name(section.segment)
         out += self.word(section.address) + self.word(section.size or len(section.data))
-        out += self.uint(offset, 4) + bytes(12) + self.uint(section.flags, 4)
+        out += self.uint(offset, 4) + bytes(4)
+        out += self._pair(relocations, len(section.relocations))
+        out += self.uint(section.flags, 4)
         out += self._pair(section.indirect_first, section.stub_size)
         return out + bytes(4 if self.wide else 0)
 

@@ -1,0 +1,43 @@
+"""Where the debug information of a Mach-O file is: a dSYM bundle, or object files."""
+
+from __future__ import annotations
+
+from gsym._native import lib
+from gsym.sources.companion_search import CompanionSearch, describe_candidates
+from gsym.sources.debug_info import DebugInfo
+from gsym.sources.debug_map import DebugMap
+from gsym.sources.dsym import bundles_beside
+
+__all__ = ["find_macho_debug_info"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.sources.debug_info import SearchOptions
+    from gsym.sources.object_file import ObjectFile
+
+
+def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
+    """The files to read for *binary*, which has no DWARF of its own.
+
+    Raises:
+        MissingDebugInfoError: It names object files, and none of them is there.
+    """
+    search = CompanionSearch(binary)
+
+    def fault(candidate: ObjectFile, _: memoryview) -> str:
+        if candidate.uuid != binary.uuid:
+            return f"has UUID {candidate.uuid.hex() or 'none'}"
+        has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
+        return "" if has_dwarf else "has no debug information"
+
+    for path in bundles_beside(binary.path):
+        for bundle in search.open(path, fault):
+            return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
+    debug_map = DebugMap(binary, options.object_map)
+    if debug_map.objects:
+        return DebugInfo(
+            *(binary, None, (binary,), tuple(debug_map.paths)),
+            *(debug_map.notes, debug_map),
+        )
+    tried = f"no debug information: tried {describe_candidates(search.tried)}"
+    return DebugInfo(binary, None, (binary,), (), (tried,))

@@ -1,0 +1,119 @@
+"""Static archives: names, places and times of what is in them."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.sources.archive import Member, list_members
+from tests.conftest import find_peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = "a_name_of_more_than_fifteen_letters.o"
+
+
+def header(name: str, size: int | str, mtime: int | str = 7) -> bytes:
+    fields = ((name, 16), (mtime, 12), (0, 6), (0, 6), (100644, 8), (size, 10))
+    return b"".join(str(text).encode().ljust(width) for text, width in fields) + b"`\n"
+
+
+def member(name: str, data: bytes) -> bytes:
+    return header(name, len(data)) + data + b"\n" * (len(data) % 2)
+
+
+def list_of(data: bytes) -> list[Member]:
+    return list(list_members(memoryview(data), "x.a"))
+
+
+def settle(data: bytes) -> list[Member] | None:
+    """The members, or None where the archive is refused."""
+    try:
+        return list_of(data)
+    except gsym.FormatError:
+        return None
+
+
+def contents(data: bytes) -> dict[str, bytes]:
+    return {each.name: data[each.offset :][: each.size] for each in list_of(data)}
+
+
+GNU = (
+    b"!<arch>\n"
+    + member("/", b"index")
+    + member("//", f"{LONG}/\nother_long_name.o/\n".encode())
+    + member("a.o/", b"odd")
+    + member("/0", b"first")
+    + member(f"/{len(LONG) + 2}", b"second")
+    + member("with space.o/", b"")
+)
+BSD = (
+    b"!<arch>\n"
+    + member("__.SYMDEF SORTED", b"index")
+    + member("#1/40", LONG.encode().ljust(40, b"\0") + b"first")
+    + member("a.o", b"odd")
+)
+
+
+def test_names_of_gnu_tools() -> None:
+    assert contents(GNU) == {
+        "a.o": b"odd",
+        LONG: b"first",
+        "other_long_name.o": b"second",
+        "with space.o": b"",
+    }
+
+
+def test_names_of_bsd_tools() -> None:
+    assert contents(BSD) == {LONG: b"first", "a.o": b"odd"}
+    assert [each.mtime for each in list_of(BSD)] == [7, 7]
+
+
+def test_a_thin_archive_names_files_elsewhere() -> None:
+    names = f"dir/{LONG}/\n"
+    data = b"!<thin>\n" + member("//", names.encode()) + header("/0", 1000)
+    assert list_of(data) == [Member(f"dir/{LONG}", 0, 1000, 7)]
+
+
+@pytest.mark.parametrize("data", [GNU, BSD], ids=["GNU", "BSD"])
+def test_every_prefix_ends_in_an_answer(data: bytes) -> None:
+    whole = list_of(data)
+    for size in range(8, len(data)):
+        found = settle(data[:size])
+        assert found is None or found == whole[: len(found)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header("a.o/", 1),
+        header("a.o/", 9999999999),
+        header("a.o/", 0)[:-1] + b"x",
+        b"?" * 60,
+    ],
+)
+def test_a_damaged_member_is_refused(data: bytes) -> None:
+    with pytest.raises(gsym.FormatError, match="archive"):
+        list_of(b"!<arch>\n" + data)
+
+
+@pytest.mark.parametrize("name", ["/99", "/", "//", "#1/x", "#1/99", "/-1", "/²"])
+def test_names_that_cannot_be_read_stop_nothing(name: str) -> None:
+    data = b"!<arch>\n" + header(name, 2) + b"xx" + member("a.o/", b"data")
+    assert contents(data)["a.o"] == b"data"
+
+
+@pytest.mark.parametrize("options", ["rcD", "rcDT"], ids=["regular", "thin"])
+def test_what_ar_makes_is_read(options: str, tmp_path: Path) -> None:
+    ar = find_peer("ar", "llvm-ar")
+    for name in ("a.o", LONG):
+        (tmp_path / name).write_bytes(name.encode())
+    subprocess.run([ar, options, "x.a", "a.o", LONG], cwd=tmp_path, check=True)
+    data = (tmp_path / "x.a").read_bytes()
+    assert [each.name for each in list_of(data)] == ["a.o", LONG]
+    if "T" not in options:
+        assert contents(data) == {name: name.encode() for name in ("a.o", LONG)}

@@ -1,0 +1,451 @@
+"""Debug maps: functions of object files, at the addresses that the linker gave them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from tests.conversions import describe, read_functions, words
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Lang, Tag
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.macho import (
+    ARM,
+    DSYM,
+    EXTERNAL,
+    IN_SECTION,
+    N_BNSYM,
+    N_ENSYM,
+    N_FUN,
+    N_GSYM,
+    N_OSO,
+    N_SO,
+    OBJECT,
+    X86_64,
+    Macho,
+    Symbol,
+    code,
+    debug_sections,
+    fat,
+)
+from tests.inputs.program import function, inlined, unit
+from tests.inputs.range_lists import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+TEXT = 0x100001000
+LOCAL = IN_SECTION
+ID = bytes(range(16))
+A_AT, B_AT = TEXT + 0x40, TEXT + 0x10
+
+
+def object_file(  # noqa: PLR0913 - what object files differ in
+    *dies: Die,
+    symbols: Sequence[Symbol],
+    lines: LineProgram | None = None,
+    size: int = 0x40,
+    bits: int = 64,
+    byteorder: ByteOrder = "little",
+    cpu: tuple[int, int] | None = None,
+) -> bytes:
+    main = unit(*dies, version=4, language=Lang.C99, lines=lines)
+    sections = Dwarf([main], byteorder, bits // 8).sections()
+    return Macho(
+        [code(0, size), *debug_sections(sections)],
+        symbols,
+        base=None,
+        bits=bits,
+        byteorder=byteorder,
+        cpu=cpu,
+        type=OBJECT,
+    ).to_bytes()
+
+
+def stabs(
+    path: str, functions: dict[str, tuple[int, int]], mtime: int = 0
+) -> list[Symbol]:
+    """What a linker notes of an object file: (address, size) of its functions."""
+    out = [
+        Symbol("/src/", 0, 0, N_SO),
+        Symbol("a.c", 0, 0, N_SO),
+        Symbol(path, mtime, 0, N_OSO),
+    ]
+    for name, (address, size) in functions.items():
+        out += [
+            Symbol("", address, type=N_BNSYM),
+            Symbol(name, address, type=N_FUN),
+            Symbol("", size, 0, N_FUN),
+            Symbol("", size, type=N_ENSYM),
+        ]
+    return [*out, Symbol("_data", 0, 0, N_GSYM), Symbol("", 0, 0, N_SO)]
+
+
+def executable(  # noqa: PLR0913 - what executables differ in
+    *groups: list[Symbol],
+    symbols: Sequence[Symbol] = (),
+    uuid: bytes | None = None,
+    base: int = TEXT - 0x1000,
+    bits: int = 64,
+    byteorder: ByteOrder = "little",
+    cpu: tuple[int, int] | None = None,
+) -> bytes:
+    every = [symbol for group in groups for symbol in group]
+    return Macho(
+        [code(base + 0x1000, 0x100)],
+        [*every, *symbols],
+        uuid=uuid,
+        base=base,
+        bits=bits,
+        byteorder=byteorder,
+        cpu=cpu,
+    ).to_bytes()
+
+
+LINES = LineProgram(sequence((0, 5), (4, 6), (0x10, 9), (0x20, 12), end=0x40))
+A_O = object_file(
+    Die(Tag.subprogram, {At.name: "tiny", At.inline: 1}, label="tiny"),
+    function("a", 0, 0x10, inlined(Ref("tiny"), (4, 8))),
+    function("dead", 0x10, 0x20),
+    function("b", 0x20, 0x30),
+    symbols=[
+        Symbol("ltmp0", 0, type=LOCAL),
+        Symbol("_b", 0x20, type=LOCAL),
+        Symbol("_a", 0),
+        Symbol("_dead", 0x10),
+    ],
+    lines=LINES,
+)
+A_MAP = {"_a": (A_AT, 0x10), "_b": (B_AT, 0x10)}
+EXPECTED = words(f"""
+    {B_AT:x}-{B_AT + 0x10:x} b
+      {B_AT:x} /src/a.c:12
+    {A_AT:x}-{A_AT + 0x10:x} a
+      {A_AT:x} /src/a.c:5
+      {A_AT + 4:x} /src/a.c:6
+      inlined tiny {A_AT + 4:x}-{A_AT + 8:x} from /src/a.c:1
+""")
+
+
+def convert(
+    folder: Path, image: bytes, **options: object
+) -> tuple[gsym.ConversionReport, str]:
+    (folder / "app").write_bytes(image)
+    report = gsym.convert(folder / "app", **options)  # type: ignore[arg-type]
+    return report, describe(read_functions(report.outputs[0]))
+
+
+def test_functions_move_to_where_the_linker_put_them(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    report, found = convert(tmp_path, executable(stabs(f"{tmp_path}/a.o", A_MAP)))
+    assert found == EXPECTED
+    assert report.companions == (f"{tmp_path}/a.o",)
+    assert report.warnings == {}
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_every_kind_of_file(bits: int, byteorder: ByteOrder, tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(
+        object_file(
+            function("f", 0x10, 0x20),
+            symbols=[Symbol("_f", 0x10)],
+            bits=bits,
+            byteorder=byteorder,
+        )
+    )
+    groups = stabs(f"{tmp_path}/a.o", {"_f": (0x1040, 0x10)})
+    image = executable(groups, base=0, bits=bits, byteorder=byteorder)
+    assert convert(tmp_path, image)[1] == "1040-1050 f\n"
+
+
+def test_the_thumb_bit_is_no_part_of_an_address(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(
+        object_file(
+            function("f", 0x10, 0x20),
+            symbols=[Symbol("_f", 0x11)],
+            bits=32,
+            cpu=(12, 9),
+        )
+    )
+    groups = stabs(f"{tmp_path}/a.o", {"_f": (0x1041, 0x10)})
+    image = executable(groups, base=0, bits=32, cpu=(ARM, 9))
+    assert convert(tmp_path, image)[1] == "1040-1050 f\n"
+
+
+def test_functions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """Between object files by the file, within one by their order."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.o").write_bytes(
+            object_file(
+                function(f"{name}1", 0, 0x10),
+                function(f"{name}2", 0x10, 0x20),
+                symbols=[
+                    Symbol("_same", 0x10, type=LOCAL),
+                    Symbol("_same", 0, type=LOCAL),
+                ],
+            )
+        )
+    first = stabs(f"{tmp_path}/a.o", {"_same": (TEXT, 0x10)})
+    again = Symbol("_same", TEXT + 0x20, type=N_FUN)
+    second = stabs(f"{tmp_path}/b.o", {"_same": (TEXT + 0x60, 0x10)})
+    image = executable([*first[:-1], again, first[-1]], second)
+    assert convert(tmp_path, image)[1] == words(f"""
+        {TEXT:x}-{TEXT + 0x10:x} a1
+        {TEXT + 0x20:x}-{TEXT + 0x30:x} a2
+        {TEXT + 0x60:x}-{TEXT + 0x70:x} b1
+    """)
+
+
+def test_names_of_one_function_share_its_place(tmp_path: Path) -> None:
+    symbols = [Symbol("_alias", 0), Symbol("_f", 0), Symbol("_g", 0x10)]
+    (tmp_path / "a.o").write_bytes(
+        object_file(function("f", 0, 0x10), function("g", 0x10, 0x20), symbols=symbols)
+    )
+    places = {"_f": (TEXT, 0x10), "_alias": (TEXT, 0x10), "_g": (TEXT + 0x40, 0x10)}
+    image = executable(stabs(f"{tmp_path}/a.o", places))
+    assert convert(tmp_path, image)[1] == words(f"""
+        {TEXT:x}-{TEXT + 0x10:x} f
+        {TEXT + 0x40:x}-{TEXT + 0x50:x} g
+    """)
+
+
+def test_the_parts_of_a_function_move_each_on_its_own(tmp_path: Path) -> None:
+    die = Die(
+        Tag.subprogram, {At.name: "f", At.ranges: ranges((0, 0x10), (0x20, 0x28))}
+    )
+    symbols = [Symbol("_f", 0), Symbol("_g", 0x10), Symbol("_f.cold.1", 0x20)]
+    (tmp_path / "a.o").write_bytes(object_file(die, symbols=symbols))
+    places = {"_f": (TEXT + 0x40, 0x10), "_f.cold.1": (TEXT, 8)}
+    image = executable(stabs(f"{tmp_path}/a.o", places))
+    assert convert(tmp_path, image)[1] == words(f"""
+        {TEXT:x}-{TEXT + 8:x} f
+        {TEXT + 0x40:x}-{TEXT + 0x50:x} f
+    """)
+
+
+def test_functions_that_are_not_in_the_object_file_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    places = {**A_MAP, "_gone": (TEXT + 0x80, 0x10)}
+    image = executable(stabs(f"{tmp_path}/a.o", places))
+    report, found = convert(tmp_path, image)
+    assert found == EXPECTED
+    assert list(report.warnings.values()) == [1]
+
+
+def test_an_object_file_without_any_of_the_functions_adds_none(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    image = executable(
+        stabs(f"{tmp_path}/a.o", {"_other": (TEXT, 0x10)}),
+        symbols=[Symbol("_other", TEXT)],
+    )
+    assert convert(tmp_path, image)[1] == f"{TEXT:x}-{TEXT + 0x100:x} other\n"
+
+
+# ---- finding the object files
+
+
+def test_object_files_may_have_moved(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/a.o").write_bytes(A_O)
+    image = executable(stabs("/old/build/a.o", A_MAP))
+    rules = (("/else", "/x"), ("/old/build", f"{tmp_path}/new"), ("/old", "/y"))
+    assert convert(tmp_path, image, object_map=rules)[1] == EXPECTED
+    rule = f"/old/build={tmp_path}/new"
+    arguments = ["convert", "-q", f"{tmp_path}/app", f"--object-prefix-map={rule}"]
+    assert main([*arguments, f"--depfile={tmp_path}/d"]) == 0
+    assert (tmp_path / "d").read_text() == (
+        f"{tmp_path}/app.gsym: {tmp_path}/app {tmp_path}/new/a.o\n"
+    )
+
+
+def test_a_relative_path_starts_where_the_binary_is(tmp_path: Path) -> None:
+    (tmp_path / "obj").mkdir()
+    (tmp_path / "obj/a.o").write_bytes(A_O)
+    assert convert(tmp_path, executable(stabs("obj/a.o", A_MAP)))[1] == EXPECTED
+
+
+def bsd_archive(**members: bytes) -> bytes:
+    out = b"!<arch>\n"
+    for name, data in {"__.SYMDEF SORTED": b"index", **members}.items():
+        long = name.encode().ljust(20, b"\0")
+        body = long + data
+        head = b"#1/20".ljust(16) + b"1234".ljust(12) + b"0".ljust(6) * 2
+        head += b"100644".ljust(8) + str(len(body)).encode().ljust(10) + b"`\n"
+        out += head + body + b"\n" * (len(body) % 2)
+    return out
+
+
+def test_object_files_may_be_in_an_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "lib(1).a"
+    archive.write_bytes(bsd_archive(**{"b.o": b"odd", "a.o": A_O}))
+    image = executable(
+        stabs(f"{archive}(a.o)", A_MAP, 1234),
+        stabs(f"{archive}(c.o)", {"_c": (TEXT + 0x80, 0x10)}),
+    )
+    report, found = convert(tmp_path, image)
+    assert found == EXPECTED
+    assert report.companions == (str(archive),)
+    (note,) = report.notes
+    assert note.startswith("1 of the 2 object files")
+    assert note.endswith(f"missing: {archive}(c.o) (not in {archive})")
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    (tmp_path / "other.o").write_bytes(
+        object_file(function("f", 0, 8), symbols=[Symbol("_f", 0)], cpu=(X86_64, 3))
+    )
+    (tmp_path / "empty.o").write_bytes(b"")
+    os.mkfifo(tmp_path / "pipe.o")
+    names = ("a", "gone", "other", "empty", "pipe")
+    groups = [
+        stabs(f"{tmp_path}/{name}.o", A_MAP if name == "a" else {"_f": (TEXT, 8)})
+        for name in names
+    ]
+    report, found = convert(tmp_path, executable(*groups))
+    assert found == EXPECTED
+    (note,) = report.notes
+    assert note.startswith("4 of the 5 object files")
+    for part in ("gone.o (not there)", "other.o (is for x86_64)", "and 1 more"):
+        assert part in note
+
+
+def test_an_object_file_that_changed_is_said_to_have(tmp_path: Path) -> None:
+    path = tmp_path / "a.o"
+    path.write_bytes(A_O)
+    os.utime(path, (1000, 1000))
+    for mtime, count in ((1000, 0), (0, 0), (999, 1)):
+        image = executable(stabs(str(path), A_MAP, mtime))
+        report, found = convert(tmp_path, image)
+        assert found == EXPECTED
+        assert len(report.notes) == count
+    assert "1 object files were changed" in report.notes[0]
+
+
+def test_without_any_object_file_it_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = [stabs(f"/nowhere/{n}.o", {"_f": (TEXT, 8)}) for n in range(5)]
+    image = executable(*groups, symbols=[Symbol("_f", TEXT)])
+    with pytest.raises(gsym.MissingDebugInfoError, match="in 5 object files"):
+        convert(tmp_path, image)
+    assert main(["convert", str(tmp_path / "app")]) == 1
+    error = capsys.readouterr().err
+    for part in ("/nowhere/0.o (not there)", "and 2 more", "dsymutil"):
+        assert part in error
+    assert not (tmp_path / "app.gsym").exists()
+
+
+def test_object_files_without_functions_are_not_missed(tmp_path: Path) -> None:
+    image = executable(stabs("/nowhere/data.o", {}), symbols=[Symbol("_f", TEXT)])
+    report, found = convert(tmp_path, image)
+    assert found == f"{TEXT:x}-{TEXT + 0x100:x} f\n"
+    assert report.companions == ()
+
+
+# ---- dSYM bundles beside the binary
+
+
+BUNDLED = debug_sections(Dwarf([unit(function("f", TEXT, TEXT + 0x10))]).sections())
+DSYM_FILE = Macho([code(TEXT, 0x100), *BUNDLED], uuid=ID, base=TEXT, type=DSYM)
+STRIPPED = executable(uuid=ID, symbols=[Symbol("_g", TEXT + 0x20)])
+
+
+def put(path: Path, image: bytes, name: str = "app") -> None:
+    folder = path / "Contents/Resources/DWARF"
+    folder.mkdir(parents=True)
+    (folder / name).write_bytes(image)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        DSYM_FILE.to_bytes(),
+        fat(
+            ((X86_64, 3), Macho(uuid=bytes(16), cpu=(X86_64, 3)).to_bytes()),
+            ((12 | 1 << 24, 0), DSYM_FILE.to_bytes()),
+        ),
+    ],
+    ids=["thin", "fat"],
+)
+def test_a_bundle_beside_the_binary_is_used(image: bytes, tmp_path: Path) -> None:
+    put(tmp_path / "app.dSYM", image, "any name")
+    report, found = convert(tmp_path, STRIPPED)
+    assert found == words(f"""
+        {TEXT:x}-{TEXT + 0x10:x} f
+        {TEXT + 0x20:x}-{TEXT + 0x100:x} g
+    """)
+    path = f"{tmp_path}/app.dSYM/Contents/Resources/DWARF/any name"
+    assert report.companions == (path,)
+
+
+@pytest.mark.parametrize(
+    ("binary", "bundle"),
+    [
+        ("App.app/Contents/MacOS/App", "App.app.dSYM"),
+        ("Kit.framework/Versions/A/Kit", "Kit.framework.dSYM"),
+        ("Kit.framework/Kit", "Kit.framework/Kit.dSYM"),
+    ],
+)
+def test_a_bundle_beside_an_app_is_used(
+    binary: str, bundle: str, tmp_path: Path
+) -> None:
+    put(tmp_path / bundle, DSYM_FILE.to_bytes())
+    path = tmp_path / binary
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(STRIPPED)
+    report = gsym.convert(path, tmp_path / "o")
+    assert report.functions_debug_info == 1
+
+
+def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
+    other = Macho([code(TEXT, 0x100), *BUNDLED], uuid=ID[::-1], base=TEXT, type=DSYM)
+    put(tmp_path / "app.dSYM", other.to_bytes())
+    report, found = convert(tmp_path, STRIPPED)
+    assert found == f"{TEXT + 0x20:x}-{TEXT + 0x100:x} g\n"
+    (note,) = report.notes
+    assert f"app.dSYM/Contents/Resources/DWARF/app (has UUID {ID[::-1].hex()})" in note
+
+
+def test_a_bundle_goes_before_object_files(tmp_path: Path) -> None:
+    put(tmp_path / "app.dSYM", DSYM_FILE.to_bytes())
+    groups = stabs("/nowhere/a.o", {"_f": (TEXT, 0x10)})
+    assert convert(tmp_path, executable(groups, uuid=ID))[0].functions_debug_info == 1
+
+
+# ---- damage
+
+
+def test_damaged_maps_end_in_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    whole = stabs(f"{tmp_path}/a.o", A_MAP)
+    kinds = (N_SO, N_OSO, N_FUN, N_BNSYM, N_ENSYM, IN_SECTION | EXTERNAL)
+    for place, symbol in enumerate(whole):
+        for kind in kinds:
+            changed = list(whole)
+            changed[place] = Symbol(symbol.name, symbol.value, 0, kind)
+            try:
+                report, _ = convert(tmp_path, executable(changed))
+            except gsym.GsymError:
+                continue
+            assert report.functions_debug_info <= 2
+
+
+def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:
+    symbols = [Symbol(f"_f{n}", n) for n in range(64)]
+    (tmp_path / "a.o").write_bytes(
+        object_file(function("f", 0, 1), symbols=symbols * 100)
+    )
+    group = stabs(f"{tmp_path}/a.o", {"_f0": (TEXT, 1)})
+    report, _ = convert(tmp_path, executable(*[group] * 500))
+    assert report.functions_debug_info == 1
