@@ -13,8 +13,7 @@
 
 gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
                              const gsym_image *image, gsym_error *error) {
-    *copy = (entry_copy){.creator = creator, .image = image,
-                         .first_record = creator->records.count};
+    *copy = (entry_copy){.creator = creator, .image = image, .is_bounded = true};
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(gsym_record_create(&copy->record, error));
     copy->files = calloc((size_t)image->header.num_files + 1, sizeof *copy->files);
@@ -150,7 +149,9 @@ static gsym_status copy_function(entry_copy *copy, gsym_function *function,
 /* ---- what is selected ------------------------------------------------------- */
 
 static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
-    size_t low = 0, high = selection->name_count;
+    size_t low = 0, high;
+    if (selection == NULL || !selection->by_name) return true;
+    high = selection->name_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (selection->names[middle] < name)
@@ -161,19 +162,30 @@ static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
     return low < selection->name_count && selection->names[low] == name;
 }
 
-/* The last address for which entry `index` may answer. */
-static uint64_t last_address(const gsym_image *image, uint32_t index, uint64_t size) {
-    uint64_t start = image_addr_offset(image, index), offset = start;
-    if (size != 0) return image->header.base_address + start + (size - 1);
-    while (++index < image->header.num_addresses && offset == start)
-        offset = image_addr_offset(image, index);
-    return offset == start ? UINT64_MAX : image->header.base_address + (offset - 1);
+/* The last address for which entry `index` may answer. Entries of one start ask for
+ * the same next one. */
+static uint64_t last_address(entry_copy *copy, uint32_t index, uint64_t size) {
+    const gsym_image *image = copy->image;
+    uint64_t base = image->header.base_address, start = copy->last_offset;
+    if (size != 0) return base + start + (size - 1);
+    if (copy->next_offset <= start) {
+        copy->next_offset = start;
+        while (++index < image->header.num_addresses && copy->next_offset == start)
+            copy->next_offset = image_addr_offset(image, index);
+        if (copy->next_offset == start) copy->next_offset = UINT64_MAX - base;
+    }
+    return base + (copy->next_offset - 1);
 }
 
-static bool has_wanted_address(const gsym_selection *selection, uint64_t first,
-                               uint64_t last) {
+static bool has_wanted_address(entry_copy *copy, uint32_t index,
+                               const gsym_function *function) {
+    const gsym_selection *selection = copy->selection;
+    uint64_t last;
+    if (selection == NULL || !selection->by_address) return true;
+    last = last_address(copy, index, function->size);
     for (size_t i = 0; i < selection->range_count; ++i)
-        if (first < selection->ranges[i].end && last >= selection->ranges[i].start)
+        if (function->address < selection->ranges[i].end &&
+            last >= selection->ranges[i].start)
             return true;
     return false;
 }
@@ -182,7 +194,9 @@ static bool has_wanted_address(const gsym_selection *selection, uint64_t first,
  * is left out, at `address`: the answer shall not reach farther than before. */
 static void bound_sizeless(entry_copy *copy, uint64_t address) {
     const record_list *records = &copy->creator->records;
-    for (size_t i = records->count; i-- > copy->first_record;) {
+    if (copy->is_bounded || records->items[records->count - 1].address == address) return;
+    copy->is_bounded = true;
+    for (size_t i = records->count; i-- > 0;) {
         creator_record *record = &records->items[i];
         uint64_t gap = address - record->address;
         if (record->address != records->items[records->count - 1].address) return;
@@ -194,18 +208,12 @@ static void bound_sizeless(entry_copy *copy, uint64_t address) {
  * one that the others are merged into. */
 static gsym_status add_wanted(entry_copy *copy, uint32_t index,
                               const gsym_function *decoded, gsym_error *error) {
-    const gsym_selection *selection = copy->selection;
     gsym_function *functions = copy->functions.items;
+    bool is_wanted = has_wanted_address(copy, index, decoded);
     size_t count = 0;
-    bool is_wanted =
-        selection == NULL || !selection->by_address ||
-        has_wanted_address(selection, decoded->address,
-                           last_address(copy->image, index, decoded->size));
     for (size_t i = 0; is_wanted && i <= decoded->merged_count; ++i) {
         const gsym_function *function = i == 0 ? decoded : &decoded->merged[i - 1];
-        if (selection != NULL && selection->by_name &&
-            !has_wanted_name(selection, function->name))
-            continue;
+        if (!has_wanted_name(copy->selection, function->name)) continue;
         functions[count] = *function;
         GSYM_TRY(copy_function(copy, &functions[count++], error));
     }
@@ -213,6 +221,7 @@ static gsym_status add_wanted(entry_copy *copy, uint32_t index,
         bound_sizeless(copy, decoded->address);
         return GSYM_OK;
     }
+    copy->is_bounded = false;
     functions[0].merged = functions + 1;
     functions[0].merged_count = count - 1;
     return gsym_creator_add_function(copy->creator, functions, GSYM_ORIGIN_DEBUG_INFO,

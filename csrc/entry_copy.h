@@ -21,8 +21,9 @@ typedef struct entry_copy {
     struct { uint64_t *items; size_t capacity; } regexes;
     struct { gsym_function *items; size_t capacity; } functions;
     size_t row_count, node_count, regex_count; /* in use for the present entry */
-    size_t first_record; /* of those that this call adds to the creator */
     uint64_t last_offset;  /* of the entry before, from base_address */
+    uint64_t next_offset;  /* of the first entry that starts behind it; known if above */
+    bool is_bounded;       /* no function copied last waits for its end to be known */
     uint64_t records_size; /* of the records read so far */
     uint64_t strings_size; /* of the strings read so far */
 } entry_copy;

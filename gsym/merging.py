@@ -110,7 +110,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
     paths, target = tuple(os.fspath(path) for path in inputs), os.fspath(output)
     if not paths:
         raise ValueError("nothing to merge")
-    if any(is_same_file(target, path) for path in paths):
+    if segment_size is None and any(is_same_file(target, path) for path in paths):
         raise ValueError(f"{target}: the output would replace an input")
     sources = [ImageSource(map_file(path), path) for path in paths]
     if not force:

@@ -105,7 +105,7 @@ class SegmentSetReader:
         uuid: The identifier that they must have.
 
     Raises:
-        FormatError: The first segment is no GSYM file.
+        FormatError: The first segment is no GSYM file, or its name does not fit it.
         OSError: It cannot be opened or mapped.
         UuidMismatchError: It belongs to another binary.
         ValueError: A path does not end in a start address, or two in the same.
@@ -291,14 +291,31 @@ class SegmentSetReader:
                 f"{self.path} is {self._header.base_address:#x}",
                 path=path,
             )
-        mapped = reader._open_image()  # noqa: SLF001 - a neighbour below
-        if not len(reader) or mapped.function_ranges(0)[0].start != self._starts[at]:
+        first, last = _first_and_last_start(reader)
+        if first != self._starts[at]:
             raise FormatError(
                 "the first function does not start where the name of the segment says",
                 path=path,
             )
+        if at + 1 < len(self._starts) and last >= self._starts[at + 1]:
+            raise FormatError(
+                f"reaches into {self._paths[at + 1]}, a segment of another conversion",
+                path=path,
+            )
         self._open_readers()[at] = reader
         return reader
+
+
+def _first_and_last_start(reader: Reader) -> tuple[int, int]:
+    """Start addresses of the first and the last function, -1 where there is none."""
+    if not len(reader):
+        return -1, -1
+    image = reader._open_image().image  # noqa: SLF001 - a neighbour
+    starts, offset, error = ffi.new("uint64_t[2]"), ffi.new("uint64_t *"), new_error()
+    for at, index in enumerate((0, len(reader) - 1)):
+        status = lib.gsym_image_entry(image, index, starts + at, offset, error)
+        check(status, error, reader.path)
+    return starts[0], starts[1]
 
 
 def _checked_start(path: str) -> int:

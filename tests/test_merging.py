@@ -199,6 +199,7 @@ def test_the_result_can_be_segments(tmp_path: Path) -> None:
     assert len(report.outputs) > 1
     with gsym.open_segments(tmp_path / "out") as reader:
         assert list(reader.functions()) == FUNCTIONS
+    assert gsym.merge_files([path], path, segment_size=200).outputs[0] != str(path)
 
 
 # ---- what is refused

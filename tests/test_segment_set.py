@@ -209,12 +209,22 @@ def test_segments_that_do_not_belong_together_are_refused(tmp_path: Path) -> Non
 
 def test_a_segment_under_another_address_is_refused(tmp_path: Path) -> None:
     paths = split(tmp_path, create(FUNCTIONS), 150)
-    Path(paths[1]).rename(tmp_path / "app.gsym-0xfff")
+    Path(paths[-1]).rename(tmp_path / "app.gsym-0x10ff")
     with (
         gsym.open_segments(tmp_path / "app.gsym") as segments,
         pytest.raises(gsym.FormatError, match="does not start where the name"),
     ):
-        segments.lookup(0x1000)
+        segments.lookup(0x1100)
+
+
+def test_segments_of_two_conversions_are_told_apart(tmp_path: Path) -> None:
+    """What an earlier run with a smaller size left behind."""
+    data = create(FUNCTIONS)
+    small = split(tmp_path, data, 75)
+    large = split(tmp_path, data, 4096)
+    assert (len(small), len(large)) == (len(FUNCTIONS), 1)
+    with pytest.raises(gsym.FormatError, match="a segment of another conversion"):
+        gsym.open_segments(tmp_path / "app.gsym")
 
 
 # ---- command line
