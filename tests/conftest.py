@@ -3,6 +3,8 @@
 Environment:
     GSYM_FIXTURES: folder of real files, default `../shared/fixtures` beside the
         repository. Tests that need a file from it are skipped where it is missing.
+    GSYM_CORPUS: folder of large real binaries, with subfolders `big` and `v`; tests of
+        them are skipped without it.
     GSYM_TEST_PROFILE: hypothesis profile, `quick` (default) or `thorough`.
 """
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from tests.differential import peers, sampling
+from tests.differential.building import flavours, program
 from tests.differential.compare import compare
-from tests.differential.programs import FLAVOURS, Flavour, build
+from tests.differential.programs import FLAVOURS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ADDRESSES = 2_000
+    from tests.differential.programs import Flavour
 
-flavours = pytest.mark.parametrize(
-    "flavour", FLAVOURS, ids=[flavour.title for flavour in FLAVOURS]
-)
+ADDRESSES = 2_000
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +28,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     return tmp_path_factory.mktemp("programs")
-
-
-def program(flavour: Flavour, folder: Path) -> Path:
-    """The program, built if it was not yet."""
-    output = folder / flavour.title
-    if not output.exists():
-        try:
-            build(flavour, output)
-        except FileNotFoundError:
-            pytest.skip(f"not installed: {flavour.compiler}")
-        except subprocess.CalledProcessError as error:
-            pytest.skip(f"not built here: {error.stderr.strip()[:200]}")
-    return output
 
 
 @flavours
