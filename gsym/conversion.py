@@ -54,6 +54,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     keep_same: bool = False,
     full_walk: bool = False,
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
+    debuginfod: bool = False,
     dwp: str | os.PathLike[str] | None = None,
     object_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
@@ -90,6 +91,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             result is the same; this checks that.
         debug_directories: Folders of installed debug files, for a binary that has
             no debug information in itself.
+        debuginfod: Look also in the cache of debuginfod's clients, and ask the servers
+            that DEBUGINFOD_URLS names; this needs the extra `net`.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
         object_map: (old, new) prefixes of the object files that the debug map of a
@@ -134,6 +137,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         full_walk=full_walk,
         search=SearchOptions(
             tuple(debug_directories),
+            debuginfod,
             None if dwp is None else os.fspath(dwp),
             tuple(object_map),
         ),

@@ -123,6 +123,10 @@ COMMAND = Command(
             repeatable=True,
         ),
         Option(
+            "--debuginfod",
+            "fetch missing debug files from the servers in DEBUGINFOD_URLS",
+        ),
+        Option(
             "--dwp",
             "package with the split units (default: INPUT.dwp, else .dwo files)",
             metavar="FILE",
@@ -276,6 +280,7 @@ def _converter(values: Values) -> Converter:
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),
                 debug_directories=directories,
+                debuginfod=values.flag("--debuginfod"),
                 dwp=values.text("--dwp"),
                 object_map=object_map,
                 progress=progress,

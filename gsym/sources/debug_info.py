@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     class SearchOptions(NamedTuple):
         """Where to look for files that belong to a binary.
 
-        *debug_directories* are folders of installed debug files, *dwp* is the package
-        with its split units; *object_map* has (old, new) prefixes of the object files
-        that a debug map names.
+        *debug_directories* are folders of installed debug files, with *debuginfod*
+        servers are asked as well; *dwp* is the package with its split units;
+        *object_map* has (old, new) prefixes of the object files that a debug map names.
         """
 
         debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+        debuginfod: bool = False
         dwp: str | None = None
         object_map: tuple[tuple[str, str], ...] = ()
 
@@ -53,8 +54,8 @@ else:
 
     SearchOptions = namedtuple(
         "SearchOptions",
-        "debug_directories dwp object_map",
-        defaults=(DEBUG_DIRECTORIES, None, ()),
+        "debug_directories debuginfod dwp object_map",
+        defaults=(DEBUG_DIRECTORIES, False, None, ()),
     )
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
     DebugInfo = namedtuple(
@@ -74,7 +75,8 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
     Raises:
         FormatError: The .debug_info of *binary* reaches past the file.
-        UnsupportedError: It holds split units only.
+        UnsupportedError: It holds split units only, or the package that asks servers
+            is not installed.
         MissingDebugInfoError: It names object files, and none of them is there.
     """
     if binary.is_macho and not _has_dwarf(binary):
@@ -132,6 +134,8 @@ def _candidates(
     if search.binary.is_elf:
         yield from _installed(search, options)
     yield from _linked(search, options)
+    if options.debuginfod and search.binary.is_elf:
+        yield from _served(search)
 
 
 def _installed(search: CompanionSearch, options: SearchOptions) -> Iterator[ObjectFile]:
@@ -166,6 +170,19 @@ def _linked(search: CompanionSearch, options: SearchOptions) -> Iterator[ObjectF
     places = debug_link_paths(link.name, search.binary.path, options.debug_directories)
     for path in places:
         yield from search.open(path, fault)
+
+
+def _served(search: CompanionSearch) -> Iterator[ObjectFile]:
+    build_id = search.binary.uuid
+    if not build_id:
+        search.refuse("debuginfod", "the binary has no build id to ask for")
+        return
+    from gsym.sources.debuginfod import find_by_debuginfod
+
+    def fault(candidate: ObjectFile, _: memoryview) -> str:
+        return _fault(candidate, build_id)
+
+    yield from find_by_debuginfod(search, build_id, fault)
 
 
 def _fault(candidate: ObjectFile, build_id: bytes) -> str:

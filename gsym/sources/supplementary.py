@@ -46,7 +46,7 @@ def find_supplementary(
             search.refuse(section, error.reason)
             continue
         if link is not None:
-            for found in _candidates(search, *link, options.debug_directories):
+            for found in _candidates(search, *link, options):
                 return found, ""
     if not search.tried:
         return None, ""
@@ -59,7 +59,7 @@ def _candidates(
     name: str,
     build_id: bytes,
     checksum: bytes,
-    directories: Sequence[str],
+    options: SearchOptions,
 ) -> Iterator[ObjectFile]:
     """The files of this name that have this build id, or else this checksum."""
 
@@ -70,10 +70,15 @@ def _candidates(
             return "has another checksum"
         return ""
 
+    directories = options.debug_directories
     for path in _places(search.binary.path, name, directories):
         yield from search.open(path, fault)
     for path in build_id_paths(build_id, directories):
         yield from search.open(path, fault)
+    if options.debuginfod and build_id:
+        from gsym.sources.debuginfod import find_by_debuginfod
+
+        yield from find_by_debuginfod(search, build_id, fault)
 
 
 def _places(path: str, name: str, directories: Sequence[str]) -> Iterator[str]:
