@@ -18,6 +18,7 @@ __all__ = ["inflate"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 # No section may claim to hold more than this when inflated.
 _MAX_INFLATED_SIZE = 16 << 30
@@ -97,10 +98,7 @@ def _read(payload: memoryview) -> Iterator[memoryview]:
 
 
 def _inflate_zlib(payload: memoryview) -> Iterator[bytes]:
-    try:
-        from isal import isal_zlib as zlib  # the same, faster
-    except ImportError:
-        import zlib
+    zlib = _find_zlib()
     decompressor = zlib.decompressobj()
     try:
         for compressed in _read(payload):
@@ -114,6 +112,17 @@ def _inflate_zlib(payload: memoryview) -> Iterator[bytes]:
         raise ValueError(error) from error
     if not decompressor.eof:
         raise ValueError("it ends too early")
+
+
+def _find_zlib() -> Any:
+    """The module `zlib`, or the faster one of the same interface."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        import zlib
+
+        return zlib
+    return isal_zlib
 
 
 def _inflate_zstd(payload: memoryview) -> Iterator[bytes]:
