@@ -11,7 +11,7 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import EmptyError
+from gsym.errors import ArchitectureError, EmptyError
 from gsym.sources.breakpad import read_module
 
 __all__ = ["convert_breakpad"]
@@ -57,6 +57,12 @@ def convert_breakpad(request: ConversionRequest) -> ConversionReport:
         output.merge_functions()
     text.add_publics()
     module = read_module(text.head())
+    if request.architecture not in {None, module.architecture}:
+        raise ArchitectureError(
+            f"is for {module.architecture or 'an unknown architecture'}, not for "
+            f"{request.architecture}",
+            path=request.input,
+        )
     output.set_uuid(module.build_id)
     warnings = text.warnings()
     if not module.os:

@@ -18,7 +18,7 @@ from gsym.sources.debug_info import SearchOptions
 from gsym.sources.dsym import bundle_member
 from gsym.sources.fat import list_slices, matching_slices
 from gsym.sources.mapped_file import map_file
-from gsym.sources.recognition import recognise
+from gsym.sources.recognition import recognise_file
 
 __all__ = ["convert", "convert_slices", "slice_outputs"]
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gsym.conversion_report import ConversionReport
 
 _SIZE_END = 1 << 64
-_HEAD_SIZE = 4096  # enough to tell what a file is
 
 
 def convert(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -59,13 +58,14 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     object_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
-    """Convert the DWARF and the symbol table of a binary, or a GSYM file, to GSYM.
+    """Convert debug information to GSYM: of a binary, a Breakpad or a GSYM file.
 
     The output appears whole or not at all, and its bytes do not depend on
     *threads*.
 
     Args:
-        input: ELF, Mach-O or GSYM file, or a dSYM bundle; told by its content.
+        input: ELF, Mach-O, Breakpad or GSYM file, or a dSYM bundle; told by its
+            content.
         output: File to write; by default the input's path with `.gsym` added.
         architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
             machine number; of another file what it has to be for.
@@ -144,7 +144,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         progress=progress,
     )
     _check(request)
-    kind = _kind_of(source_path)
+    kind = recognise_file(source_path)
     if kind == "breakpad":
         from gsym.breakpad_conversion import convert_breakpad
 
@@ -190,7 +190,7 @@ def slice_outputs(
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
-    if not architectures and _kind_of(path) != "fat":
+    if not architectures and recognise_file(path) != "fat":
         return ((None, target),)
     slices = list_slices(map_file(path), path)
     slices = matching_slices(slices, architectures, path)
@@ -199,11 +199,6 @@ def slice_outputs(
     return tuple(
         (each.architecture, f"{target}.{each.architecture}") for each in slices
     )
-
-
-def _kind_of(path: str) -> str:
-    with open(path, "rb", buffering=0) as file:
-        return recognise(file.read(_HEAD_SIZE))
 
 
 def _output_path(

@@ -39,7 +39,7 @@ COMMAND = Command(
     (
         Operand(
             "INPUT",
-            "binary with debug information, dSYM bundle or GSYM file",
+            "binary with debug information, dSYM bundle, Breakpad or GSYM file",
             many=True,
         ),
     ),
@@ -140,8 +140,8 @@ COMMAND = Command(
         Option("--quiet", "print errors only", short="-q"),
         Option(
             "--verbose",
-            "print each warning with the offset of its DIE, and where code sections "
-            "of a relocatable file are placed",
+            "print each warning with the offset of its DIE or its line, and where "
+            "code sections of a relocatable file are placed",
             short="-v",
         ),
         Option("--json-summary", "write the report as JSON", metavar="FILE"),

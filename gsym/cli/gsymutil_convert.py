@@ -26,6 +26,9 @@ _LLVM_CATEGORY = {
 }
 
 
+_HEAD_SIZE = 4096  # of a Breakpad file, where its MODULE record is
+
+
 def convert(options: Options) -> int:
     """Convert, report on standard output and return the exit code."""
     if options.inputs:
@@ -38,13 +41,15 @@ def convert(options: Options) -> int:
         for source in (options.convert, options.call_sites_yaml):
             if path and is_same_file(path, source):
                 raise Failure(f"{path}: the output would replace the input")
+    is_breakpad = _is_breakpad(options)
     say(f"Input file: {options.convert}\n")
     sys.stdout.buffer.flush()
     counts: dict[str, int] = {}
-    for architecture, path in _slices(options, output):
+    slices = _module(options, output) if is_breakpad else _slices(options, output)
+    for architecture, path in slices:
         say(f"Output file ({architecture}): {path}\n")
-        report = _convert(options, architecture, path)
-        say("".join(_report_lines(report)))
+        report = _convert(options, architecture, path, is_breakpad=is_breakpad)
+        say("".join(_report_lines(report, is_breakpad=is_breakpad)))
         if options.verify:
             _verify(report)
         for text, count in _counts(report):
@@ -52,6 +57,32 @@ def convert(options: Options) -> int:
     counts = {text: counts[text] for text in sorted(counts) if counts[text]}
     say("".join(f"{text} occurred {n} time(s)\n" for text, n in counts.items()))
     return _write_summary(options.json_summary_file, counts)
+
+
+def _is_breakpad(options: Options) -> bool:
+    from gsym.sources.recognition import recognise_file
+
+    path = options.convert
+    try:
+        is_breakpad = recognise_file(path) == "breakpad"
+    except OSError as error:
+        if options.input_kind == "breakpad":
+            raise Failure(f"{path}: {error.strerror}") from error
+        is_breakpad = False  # a bundle, or an error that is told below
+    if options.input_kind == "breakpad" and not is_breakpad:
+        raise Failure(f"{path}: The file was not recognized as a Breakpad symbol file")
+    if options.input_kind == "object" and is_breakpad:
+        raise Failure(f"{path}: The file was not recognized as a valid object file")
+    return is_breakpad
+
+
+def _module(options: Options, output: str) -> list[tuple[str, str]]:
+    """The same as of a thin object file, for a Breakpad symbol file."""
+    from gsym.sources.breakpad import read_module
+
+    with open(options.convert, "rb") as file:
+        module = read_module(file.read(_HEAD_SIZE).splitlines())
+    return [(module.architecture or "unknown", output)]
 
 
 def _slices(options: Options, output: str) -> list[tuple[str, str]]:
@@ -81,14 +112,16 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
     return [(each.architecture, f"{output}.{each.architecture}") for each in slices]
 
 
-def _convert(options: Options, architecture: str, output: str) -> ConversionReport:
+def _convert(
+    options: Options, architecture: str, output: str, *, is_breakpad: bool
+) -> ConversionReport:
     import gsym.conversion
 
     try:
         return gsym.conversion.convert(
             options.convert,
             output,
-            architecture=architecture,
+            architecture=None if is_breakpad else architecture,
             threads=options.threads or None,
             version=options.output_version,
             merged_functions=options.merged_functions,
@@ -101,18 +134,23 @@ def _convert(options: Options, architecture: str, output: str) -> ConversionRepo
         reason = error.reason if isinstance(error, GsymError) else error.strerror
         if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
             reason = f"Error parsing YAML file: {error.path}: {reason}"
+        if is_breakpad:
+            raise Failure(f"Breakpad conversion failed: {reason}") from error
         # LLVM prints a prefix that ends in a colon, and a colon behind it.
         raise Failure(f"DWARF conversion failed: : {reason}") from error
 
 
-def _report_lines(report: ConversionReport) -> Iterator[str]:
-    yield f"Loaded {report.functions_debug_info} functions from DWARF.\n"
+def _report_lines(report: ConversionReport, *, is_breakpad: bool) -> Iterator[str]:
+    debug_info, symbol_table = "DWARF", "symbol table"
+    if is_breakpad:
+        debug_info, symbol_table = "FUNC records", "PUBLIC records"
+    yield f"Loaded {report.functions_debug_info} functions from {debug_info}.\n"
     if report.functions_merged:
         yield (
             f"Have {report.functions_merged} merged functions as children of other "
             "functions\n"
         )
-    yield f"Loaded {report.functions_symbol_table} functions from symbol table.\n"
+    yield f"Loaded {report.functions_symbol_table} functions from {symbol_table}.\n"
     for warning in report.details:
         yield (
             f"warning: {_LLVM_CATEGORY.get(warning.category, warning.category)}: "

@@ -43,7 +43,10 @@ _OPTIONS = (
     (
         "--convert",
         "value",
-        "Convert the debug information (DWARF) and symbol table of a file to GSYM",
+        (
+            "Convert the debug information (DWARF) and symbol table of a file to\n"
+            "GSYM, or the records of a Breakpad symbol file"
+        ),
     ),
     (
         "--dwarf-callsites",
@@ -105,10 +108,19 @@ _OPTIONS = (
     ("--verify", "", "Check the converted file against the debug information"),
     ("--version", "", "Print the version"),
     ("-v", "", "Same as --version"),
+    # As the proposal of the format spelled them.
+    ("-dwarf", "value", "Same as --convert, for an object file only"),
+    ("-breakpad", "value", "Same as --convert, for a Breakpad symbol file only"),
+    ("-out-file", "value", "Same as --out-file"),
 )
 # Options whose value is optional take it behind `=` only.
 _OPTIONAL_VALUE = {"--benchmark-reader", "--statistics"}
 _LONG_OF = {"-h": "--help", "-o": "--out-file", "-v": "--version"}
+_PROPOSED = {
+    "-dwarf": "--convert",
+    "-breakpad": "--convert",
+    "-out-file": "--out-file",
+}
 _TAKES_VALUE = {name for name, value, _ in _OPTIONS if value}
 _FLAGS = {name for name, value, _ in _OPTIONS if not value}
 
@@ -123,6 +135,8 @@ class Options:
     Attributes:
         inputs: Paths of GSYM files, in order.
         addresses: Numbers given by --address, in order.
+        input_kind: "object" or "breakpad" if the file to convert has to be of that
+            kind, else "".
         statistics: "text", "json" or "pretty-json", or None.
         benchmark: First entry and stride of --benchmark-reader, or None.
     """
@@ -137,6 +151,7 @@ class Options:
             return
         self.verbose = bool(given.get("--verbose"))
         self.convert = self._last("--convert")
+        self.input_kind = self._input_kind()
         self.symtab_file = self._last("--symtab-file")
         self.output = self._last("--out-file")
         self.architectures = given.get("--arch", [])
@@ -170,6 +185,15 @@ class Options:
     def _number(self, name: str, end: int) -> int:
         """The value as a number, 0 where there is none."""
         return _parse(name, self._last(name), end) if name in self._given else 0
+
+    def _input_kind(self) -> str:
+        if "-dwarf" in self._given and "-breakpad" in self._given:
+            raise UsageError(f"{PROGRAM}: -dwarf and -breakpad exclude each other")
+        return (
+            "breakpad"
+            if "-breakpad" in self._given
+            else ("object" if "-dwarf" in self._given else "")
+        )
 
     def _filters(self) -> list[str]:
         filters = self._given.get("--merged-functions-filter", [])
@@ -225,7 +249,9 @@ def parse(arguments: list[str]) -> Options:
     for argument in rest:
         if not argument:
             continue
-        if argument.startswith("--"):
+        if argument.partition("=")[0] in _PROPOSED:
+            _take_proposed(argument, rest, given)
+        elif argument.startswith("--"):
             _take_long(argument, rest, given, unknown)
         elif argument.startswith("-") and argument != "-":
             _take_short(argument, rest, given, unknown)
@@ -249,6 +275,15 @@ def _take_long(
         given.setdefault(name, []).append(value if equals else _next(name, rest))
     else:
         unknown.append(argument)
+
+
+def _take_proposed(
+    argument: str, rest: Iterator[str], given: dict[str, list[str]]
+) -> None:
+    name, equals, value = argument.partition("=")
+    value = value if equals else _next(name, rest)
+    given.setdefault(name, []).append(value)
+    given.setdefault(_PROPOSED[name], []).append(value)
 
 
 def _take_short(

@@ -57,15 +57,19 @@ _MODULE_FIELDS = 4
 
 
 def read_module(records: Iterable[bytes]) -> Module:
-    """The module that MODULE and INFO records describe, in any order."""
+    """The module that MODULE and INFO records describe, in any order.
+
+    Args:
+        records: Lines; others among them are left alone.
+    """
     system = architecture = debug_id = name = code_id = ""
     for record in records:
         words = record.decode("utf-8", "replace").split()
-        if words[0] == "MODULE":
+        if words[:1] == ["MODULE"] and len(words) >= _MODULE_FIELDS:
             system, architecture, debug_id = words[1:_MODULE_FIELDS]
             name = " ".join(words[_MODULE_FIELDS:])
-        elif words[1:2] == ["CODE_ID"] and len(words) > 2 and not code_id:  # noqa: PLR2004
-            code_id = words[2]
+        elif words[:2] == ["INFO", "CODE_ID"] and not code_id:
+            code_id = "".join(words[2:3])
     return Module(
         system,
         _architecture(architecture, is_apple=is_apple(system)),

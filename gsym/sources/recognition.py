@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["recognise"]
+__all__ = ["recognise", "recognise_file"]
 
 _MAGICS = (
     (b"\x7fELF", "object"),
@@ -40,7 +40,18 @@ _BREAKPAD_RECORDS = (
     *(b"STACK CFI ", b"STACK WIN "),
     *(b"FILE %d" % digit for digit in range(10)),
 )
+_HEAD_SIZE = 4096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def recognise_file(path: str) -> str:
+    """The kind of the file at *path*, as `recognise` names it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb", buffering=0) as file:
+        return recognise(file.read(_HEAD_SIZE))
 
 
 def recognise(head: bytes) -> str:
