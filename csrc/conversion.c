@@ -151,6 +151,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         conversion_worker *worker = &conversion->workers[i];
         worker->warnings.keep = conversion->warnings.keep;
         worker->joiner.warnings = &worker->warnings;
+        worker->joiner.keeps_nameless = !conversion->keeps_repeated;
         worker->joiner.known = calloc(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;

@@ -13,8 +13,11 @@ typedef struct creator_record {
     uint32_t blob_size;
     uint32_t row_count;
     uint32_t node_count; /* inline nodes below the root */
-    uint32_t origin;     /* gsym_origin */
+    uint32_t origin;     /* gsym_origin, and CREATOR_NAMELESS */
 } creator_record;
+
+/* The function takes the name of a symbol of its range; without one it is left out. */
+#define CREATOR_NAMELESS 8
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);

@@ -3,7 +3,7 @@
  *
  * In order of address, all functions of one start at a time:
  *   - of one range the record that says most stays; a name that only the symbol
- *     table has mangled moves to it;
+ *     table has mangled moves to it, or any name where it has none itself;
  *   - an empty range yields to any other range with its start;
  *   - a symbol inside a function of the debug information is dropped: it would
  *     hide the tail of that function from lookups (LLVM keeps it);
@@ -100,17 +100,38 @@ static gsym_status take_mangled_name(const pruning *p, const record_key *run, si
     return GSYM_OK;
 }
 
+static bool is_nameless(const creator_record *record) {
+    return (record->origin & CREATOR_NAMELESS) != 0;
+}
+
 /* ---- one range -------------------------------------------------------------- */
 
-/* The record to keep of a run of equal ranges; false where all are weak. */
+/* `nameless` under the name of another record of its range. */
+static gsym_status name_nameless(const pruning *p, const creator_record *nameless,
+                                 const creator_record *other, creator_record *winner_ret,
+                                 gsym_error *error) {
+    *winner_ret = *nameless;
+    winner_ret->origin &= ~(uint32_t)CREATOR_NAMELESS;
+    return intern_pending(p->creator, other, &winner_ret->name, error);
+}
+
+/* The record to keep of a run of equal ranges; none where all are weak or nameless. */
 static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                           creator_record *winner_ret, bool *is_found_ret,
                           gsym_error *error) {
-    const creator_record *rich = NULL, *bare = NULL;
+    const creator_record *rich = NULL, *bare = NULL, *nameless = NULL, *weak = NULL;
     bool is_debug_info = false;
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &p->records[run[i].index];
-        if (is_weak(record)) continue;
+        if (is_weak(record)) {
+            weak = record;
+            continue;
+        }
+        if (is_nameless(record)) {
+            if (nameless == NULL || !record_order_is_poorer(p->creator, record, nameless))
+                nameless = record;
+            continue;
+        }
         is_debug_info |= creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO;
         if (!is_rich(p->creator, record)) {
             bare = record;
@@ -120,6 +141,10 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
             p->creator->report.duplicates_different++;
             if (!record_order_is_poorer(p->creator, record, rich)) rich = record;
         }
+    }
+    if (rich == NULL && nameless != NULL && (bare != NULL || weak != NULL)) {
+        *is_found_ret = true;
+        return name_nameless(p, nameless, bare != NULL ? bare : weak, winner_ret, error);
     }
     *is_found_ret = rich != NULL || bare != NULL;
     if (!*is_found_ret) return GSYM_OK;
@@ -170,6 +195,11 @@ static void drop_symbols_from(pruning *p, size_t first) {
     p->kept.count = count;
 }
 
+static void keep_last_weak(pruning *p, const record_key *keys, size_t count) {
+    while (count > 0 && is_nameless(&p->records[keys[count - 1].index])) --count;
+    if (count > 0) keep(p, &p->records[keys[count - 1].index]);
+}
+
 /* Keys of one start address, by ascending size. */
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
@@ -196,7 +226,7 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         keep(p, &winner);
     }
     if (!has_function && !is_covered(keys[0].address, p->any_last))
-        keep(p, &p->records[keys[count - 1].index]);
+        keep_last_weak(p, keys, count);
     extend_cover(p, first);
     return GSYM_OK;
 }

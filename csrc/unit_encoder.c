@@ -7,6 +7,7 @@
 #include "function_info.h"
 
 #define CHUNK_SIZE (4u << 20)
+#define PLACEHOLDER_NAME 1 /* in records that the creator will name */
 
 void unit_encoder_deinit(unit_encoder *encoder) {
     for (size_t i = 0; i < encoder->chunks.count; ++i) free(encoder->chunks.items[i]);
@@ -120,9 +121,11 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
 
 static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                 const unit_function *function, gsym_error *error) {
+    bool is_nameless = function->name == NO_INDEX;
     gsym_function encoded = {.address = function->address,
                              .size = function->size,
-                             .name = unit->strps.items[function->name]};
+                             .name = is_nameless ? PLACEHOLDER_NAME
+                                                 : unit->strps.items[function->name]};
     size_t offset = encoder->chunk.size;
     if (!put_rows(encoder, unit, function, &encoded) ||
         !put_call_sites(encoder, unit, function, &encoded) ||
@@ -141,7 +144,7 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                    .blob_size = (uint32_t)(encoder->chunk.size - offset),
                    .row_count = (uint32_t)encoded.row_count,
                    .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-                   .origin = GSYM_ORIGIN_DEBUG_INFO},
+                   .origin = GSYM_ORIGIN_DEBUG_INFO | (is_nameless ? CREATOR_NAMELESS : 0u)},
         .position = function->position};
     return GSYM_OK;
 }

@@ -541,7 +541,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
         if (name == NO_INDEX) {
             dwarf_warn(joiner->warnings, GSYM_WARN_NO_NAME, source->offset,
                        walk->ranges.items[source->range_first].start);
-            continue;
+            if (!joiner->keeps_nameless) continue;
         }
         for (uint32_t n = 0; n < source->range_count; ++n)
             if (!add_function(result, joiner, i, name,

@@ -89,6 +89,7 @@ typedef struct unit_joiner {
     /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
     uint64_t row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */
+    bool keeps_nameless; /* for the creator to name */
     bool has_repetitions; /* languages of which linkers fold copies */
 } unit_joiner;
 

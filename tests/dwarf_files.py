@@ -119,17 +119,21 @@ class Run:
         return int(matched[0])
 
     def work(self, threads: int) -> None:
-        statuses = []
+        failures: list[Exception] = []
 
         def run() -> None:
-            statuses.append(lib.gsym_conversion_work(self.handle, new_error()))
+            error = new_error()
+            try:
+                check(lib.gsym_conversion_work(self.handle, error), error)
+            except (gsym.GsymError, ValueError, MemoryError) as failure:
+                failures.append(failure)
 
         workers = [threading.Thread(target=run) for _ in range(threads)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-        assert statuses == [lib.GSYM_OK] * threads
+        assert failures == []
 
     def skeletons(self) -> list[Skeleton]:
         count = lib.gsym_conversion_skeleton_count(self.handle)

@@ -10,7 +10,8 @@ from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
-from tests.inputs.line_program import File, LineProgram
+from tests.inputs.elf import NOTYPE, Symbol
+from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
 
 if TYPE_CHECKING:
@@ -461,3 +462,59 @@ def reference_chain(length: int) -> bytes:
         Die(Tag.subprogram, {At.name: "far"}, label=f"{length}"),
         function("other", 0x1FFF, 0x2000),
     )
+
+
+# ---- names that only the symbol table has --------------------------------------------
+
+LINES = LineProgram(
+    ops=sequence((0x1000, 3), end=0x1020),
+    directories=("/src",),
+    files=(File("a.c"),) * 2,
+)
+
+
+def nameless(*symbols: Symbol) -> bytes:
+    """Two functions with lines, the first without a name."""
+    dies = function(None, 0x1000, 0x1010), function("g", 0x1010, 0x1020)
+    return program(unit(*dies, lines=LINES), symbols=symbols)
+
+
+G = "1010-1020 g\n  1010 /src/a.c:3\n"
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [
+        ([Symbol("f", 0x1000, 0x10)], "1000-1010 f\n  1000 /src/a.c:3\n" + G),
+        ([Symbol("f", 0x1000, 8)], "1000-1008 f\n" + G),
+        (
+            [Symbol("label", 0x1000, 0x10, NOTYPE)],
+            "1000-1010 label\n  1000 /src/a.c:3\n" + G,
+        ),
+        ([Symbol("label", 0x1000, 0, NOTYPE)], "1000-1000 label\n" + G),
+        ([], G),
+    ],
+    ids=["of the same range", "shorter", "without a type", "without a size", "none"],
+)
+def test_a_function_without_a_name_takes_that_of_the_symbol_with_its_range(
+    symbols: list[Symbol], expected: str, tmp_path: Path
+) -> None:
+    conversion = convert_bytes(tmp_path, nameless(*symbols))
+    assert describe(conversion.functions) == expected
+    assert conversion.report.warnings == {"Function has no name": 1}
+
+
+def test_of_two_functions_of_a_range_the_one_with_a_name_is_kept(
+    tmp_path: Path,
+) -> None:
+    dies = function(None, 0x1000, 0x1010), function("f", 0x1000, 0x1010)
+    for order in (dies, dies[::-1]):
+        image = program(unit(*order, lines=LINES))
+        functions = convert_bytes(tmp_path, image).functions
+        assert describe(functions) == "1000-1010 f\n  1000 /src/a.c:3\n"
+
+
+def test_merged_functions_have_names_of_their_own(tmp_path: Path) -> None:
+    image = nameless(Symbol("f", 0x1000, 0x10))
+    functions = convert_bytes(tmp_path, image, {"merged_functions": True}).functions
+    assert describe(functions) == "1000-1010 f\n" + G

@@ -119,7 +119,8 @@ class Made:
         self.units = split_units(index_version)
         dwarf = Dwarf(self.units, byteorder)
         self.byteorder: ByteOrder = byteorder
-        self.main = DwarfFile(dwarf.sections())
+        self.main_sections = dwarf.sections()
+        self.main = DwarfFile(self.main_sections)
         self.splits = dwarf.split_sections()
         section = ".debug_types" if index_version == 2 else ".debug_info"
         files = []

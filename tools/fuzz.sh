@@ -5,7 +5,8 @@
 # undefined-behaviour sanitizers, and runs it. The growing corpus and what it finds
 # (crash-*, timeout-*, oom-*) stay below build/fuzz/NAME; replay a finding with
 # build/fuzz/NAME/fuzz FILE. Seeds should be small: GSYM files, or for convert programs
-# built with -g -O2 -nostdlib -static -Wl,-N. CFLAGS adds options for the compiler.
+# built with -g -O2 -nostdlib -static -Wl,-N and those of tools/fuzz_seeds.py. CFLAGS adds
+# options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
 name=${1:?image or convert}

@@ -3,7 +3,9 @@
  * Converts them as gsym/conversion.py does, compressed sections left out, and then
  * demands that the file written can be decoded whole: what the engine writes, it
  * reads. Most mutations stay inside one debug section, so that they get past the
- * container. tools/fuzz.sh builds and runs this under sanitizers. */
+ * container. The one file plays all roles: its NAME.dwo sections and indices are the split
+ * file or package, and by its size it is its own supplementary file, or an object file
+ * that was linked elsewhere. tools/fuzz.sh builds and runs this under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +18,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     gsym_debug_section which = (gsym_debug_section)(seed / 8 % GSYM_DEBUG_SECTION_COUNT);
+    uint32_t is_split = seed / 8 / GSYM_DEBUG_SECTION_COUNT % 2;
     gsym_object_section section = {0};
     gsym_error error;
     gsym_object *object;
     if (seed % 8 == 0 || gsym_object_open(data, size, &object, &error) != GSYM_OK)
         return LLVMFuzzerMutate(data, size, max_size);
-    (void)gsym_object_debug_section(object, which, 0, &section, &error);
+    (void)gsym_object_debug_section(object, which, is_split, &section, &error);
     gsym_object_close(object);
     if (!section.present || section.size == 0)
         return LLVMFuzzerMutate(data, size, max_size);
@@ -30,44 +33,77 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return size;
 }
 
+/* The file, and what is copied of it, which lives as long as the conversion. */
+typedef struct fuzz_input {
+    const gsym_object *object;
+    const uint8_t *data;
+    size_t size;
+    uint8_t *copies[3][GSYM_DEBUG_SECTION_COUNT]; /* by role */
+} fuzz_input;
+
 /* A relocated copy of a section's payload. */
-static uint8_t *relocate(const gsym_object *object, const uint8_t *data,
-                         const gsym_object_section *section) {
+static uint8_t *relocate(const fuzz_input *input, const gsym_object_section *section) {
     uint8_t *copy = malloc((size_t)section->size + 1);
     uint64_t failed;
     gsym_error error;
     if (copy == NULL) abort();
-    memcpy(copy, data + section->offset, (size_t)section->size);
-    (void)gsym_object_relocate(object, section->index, copy, (size_t)section->size,
+    memcpy(copy, input->data + section->offset, (size_t)section->size);
+    (void)gsym_object_relocate(input->object, section->index, copy, (size_t)section->size,
                                &failed, &error);
     return copy;
 }
 
-/* Copies in `copies` are for the caller to free behind the conversion. */
-static void set_sections(gsym_conversion *conversion, const gsym_object *object,
-                         const uint8_t *data, uint8_t **copies) {
+/* Hand the sections over as those of a file in some role. */
+static uint32_t add_file(gsym_conversion *conversion, fuzz_input *input,
+                         gsym_dwarf_role role) {
     gsym_error error;
+    uint32_t file = 0;
+    if (role != GSYM_DWARF_MAIN &&
+        gsym_conversion_add_file(conversion, role, &file, &error) != GSYM_OK)
+        abort();
     for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) {
         gsym_object_section section = {0};
         gsym_debug_section kind = (gsym_debug_section)which;
-        if (gsym_object_debug_section(object, kind, 0, &section, &error) != GSYM_OK) continue;
+        uint32_t is_split = role == GSYM_DWARF_SPLIT && kind != GSYM_DEBUG_CU_INDEX &&
+                            kind != GSYM_DEBUG_TU_INDEX;
+        const uint8_t *bytes;
+        if (gsym_object_debug_section(input->object, kind, is_split, &section, &error) !=
+            GSYM_OK)
+            continue;
         if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
-        if (section.has_relocations) copies[which] = relocate(object, data, &section);
-        (void)gsym_conversion_set_section(
-            conversion, 0, kind,
-            copies[which] != NULL ? copies[which] : data + section.offset,
-            (size_t)section.size, 0, &error);
+        bytes = input->data + section.offset;
+        if (section.has_relocations)
+            bytes = input->copies[role][which] = relocate(input, &section);
+        (void)gsym_conversion_set_section(conversion, file, kind, bytes,
+                                          (size_t)section.size, 0, &error);
     }
+    return file;
+}
+
+static void link_split(gsym_conversion *conversion, fuzz_input *input) {
+    gsym_error error;
+    gsym_skeleton skeleton;
+    uint64_t matched;
+    uint32_t file;
+    if (gsym_conversion_skeleton_count(conversion) == 0) return;
+    (void)gsym_conversion_skeleton(conversion, 0, &skeleton, &error);
+    file = add_file(conversion, input, GSYM_DWARF_SPLIT);
+    (void)gsym_conversion_link_split(conversion, file, &matched, &error);
 }
 
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
-                           const gsym_object *object, const uint8_t *data,
-                           uint8_t **copies) {
+                           fuzz_input *input) {
+    const gsym_object *object = input->object;
     gsym_error error;
     gsym_creator_report report;
     gsym_status status = gsym_conversion_add_object_text(conversion, object, &error);
-    set_sections(conversion, object, data, copies);
+    (void)add_file(conversion, input, GSYM_DWARF_MAIN);
+    if (input->size & 2) (void)add_file(conversion, input, GSYM_DWARF_SUPPLEMENTARY);
+    if (input->size & 4)
+        (void)gsym_conversion_add_address_span(conversion, 0, 0x1000, 0x100000,
+                                               input->size, &error);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
+    if (status == GSYM_OK) link_split(conversion, input);
     if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
     if (status == GSYM_OK)
@@ -129,12 +165,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .big_endian = header.big_endian};
     gsym_creator *creator;
     gsym_conversion *conversion;
-    uint8_t *copies[GSYM_DEBUG_SECTION_COUNT] = {0};
+    fuzz_input input = {.object = object, .data = data, .size = size};
     if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
     if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
-    if (convert(conversion, creator, object, data, copies) == GSYM_OK) decode_all(creator);
+    if (convert(conversion, creator, &input) == GSYM_OK) decode_all(creator);
     gsym_conversion_destroy(conversion);
-    for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) free(copies[which]);
+    for (uint32_t role = 0; role < 3; role++)
+        for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++)
+            free(input.copies[role][which]);
     gsym_creator_destroy(creator);
     gsym_object_close(object);
     return 0;
