@@ -275,13 +275,18 @@ gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
 
 /* ---- finish ----------------------------------------------------------------- */
 
+static gsym_status check_filled(const gsym_creator *creator, gsym_error *error) {
+    if (creator->records.count > 0) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_EMPTY, 0, "no functions to encode");
+}
+
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error) {
     gsym_creator_report *report = &creator->report;
     GSYM_TRY(creator_check_open(creator, error));
-    if (creator->records.count == 0)
-        return gsym_fail(error, GSYM_E_EMPTY, 0, "no functions to encode");
+    GSYM_TRY(check_filled(creator, error));
     GSYM_TRY(creator_prune(creator, error));
+    GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
     GSYM_TRY(creator_place_call_sites(creator, error));
     creator->is_finished = true;
     GSYM_TRY(creator_lay_out(creator, error));

@@ -308,5 +308,5 @@ gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     }
     free(records->items);
     *records = p.kept;
-    return settle(creator, error);
+    return records->count == 0 ? GSYM_OK : settle(creator, error);
 }
