@@ -93,29 +93,14 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
     return GSYM_OK;
 }
 
-/* The debug section whose name, without its dot, is `name`; COUNT: none. */
-static gsym_debug_section debug_section_named(const char *name, bool *is_split_ret) {
-    unsigned which = 0;
-    for (; which < GSYM_DEBUG_SECTION_COUNT; ++which) {
-        size_t size = strlen(debug_section_names[which]);
-        if (strncmp(name, debug_section_names[which], size) != 0) continue;
-        *is_split_ret = strcmp(name + size, ".dwo") == 0;
-        if (*is_split_ret || name[size] == '\0') break;
-    }
-    return (gsym_debug_section)which;
-}
-
 static void find_debug_sections(elf_object *elf) {
     for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
         elf_section section = elf_section_at(elf, i);
         const char *name = elf_section_name(elf, &section);
-        gsym_debug_section which;
         bool is_split = false;
-        if (name[0] != '.' || section.type == ELF_SECTION_NOBITS || section.size == 0)
-            continue;
-        name += name[1] == 'z' ? 2 : 1;
-        if (strncmp(name, "debug_", 6) != 0) continue;
-        which = debug_section_named(name, &is_split);
+        gsym_debug_section which =
+            object_debug_section_named(name, strlen(name), &is_split);
+        if (section.type == ELF_SECTION_NOBITS || section.size == 0) continue;
         if (which < GSYM_DEBUG_SECTION_COUNT && elf->debug_sections[is_split][which] == 0)
             elf->debug_sections[is_split][which] = i;
     }
@@ -196,26 +181,13 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
 static gsym_status read_compression(const elf_object *elf, const elf_section *section,
                                     gsym_object_section *ret, gsym_error *error) {
     cursor c = elf_section_bytes(elf, section);
-    if (section->flags & ELF_FLAG_COMPRESSED) {
-        uint32_t type = cursor_u32(&c);
-        if (elf->object.header.is_64) (void)cursor_u32(&c);
-        ret->uncompressed_size = read_word(&c, elf);
-        (void)read_word(&c, elf); /* ch_addralign */
-        ret->compression = type == 1   ? GSYM_COMPRESSION_ZLIB
-                           : type == 2 ? GSYM_COMPRESSION_ZSTD
-                                       : GSYM_COMPRESSION_UNKNOWN;
-    } else if (strncmp(elf_section_name(elf, section), ".zdebug_", 8) == 0) {
-        if (cursor_left(&c) < 12 || memcmp(c.at, "ZLIB", 4) != 0)
-            return gsym_fail(error, GSYM_E_FORMAT, section->offset,
-                             "section %s has no ZLIB header",
-                             elf_section_name(elf, section));
-        cursor_skip(&c, 4);
-        c.swap = !CURSOR_HOST_BIG_ENDIAN;
-        ret->uncompressed_size = cursor_u64(&c);
-        ret->compression = GSYM_COMPRESSION_ZLIB;
-    } else {
-        return GSYM_OK;
-    }
+    uint32_t type = cursor_u32(&c);
+    if (elf->object.header.is_64) (void)cursor_u32(&c);
+    ret->uncompressed_size = read_word(&c, elf);
+    (void)read_word(&c, elf); /* ch_addralign */
+    ret->compression = type == 1   ? GSYM_COMPRESSION_ZLIB
+                       : type == 2 ? GSYM_COMPRESSION_ZSTD
+                                   : GSYM_COMPRESSION_UNKNOWN;
     if (c.failed)
         return gsym_fail(error, GSYM_E_FORMAT, section->offset,
                          "the compression header of section %s is cut off",
@@ -249,7 +221,10 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
         return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                          "section %s reaches past the end of the file", ret->name);
     ret->size = ret->uncompressed_size = section.size;
-    return read_compression(elf, &section, ret, error);
+    if (section.flags & ELF_FLAG_COMPRESSED)
+        return read_compression(elf, &section, ret, error);
+    return strncmp(ret->name, ".zdebug_", 8) == 0 ? object_read_zdebug(object, ret, error)
+                                                  : GSYM_OK;
 }
 
 static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,

@@ -120,23 +120,7 @@ static bool has_payload(const macho_section *section) {
            type != MACHO_SECTION_THREAD_LOCAL_ZEROFILL;
 }
 
-/* A debug section of Go and old tools: "ZLIB", its size, then the data. */
 static bool is_zdebug(const char *name) { return strncmp(name, "__zdebug_", 9) == 0; }
-
-static gsym_status read_compression(const macho_object *macho, gsym_object_section *ret,
-                                    gsym_error *error) {
-    cursor c = macho_cursor(macho, ret->offset);
-    if (ret->size < 12 || memcmp(c.at, "ZLIB", 4) != 0)
-        return gsym_fail(error, GSYM_E_FORMAT, ret->offset,
-                         "section %.*s has no ZLIB header", (int)ret->name_size, ret->name);
-    cursor_skip(&c, 4);
-    c.swap = !CURSOR_HOST_BIG_ENDIAN;
-    ret->uncompressed_size = cursor_u64(&c);
-    ret->compression = GSYM_COMPRESSION_ZLIB;
-    ret->offset += 12;
-    ret->size -= 12;
-    return GSYM_OK;
-}
 
 static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
@@ -161,7 +145,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
         if (macho->debug_sections[which] == index)
             ret->has_relocations = macho->has_relocations[which];
-    return is_zdebug(ret->name) ? read_compression(macho, ret, error) : GSYM_OK;
+    return is_zdebug(ret->name) ? object_read_zdebug(object, ret, error) : GSYM_OK;
 }
 
 static bool is_debug_section(const char *name, const char *prefix, const char *known) {

@@ -62,17 +62,6 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol) {
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
-static gsym_status add_start(macho_symbols *symbols, uint64_t address, gsym_error *error) {
-    if (!ARRAY_RESERVE(symbols->starts, 1)) return gsym_fail_memory(error);
-    symbols->starts.items[symbols->starts.count++] = address;
-    return GSYM_OK;
-}
-
-static int compare_addresses(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
     const macho_object *macho = symbols->macho;
     cursor deltas = macho_table_bytes(macho, macho->function_starts, 1);
@@ -80,33 +69,21 @@ gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
     uint64_t address = macho->object.header.base_address;
     macho_symbol symbol;
     while (macho_next_function(symbols, &symbol))
-        GSYM_TRY(add_start(symbols, symbol.address, error));
+        GSYM_TRY(symbol_starts_add(&symbols->starts, symbol.address, error));
     symbols->entries = entries;
     while (cursor_left(&deltas) > 0) {
         uint64_t delta = cursor_uleb(&deltas);
         if (delta == 0) break; /* what follows is padding */
         address += delta;
-        GSYM_TRY(add_start(symbols, code_address(macho, address), error));
+        GSYM_TRY(symbol_starts_add(&symbols->starts, code_address(macho, address), error));
     }
-    if (symbols->starts.count > 1)
-        qsort(symbols->starts.items, symbols->starts.count, sizeof *symbols->starts.items,
-              compare_addresses);
+    symbol_starts_sort(&symbols->starts);
     return GSYM_OK;
 }
 
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol) {
-    const uint64_t *starts = symbols->starts.items;
     uint64_t end = symbols->code[symbol->section].end;
-    size_t low = 0, high = symbols->starts.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (starts[middle] <= symbol->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < symbols->starts.count && starts[low] < end) end = starts[low];
-    return end - symbol->address;
+    return symbol_starts_after(&symbols->starts, symbol->address, end) - symbol->address;
 }
 
 /* ---- adding ----------------------------------------------------------------------- */

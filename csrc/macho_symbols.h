@@ -4,6 +4,7 @@
 
 #include "buffer.h"
 #include "macho.h"
+#include "symbol_starts.h"
 
 #define MACHO_SYMBOL_STAB 0xe0 /* in its type, any of these bits: for debuggers */
 
@@ -21,8 +22,7 @@ typedef struct macho_symbols {
     cursor entries;
     cursor names;
     gsym_range code[MACHO_SECTION_NUMBERS]; /* empty where a section holds none */
-    /* Where functions start, ascending. */
-    struct { uint64_t *items; size_t count, capacity; } starts;
+    symbol_starts starts; /* of functions */
 } macho_symbols;
 
 /* Without the starts. */

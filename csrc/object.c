@@ -23,7 +23,8 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
     if (size >= 4 && memcmp(data, "\177ELF", 4) == 0)
         return elf_open(data, size, object_ret, error);
     if (macho_is_magic(data, size)) return macho_open(data, size, object_ret, error);
-    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF or Mach-O file");
+    if (pe_is_magic(data, size)) return pe_open(data, size, object_ret, error);
+    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O or PE file");
 }
 
 void gsym_object_close(gsym_object *object) {
@@ -87,6 +88,38 @@ gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **by
     *bytes_ret = NULL;
     *size_ret = 0;
     object->format->identifier(object, bytes_ret, size_ret);
+    return GSYM_OK;
+}
+
+gsym_debug_section object_debug_section_named(const char *name, size_t size,
+                                              bool *is_split_ret) {
+    unsigned which = 0;
+    size_t prefix = size > 1 && name[1] == 'z' ? 2 : 1;
+    if (size <= prefix || name[0] != '.') return GSYM_DEBUG_SECTION_COUNT;
+    name += prefix;
+    size -= prefix;
+    for (; which < GSYM_DEBUG_SECTION_COUNT; ++which) {
+        size_t known_size = strlen(debug_section_names[which]);
+        if (size < known_size || memcmp(name, debug_section_names[which], known_size) != 0)
+            continue;
+        *is_split_ret = size == known_size + 4 && memcmp(name + known_size, ".dwo", 4) == 0;
+        if (*is_split_ret || size == known_size) break;
+    }
+    return (gsym_debug_section)which;
+}
+
+gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *section,
+                               gsym_error *error) {
+    cursor c = cursor_at(object->data, object->size, section->offset, true);
+    if (section->size < 12 || !cursor_need(&c, 12) || memcmp(c.at, "ZLIB", 4) != 0)
+        return gsym_fail(error, GSYM_E_FORMAT, section->offset,
+                         "section %.*s has no ZLIB header", (int)section->name_size,
+                         section->name);
+    cursor_skip(&c, 4);
+    section->uncompressed_size = cursor_u64(&c);
+    section->compression = GSYM_COMPRESSION_ZLIB;
+    section->offset += 12;
+    section->size -= 12;
     return GSYM_OK;
 }
 

@@ -40,10 +40,22 @@ gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
 bool macho_is_magic(const uint8_t *data, size_t size);
 gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
                        gsym_error *error);
+bool pe_is_magic(const uint8_t *data, size_t size);
+gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                    gsym_error *error);
 
+/* Fill in how the payload of a section named .zdebug_* is packed: "ZLIB", its size, then
+ * the data, as Go and old tools write it. */
+gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *section,
+                               gsym_error *error);
 /* The name at `offset` of a symbol table's names; NULL where it has no end in there or
  * is longer than any language makes. */
 const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);
+
+/* The debug section of a name such as .debug_info, .zdebug_info or .debug_info.dwo;
+ * COUNT: none. */
+gsym_debug_section object_debug_section_named(const char *name, size_t size,
+                                              bool *is_split_ret);
 
 /* "debug_info" and so on: the part of a name that all formats share. */
 extern const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT];

@@ -19,6 +19,7 @@ from gsym.sources.dsym import bundle_member
 from gsym.sources.fat import list_slices, matching_slices
 from gsym.sources.mapped_file import map_file
 from gsym.sources.recognition import recognise_file
+from gsym.sources.refusals import refuse
 
 __all__ = ["convert", "convert_slices", "slice_outputs"]
 
@@ -64,7 +65,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     *threads*.
 
     Args:
-        input: ELF, Mach-O, Breakpad or GSYM file, or a dSYM bundle; told by its
+        input: ELF, Mach-O, PE, Breakpad or GSYM file, or a dSYM bundle; told by its
             content.
         output: File to write; by default the input's path with `.gsym` added.
         architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
@@ -153,6 +154,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         from gsym.reencoding import reencode
 
         return reencode(request)
+    if kind not in {"object", "fat"}:
+        refuse(kind, source_path)
     return convert_dwarf(request)
 
 

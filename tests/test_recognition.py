@@ -6,6 +6,7 @@ import pytest
 
 from gsym.sources.recognition import recognise
 
+BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
 KINDS = [
     (b"\x7fELF\x02\x01\x01", "object"),
     (b"\xcf\xfa\xed\xfe", "object"),
@@ -21,6 +22,12 @@ KINDS = [
     (b"GSYM\x00\x01", "gsym"),
     (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "pdb"),
     (b"\x00asm\x01\x00\x00\x00", "WebAssembly module"),
+    (b"\x64\x86\x02\0".ljust(20, b"\0"), "object"),
+    (b"\x4c\x01\x02\0".ljust(20, b"\0"), "object"),
+    (b"\x64\x86\x02\0".ljust(16, b"\0") + b"\xf0\0", ""),
+    (b"\x64\x86", ""),
+    (b"\0\0\xff\xff".ljust(12, b"\0") + BIG_CLASS, "object"),
+    (b"\0\0\xff\xfe".ljust(12, b"\0") + BIG_CLASS, ""),
     (b"", ""),
     (b"FUNC 1000 10 0 main\n", "breakpad"),
     (b"\xef\xbb\xbfFILE 12 a.c\n", "breakpad"),

@@ -7,7 +7,7 @@ them (`tests/differential/relocatable.py`).
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 from elftools.common.exceptions import ELFError
@@ -16,12 +16,11 @@ from elftools.elf.elffile import ELFFile
 import gsym
 from gsym.verification import compare
 from tests.conftest import find_peer
-from tests.differential import peers, sampling
+from tests.differential.answers import ask, relative_functions
 from tests.differential.programs import SOURCES
 from tests.differential.relocatable import place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 SOURCE = SOURCES / "sections.c"
@@ -77,60 +76,6 @@ def compile_with(compiler: str, output: Path, *options: str) -> Path:
     return output
 
 
-class Answers(NamedTuple):
-    """What was asked, and where the two answer differently."""
-
-    asked: int
-    with_lines: int
-    different: list[str]
-
-
-def ask(binary: Path, folder: Path) -> Answers:
-    """Compare the start of each function and row, and random addresses."""
-    ours = folder / "ours.gsym"
-    gsym.convert(str(binary), str(ours))
-    with gsym.open(str(ours)) as reader:
-        functions = list(reader.functions())
-        addresses = {function.address for function in functions}
-        addresses |= {
-            row.address for each in functions for row in each.line_table or ()
-        }
-        spans = [
-            sampling.Function(each.address, each.address + each.size, is_bare=False)
-            for each in functions
-        ]
-        addresses |= set(sampling.random_addresses(spans, 200, seed=1))
-        asked = sorted(addresses)
-        found = [reader.lookup(address) for address in asked]
-    copy = place(binary, folder / "placed")
-    judged = peers.symbolizer_answers(copy, asked, "--disable-gsym")
-    # The outermost name is else that of the next symbol, be it a mere label.
-    short = peers.symbolizer_answers(copy, asked, "--disable-gsym", "--functions=short")
-    different = [
-        f"{address:#x}: {mine} and {frames}"
-        for address, mine, frames, names in zip(
-            asked, found, judged, short, strict=True
-        )
-        if mine is None or not (agrees(mine, frames) or agrees(mine, names))
-    ]
-    with_lines = sum(1 for frames in judged if any(frame.path for frame in frames))
-    return Answers(len(asked), with_lines, different)
-
-
-def agrees(mine: gsym.Lookup, judged: Sequence[peers.Frame]) -> bool:
-    if not any(frame.path for frame in judged):
-        return all(not frame.path for frame in mine.frames)
-    # Before the first row of a function there is the declaration, or nothing.
-    return len(judged) == len(mine.frames) and all(
-        (frame.name == judge.name or frame.name.endswith("::" + judge.name))
-        and (
-            (frame.path or "", frame.line or 0) == (judge.path, judge.line)
-            or not judge.path
-        )
-        for frame, judge in zip(mine.frames, judged, strict=True)
-    )
-
-
 @pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize(("target", "options"), COMPILED)
 def test_objects_of_every_target_answer_as_llvm_symbolizer_says(
@@ -139,7 +84,7 @@ def test_objects_of_every_target_answer_as_llvm_symbolizer_says(
     triple = target if target.startswith("bpf") else f"{target}-linux-gnu"
     binary = tmp_path / "a.o"
     compile_with(clang, binary, f"--target={triple}", *options.split())
-    answers = ask(binary, tmp_path)
+    answers = ask(binary, tmp_path, place(binary, tmp_path / "placed"))
     assert answers.different == []
     assert answers.with_lines == answers.asked > 100
 
@@ -159,7 +104,7 @@ def test_objects_of_gcc_answer_as_llvm_symbolizer_says(
     options: str, tmp_path: Path
 ) -> None:
     binary = compile_with(find_peer("gcc"), tmp_path / "a.o", *options.split())
-    answers = ask(binary, tmp_path)
+    answers = ask(binary, tmp_path, place(binary, tmp_path / "placed"))
     assert answers.different == []
     assert answers.asked >= answers.with_lines > 100
 
@@ -193,23 +138,6 @@ def test_linking_changes_addresses_and_nothing_else(
     functions = [relative_functions(each) for each in (binary, linked)]
     assert functions[0] == functions[1]
     assert set(functions[0]) == {"first", "second", "third", "start"}
-
-
-def relative_functions(binary: Path) -> dict[str, object]:
-    """What is known of each function, its addresses counted from its start."""
-    gsym.convert(str(binary), f"{binary}.gsym")
-    with gsym.open(f"{binary}.gsym") as reader:
-        return {
-            each.name: (
-                each.size,
-                [
-                    (row.address - each.address, row.path, row.line)
-                    for row in each.line_table or ()
-                ],
-                each.inline and len(each.inline.children),
-            )
-            for each in reader.functions()
-        }
 
 
 def test_a_partly_linked_file_has_the_functions_of_its_parts(tmp_path: Path) -> None:
@@ -315,6 +243,7 @@ def test_a_real_file_has_these_functions(
 def test_a_real_file_answers_as_llvm_symbolizer_says(
     name: str, real_files: dict[str, Path], tmp_path: Path
 ) -> None:
-    answers = ask(real_files[name], tmp_path)
+    binary = real_files[name]
+    answers = ask(binary, tmp_path, place(binary, tmp_path / "placed"))
     assert answers.different == []
     assert answers.with_lines > 0

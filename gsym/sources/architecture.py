@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["elf_architecture", "macho_architecture"]
+__all__ = ["elf_architecture", "macho_architecture", "pe_architecture"]
 
 # By (e_machine, 64-bit, big-endian).
 _ELF = {
@@ -67,6 +67,15 @@ _MACHO_FAMILY = {
 }
 
 
+# By Machine of the COFF header.
+_PE = {
+    0x14C: "i386",
+    0x1C4: "thumb",
+    0x8664: "x86_64",
+    0xAA64: "aarch64",
+}
+
+
 def elf_architecture(machine: int, is_64: bool, big_endian: bool) -> str:
     """Name of an ELF machine; `elf-N` for an e_machine without one."""
     return _ELF.get((machine, is_64, big_endian), f"elf-{machine}")
@@ -77,3 +86,8 @@ def macho_architecture(cpu_type: int, cpu_subtype: int) -> str:
     subtype = cpu_subtype & _SUBTYPE_MASK
     name = _MACHO.get((cpu_type, subtype)) or _MACHO_FAMILY.get(cpu_type)
     return name or f"macho-{cpu_type}-{subtype}"
+
+
+def pe_architecture(machine: int) -> str:
+    """Name of a PE machine; `pe-N` for one without."""
+    return _PE.get(machine, f"pe-{machine}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsym._native import lib
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+from gsym.sources.refusals import refuse_pdb_user
 
 __all__ = ["DebugInfo", "SearchOptions", "find_debug_info"]
 
@@ -75,8 +76,8 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
     Raises:
         FormatError: The .debug_info of *binary* reaches past the file.
-        UnsupportedError: It holds split units only, or the package that asks servers
-            is not installed.
+        UnsupportedError: It holds split units only, or its debug information is in a
+            PDB, or the package that asks servers is not installed.
         MissingDebugInfoError: It names object files, and none of them is there.
     """
     if binary.is_macho and not _has_dwarf(binary):
@@ -110,7 +111,7 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     """The debug file of *binary*; itself, and a sentence on that, where none is found.
 
     Raises:
-        UnsupportedError: It holds split units.
+        UnsupportedError: It holds split units, or names a PDB.
     """
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
@@ -120,6 +121,8 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     search = CompanionSearch(binary)
     for candidate in _candidates(search, options):
         return candidate, ""
+    if binary.pdb_path:
+        refuse_pdb_user(binary.pdb_path, binary.path)
     if search.tried:
         note = f"tried {describe_candidates(search.tried)}"
     else:

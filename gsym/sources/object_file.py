@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error, to_str
 from gsym.errors import FormatError
-from gsym.sources.architecture import elf_architecture, macho_architecture
+from gsym.sources.architecture import (
+    elf_architecture,
+    macho_architecture,
+    pe_architecture,
+)
 from gsym.sources.inflation import inflate
 
 __all__ = ["ObjectFile"]
@@ -90,7 +94,7 @@ class ObjectFile:
 
     @property
     def base_address(self) -> int | None:
-        """Link-time address of the image: of the first PT_LOAD, or of __TEXT."""
+        """Where the image starts at link time; 0 in a relocatable file."""
         return self._header.base_address if self._header.has_base_address else None
 
     @property
@@ -104,6 +108,8 @@ class ObjectFile:
         header = self._header
         if header.format == lib.GSYM_OBJECT_MACHO:
             return macho_architecture(header.machine, header.machine_kind)
+        if header.format == lib.GSYM_OBJECT_PE:
+            return pe_architecture(header.machine)
         return elf_architecture(
             header.machine, bool(header.is_64), bool(header.big_endian)
         )
@@ -114,6 +120,19 @@ class ObjectFile:
         data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._call(lib.gsym_object_identifier, self.handle, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+
+    @property
+    def pdb_path(self) -> bytes:
+        """The PDB that a PE file names as its debug information; b"" for none."""
+        if self._header.format != lib.GSYM_OBJECT_PE or self.is_relocatable:
+            return b""
+        from gsym.sources.pe_headers import read_pe_headers
+
+        try:
+            record = read_pe_headers(self._data, self.path).codeview
+        except FormatError:
+            record = None
+        return b"" if record is None else record.pdb
 
     @property
     def placements(self) -> tuple[tuple[str, int, int], ...]:

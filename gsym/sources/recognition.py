@@ -30,6 +30,13 @@ _MAGICS = (
     (b"\xfe\xff", "UTF-16 text"),
 )
 
+# Machine, the first field of a COFF object file: i386, ARM, x86-64, ARM64.
+_COFF_MACHINES = {b"\x4c\x01", b"\xc4\x01", b"\x64\x86", b"\x64\xaa"}
+_OPTIONAL_SIZE_AT = 16  # only images have an optional header
+_BIG_MAGIC = b"\0\0\xff\xff"  # of an object file with very many sections
+_BIG_CLASS_AT = 12
+_BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
+
 _FAT_MAGIC = b"\xca\xfe\xba\xbe"
 _FEWEST_JAVA_VERSION = 43  # where a fat Mach-O file has the number of its slices
 # Usually the first record; files cut out of others open with another.
@@ -70,7 +77,16 @@ def recognise(head: bytes) -> str:
     if head.startswith(_FAT_MAGIC):
         count = int.from_bytes(head[4:8], "big")
         return "fat" if count < _FEWEST_JAVA_VERSION else "Java class"
+    if _is_coff(head):
+        return "object"
     return "breakpad" if _is_breakpad(head) else ""
+
+
+def _is_coff(head: bytes) -> bool:
+    """Whether it starts as a COFF object file does, which has no magic number."""
+    if head[_BIG_CLASS_AT:].startswith(_BIG_CLASS):
+        return head.startswith(_BIG_MAGIC)
+    return head[:2] in _COFF_MACHINES and head[_OPTIONAL_SIZE_AT:][:2] == b"\0\0"
 
 
 def _is_breakpad(head: bytes) -> bool:

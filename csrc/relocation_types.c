@@ -1,17 +1,21 @@
-/* elf_relocation_types.c - relocation types of each machine, as far as assemblers use
- * them in debug sections.
+/* relocation_types.c - relocation types of each machine, as far as assemblers use them in
+ * debug sections.
  *
  * Offsets of thread-local variables count from the start of their block here; what is
  * at that place describes a variable and no code.
  *
  * Source: the processor supplements of the System V ABI. */
-#include "elf_relocations.h"
+#include "elf.h"
+#include "pe.h"
+#include "relocations.h"
 
 #define NONE(number) {number, RELOCATION_NONE, 0}
 #define ABSOLUTE(number, bits) {number, RELOCATION_ABSOLUTE, bits}
 #define RELATIVE(number, bits) {number, RELOCATION_RELATIVE, bits}
 #define ADD(number, bits) {number, RELOCATION_ADD, bits}
 #define SUBTRACT(number, bits) {number, RELOCATION_SUBTRACT, bits}
+
+/* ---- ELF -------------------------------------------------------------------------- */
 
 static const relocation_type types_386[] = {
     NONE(0),         ABSOLUTE(1, 32), /* R_386_32 */
@@ -199,43 +203,99 @@ static const relocation_type types_loongarch[] = {
     RELATIVE(109, 64), /* R_LARCH_64_PCREL */
 };
 
-#define MACHINE(number, types) {number, sizeof types / sizeof types[0], types}
+/* ---- COFF ------------------------------------------------------------------------- */
 
-/* By e_machine. */
-static const struct machine_types {
+static const relocation_type coff_types_386[] = {
+    NONE(0),
+    ABSOLUTE(6, 32), /* IMAGE_REL_I386_DIR32 */
+    ABSOLUTE(7, 32), /* IMAGE_REL_I386_DIR32NB: there is no image yet */
+    NONE(10),        /* IMAGE_REL_I386_SECTION */
+    {11, RELOCATION_SECTION_OFFSET, 32},
+};
+
+static const relocation_type coff_types_x86_64[] = {
+    NONE(0),
+    ABSOLUTE(1, 64), /* IMAGE_REL_AMD64_ADDR64 */
+    ABSOLUTE(2, 32), /* IMAGE_REL_AMD64_ADDR32 */
+    ABSOLUTE(3, 32), /* IMAGE_REL_AMD64_ADDR32NB */
+    NONE(10),        /* IMAGE_REL_AMD64_SECTION */
+    {11, RELOCATION_SECTION_OFFSET, 32},
+};
+
+static const relocation_type coff_types_arm[] = {
+    NONE(0),
+    ABSOLUTE(1, 32), /* IMAGE_REL_ARM_ADDR32 */
+    ABSOLUTE(2, 32), /* IMAGE_REL_ARM_ADDR32NB */
+    NONE(14),        /* IMAGE_REL_ARM_SECTION */
+    {15, RELOCATION_SECTION_OFFSET, 32},
+};
+
+static const relocation_type coff_types_arm64[] = {
+    NONE(0),
+    ABSOLUTE(1, 32), /* IMAGE_REL_ARM64_ADDR32 */
+    ABSOLUTE(2, 32), /* IMAGE_REL_ARM64_ADDR32NB */
+    {8, RELOCATION_SECTION_OFFSET, 32},
+    NONE(13),         /* IMAGE_REL_ARM64_SECTION */
+    ABSOLUTE(14, 64), /* IMAGE_REL_ARM64_ADDR64 */
+};
+
+/* ---- by machine ------------------------------------------------------------------- */
+
+typedef struct machine_types {
     uint32_t machine;
     uint32_t count;
     const relocation_type *types;
-} machines[] = {
-    MACHINE(2, types_sparc),      /* EM_SPARC */
-    MACHINE(3, types_386),        /* EM_386 */
-    MACHINE(4, types_68k),        /* EM_68K */
+} machine_types;
+
+#define MACHINE(number, types) {number, sizeof types / sizeof types[0], types}
+
+/* By e_machine. */
+static const machine_types elf_machines[] = {
+    MACHINE(2, types_sparc), /* EM_SPARC */
+    MACHINE(3, types_386),   /* EM_386 */
+    MACHINE(4, types_68k),   /* EM_68K */
     MACHINE(ELF_MACHINE_MIPS, types_mips),
-    MACHINE(18, types_sparc),     /* EM_SPARC32PLUS */
-    MACHINE(20, types_ppc),       /* EM_PPC */
-    MACHINE(21, types_ppc),       /* EM_PPC64 */
-    MACHINE(22, types_s390),      /* EM_S390 */
+    MACHINE(18, types_sparc), /* EM_SPARC32PLUS */
+    MACHINE(20, types_ppc),   /* EM_PPC */
+    MACHINE(21, types_ppc),   /* EM_PPC64 */
+    MACHINE(22, types_s390),  /* EM_S390 */
     MACHINE(ELF_MACHINE_ARM, types_arm),
     MACHINE(ELF_MACHINE_SPARCV9, types_sparc),
-    MACHINE(62, types_x86_64),    /* EM_X86_64 */
-    MACHINE(164, types_hexagon),  /* EM_QDSP6 */
+    MACHINE(62, types_x86_64),   /* EM_X86_64 */
+    MACHINE(164, types_hexagon), /* EM_QDSP6 */
     MACHINE(ELF_MACHINE_AARCH64, types_aarch64),
     MACHINE(243, types_riscv),    /* EM_RISCV */
     MACHINE(247, types_bpf),      /* EM_BPF */
     MACHINE(258, types_loongarch) /* EM_LOONGARCH */
 };
 
-const relocation_type *elf_relocation_types(uint32_t machine, bool is_64,
-                                            size_t *count_ret) {
-    *count_ret = 0;
-    if (machine == ELF_MACHINE_AARCH64 && !is_64) {
-        *count_ret = sizeof types_aarch64_ilp32 / sizeof types_aarch64_ilp32[0];
-        return types_aarch64_ilp32;
-    }
-    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; ++i)
-        if (machines[i].machine == machine) {
-            *count_ret = machines[i].count;
-            return machines[i].types;
-        }
+static const machine_types elf_ilp32 = MACHINE(ELF_MACHINE_AARCH64, types_aarch64_ilp32);
+
+static const machine_types coff_machines[] = {
+    MACHINE(PE_MACHINE_I386, coff_types_386),
+    MACHINE(PE_MACHINE_ARM, coff_types_arm),
+    MACHINE(PE_MACHINE_X86_64, coff_types_x86_64),
+    MACHINE(PE_MACHINE_ARM64, coff_types_arm64),
+};
+
+static const machine_types *find_machine(const machine_types *machines, size_t count,
+                                         uint32_t machine) {
+    for (size_t i = 0; i < count; ++i)
+        if (machines[i].machine == machine) return &machines[i];
     return NULL;
+}
+
+const relocation_type *relocation_types(const gsym_object_header *header,
+                                        size_t *count_ret) {
+    const machine_types *found = NULL;
+    if (header->format == GSYM_OBJECT_PE)
+        found = find_machine(coff_machines, sizeof coff_machines / sizeof coff_machines[0],
+                             header->machine);
+    else if (header->machine == ELF_MACHINE_AARCH64 && !header->is_64)
+        found = &elf_ilp32;
+    else
+        found = find_machine(elf_machines, sizeof elf_machines / sizeof elf_machines[0],
+                             header->machine);
+    *count_ret = found == NULL ? 0 : found->count;
+    return found == NULL ? NULL : found->types;
 }

@@ -1,0 +1,170 @@
+"""PE files of real compilers against llvm-symbolizer, nm and a linker."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.conftest import find_peer
+from tests.differential.answers import ask, relative_functions
+from tests.differential.peers import run
+from tests.differential.programs import SOURCES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = SOURCES / "sections.c"
+MAIN = "int third(int); int main(int count) { return third(count); }"
+# Compiler's triple, and what lld calls the image.
+TARGETS = [
+    ("x86_64", "i386pep"),
+    ("i686", "i386pe"),
+    ("aarch64", "arm64pe"),
+    ("armv7", "thumb2pe"),
+]
+
+
+def build(compiler: str, output: Path, *options: str) -> Path:
+    """Compile SOURCE; skips the test where the compiler cannot."""
+    command = [compiler, *options, str(SOURCE), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"not built here: {done.stderr.decode()[:200]}")
+    return output
+
+
+@pytest.mark.usefixtures("llvm_symbolizer")
+@pytest.mark.parametrize("target", ["x86_64", "i686"])
+@pytest.mark.parametrize(
+    "options",
+    ["-gdwarf-5 -O2", "-gdwarf-4 -O0", "-g -O2 -ffunction-sections", "-g -O1 -shared"],
+)
+def test_programs_of_mingw_answer_as_llvm_symbolizer_says(
+    target: str, options: str, tmp_path: Path
+) -> None:
+    main = tmp_path / "main.c"
+    main.write_text(MAIN)
+    compiler = find_peer(f"{target}-w64-mingw32-gcc")
+    binary = build(compiler, tmp_path / "a.exe", *options.split(), str(main))
+    answers = ask(binary, tmp_path)
+    assert answers.different == []
+    assert answers.with_lines > 100
+
+
+@pytest.mark.parametrize("target", ["x86_64", "i686"])
+def test_every_function_that_nm_names_is_found(target: str, tmp_path: Path) -> None:
+    main = tmp_path / "main.c"
+    main.write_text(MAIN)
+    compiler = find_peer(f"{target}-w64-mingw32-gcc")
+    binary = build(compiler, tmp_path / "a.exe", "-g", "-s", str(main))
+    assert gsym_error(binary) == "no functions to encode"
+    binary = build(compiler, tmp_path / "a.exe", str(main))
+    gsym.convert(str(binary), str(tmp_path / "a.gsym"))
+    named = [line.split() for line in run("nm", str(binary)).splitlines()]
+    prefix = "_" if target == "i686" else ""
+    functions = {
+        (int(address, 16), name.removeprefix(prefix))
+        for address, kind, name in (fields for fields in named if len(fields) == 3)
+        if kind in "Tt" and not name.startswith(".")
+    }
+    with gsym.open(str(tmp_path / "a.gsym")) as reader:
+        ours = list(reader.functions())
+    assert len(functions) > 50
+    assert {address for address, _ in functions} <= {each.address for each in ours}
+    # The runtime of MinGW has debug information, with names of its own.
+    bare = {(each.address, each.name) for each in ours if each.line_table is None}
+    assert len(bare) > 30
+    assert bare <= functions
+
+
+def gsym_error(binary: Path) -> str:
+    with pytest.raises(gsym.GsymError) as caught:
+        gsym.convert(str(binary))
+    return caught.value.reason.partition(";")[0]
+
+
+@pytest.mark.usefixtures("llvm_symbolizer")
+@pytest.mark.parametrize(("target", "emulation"), TARGETS)
+@pytest.mark.parametrize(
+    "options", ["-gdwarf-5 -O1 -ffunction-sections", "-gdwarf-4 -O1"]
+)
+def test_objects_say_of_functions_what_the_linked_image_says(
+    target: str, emulation: str, options: str, clang: str, tmp_path: Path
+) -> None:
+    flags = [f"--target={target}-windows-gnu", "-ffreestanding", *options.split()]
+    binary = build(clang, tmp_path / "a.o", *flags, "-c")
+    linked = tmp_path / "a.exe"
+    linker = find_peer("ld.lld-19", "ld.lld")
+    command = [linker, "-m", emulation, "-e", "start", str(binary), "-o", str(linked)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"not linked here: {done.stderr.decode()[:200]}")
+    answers = ask(linked, tmp_path)
+    assert answers.different == []
+    assert answers.with_lines > 100
+    assert relative_functions(binary) == relative_functions(linked)
+
+
+@pytest.mark.parametrize("target", ["x86_64", "i686"])
+@pytest.mark.parametrize("options", ["-g", "-g -Wa,-mbig-obj", "-gdwarf-4 -O2"])
+def test_objects_of_mingw_say_what_the_linked_image_says(
+    target: str, options: str, tmp_path: Path
+) -> None:
+    compiler = find_peer(f"{target}-w64-mingw32-gcc")
+    binary = build(compiler, tmp_path / "a.o", *options.split(), "-c")
+    linked = build(compiler, tmp_path / "a.dll", *options.split(), "-shared")
+    ours = relative_functions(binary)
+    theirs = relative_functions(linked)
+    assert set(ours) == {"first", "second", "third", "start", "hidden"} & set(theirs)
+    for name, what in ours.items():
+        assert theirs[name] == what
+
+
+# ---- real files --------------------------------------------------------------------
+
+# Functions, and those with lines; or what the error says.
+OUTCOMES: dict[str, tuple[int, int] | str] = {
+    "CrashWithException.exe": r"in CrashWithException\.pdb: .*dump_syms",
+    "CrashWithException.pdb": r"a PDB file: .*dump_syms",
+    "Sentry.Samples.Console.Basic-embedded-ppdb-with-sources.dll": r"Basic\.pdb",
+    "Sentry.Samples.Console.Basic-embedded-ppdb.dll": r"Basic\.pdb",
+    "Sentry.Samples.Console.Basic.dll": r"Basic\.pdb",
+    "Sentry.Samples.Console.Basic.pdb": r"a portable PDB file",
+    "cfi_chained_loop.exe": "no functions to encode",
+    "crash.exe": r"in crash\.pdb: .*dump_syms",
+    "crash.pdb": "a PDB file",
+    "crash_with_srcsrv.pdb": "a PDB file",
+    "hello-dwarf.exe": (143, 92),
+    "integration.dll": r"in foo\.pdb",
+    "msys2-qglib.debug.zst": "a zstd file: unpack it first",
+    "portable.pdb": "a portable PDB file",
+    "source-links-only.pdb": "a portable PDB file",
+}
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_real_file_converts_or_says_what_it_lacks(
+    name: str, fixtures: Path, tmp_path: Path
+) -> None:
+    source = fixtures / "symbolic" / "windows" / name
+    outcome = OUTCOMES[name]
+    if isinstance(outcome, str):
+        with pytest.raises(gsym.GsymError, match=outcome):
+            gsym.convert(str(source), str(tmp_path / "out.gsym"))
+        return
+    report = gsym.convert(str(source), str(tmp_path / "out.gsym"))
+    assert (report.functions, report.functions_with_lines) == outcome
+
+
+@pytest.mark.usefixtures("llvm_symbolizer")
+def test_a_real_program_answers_as_llvm_symbolizer_says(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    source = fixtures / "symbolic" / "windows" / "hello-dwarf.exe"
+    answers = ask(source, tmp_path)
+    # What has no DIE, as hand-written code, has no line in a GSYM file.
+    assert [each for each in answers.different if "cygwin.S" not in each] == []
+    assert answers.with_lines > 1000

@@ -1,0 +1,75 @@
+"""What is said of files that are no input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.sources.recognition import recognise
+from gsym.sources.refusals import refuse, refuse_pdb_user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOWN = [
+    (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "PDB file: .*dump_syms"),
+    (b"Microsoft C/C++ program database 2.00", "PDB file: .*dump_syms"),
+    (b"BSJB\1\0\1\0", r"portable PDB file: .*\.NET"),
+    (b"MDMP\x93\xa7", "minidump: .*binaries"),
+    (b"\0asm\1\0\0\0", "WebAssembly module"),
+    (b"BC\xc0\xde\x35", "LLVM bitcode: compile"),
+    (b"\xca\xfe\xba\xbe\0\0\0\x34", "Java class"),
+    (b"\x1f\x8b\x08", "gzip file: unpack"),
+    (b"\x28\xb5\x2f\xfd", "zstd file: unpack"),
+    (b"\xfd7zXZ\0", "xz file: unpack"),
+    (b"PK\3\4", "zip archive: unpack"),
+    (b"\xff\xfeM\0O\0", "UTF-16"),
+]
+
+
+@pytest.mark.parametrize(("head", "reason"), KNOWN, ids=[each for _, each in KNOWN])
+def test_a_known_kind_is_named_with_advice(
+    head: bytes, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(head)
+    with pytest.raises(gsym.UnsupportedError, match=reason) as caught:
+        gsym.convert(str(path))
+    assert caught.value.path == str(path)
+    assert not (tmp_path / "input.gsym").exists()
+
+
+@pytest.mark.parametrize("head", [b"#!/bin/sh\n", b"\0", b"\x7fEL", bytes(64)])
+def test_an_unknown_kind_is_told_what_there_could_be(
+    head: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(head)
+    with pytest.raises(gsym.FormatError, match=r"ELF, Mach-O, PE.*Breakpad.*GSYM"):
+        gsym.convert(str(path))
+
+
+def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.touch()
+    with pytest.raises(gsym.FormatError, match="the file is empty"):
+        gsym.convert(str(path))
+
+
+def test_each_kind_without_a_reader_has_its_words() -> None:
+    kinds = {recognise(head) for head, _ in KNOWN}
+    assert not kinds & {"", "object", "fat", "archive", "breakpad", "gsym"}
+    for kind in kinds:
+        with pytest.raises(gsym.UnsupportedError):
+            refuse(kind, "input")
+
+
+@pytest.mark.parametrize(
+    ("pdb", "name"),
+    [(b"a.pdb", "a.pdb"), (rb"D:\x\a.pdb", "a.pdb"), (b"/x/\xff.pdb", "\ufffd.pdb")],
+)
+def test_the_pdb_of_a_program_is_named(pdb: bytes, name: str) -> None:
+    with pytest.raises(gsym.UnsupportedError, match=f"in {name}: .*dump_syms"):
+        refuse_pdb_user(pdb, "input")
