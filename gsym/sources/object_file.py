@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Section = tuple[memoryview, bool]
 
 
+_UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
+
+
 class ObjectFile:
     """A binary or object file in memory.
 
@@ -179,7 +182,8 @@ class ObjectFile:
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
         """A section of DWARF, and whether it is a part of the file as it is.
 
-        It is inflated, and relocated where the file is relocatable.
+        It is inflated, and relocated where the file is relocatable. Several of one
+        name, as compilers put type units into groups of their own, are joined.
 
         Args:
             which: A `gsym_debug_section`.
@@ -190,7 +194,13 @@ class ObjectFile:
             UnsupportedError: It is compressed in an unknown way.
         """
         section = self._find_debug(which, split=split)
-        return self._payload(section) if section.present else None
+        if not section.present:
+            return None
+        others = self._find_others(which, section, split=split)
+        if not others:
+            return self._payload(section)
+        parts = [self._payload(each)[0] for each in (section, *others)]
+        return memoryview(b"".join(parts)), False
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
         """Bytes that `debug_section` gives; 0 where there is none.
@@ -209,6 +219,19 @@ class ObjectFile:
         section = ffi.new("gsym_object_section *")
         self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
         return section
+
+    def _find_others(self, which: int, first: Any, *, split: bool) -> list[Any]:
+        """Further sections of units; linkers join them."""
+        if which not in _UNIT_SECTIONS or not (split or self.is_relocatable):
+            return []
+        name, others = ffi.string(first.name, first.name_size), []
+        section = ffi.new("gsym_object_section *")
+        for index in range(first.index + 1, self._header.section_count):
+            self._call(lib.gsym_object_section_at, self.handle, index, section)
+            if section.present and ffi.string(section.name, section.name_size) == name:
+                others.append(section)
+                section = ffi.new("gsym_object_section *")
+        return others
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.conversions import describe
+import gsym
+from tests.conversions import describe, read_functions
 from tests.differential import peers
 from tests.differential.programs import SOURCES
 from tests.dwarf_files import (
@@ -164,6 +165,35 @@ def test_a_package_says_what_its_files_say(
     outcome = convert(tmp_path, built.skeleton, read(target, SPLIT))
     assert outcome.matched == [len(built.splits)]
     assert outcome.image == apart.image
+
+
+@flavours
+def test_convert_finds_the_files_and_joins_them(
+    flavour: Flavour, folder: Path, tmp_path: Path
+) -> None:
+    built = build(flavour, folder)
+    found = []
+    for program in (built.whole, built.skeleton):
+        gsym.convert(str(program), str(tmp_path / "out.gsym"))
+        found.append(describe(read_functions(str(tmp_path / "out.gsym"))))
+    assert found[0] == found[1]
+
+
+@flavours
+def test_an_object_file_says_what_the_program_says(
+    flavour: Flavour, folder: Path, tmp_path: Path
+) -> None:
+    """Type units stand in sections of their own there."""
+    built = build(flavour, folder)
+    target = str(tmp_path / "out.gsym")
+    names = []
+    for path in (built.whole, built.whole.with_name("0.o")):
+        gsym.convert(str(path), target)
+        names.append({each.name for each in read_functions(target) if each.line_table})
+    if len(built.splits) == 1:
+        assert names[0] == names[1]
+    else:
+        assert names[0] > names[1] > set()
 
 
 # ---- dwz --------------------------------------------------------------------------
