@@ -188,7 +188,8 @@ class Comparer:
         """A function that is not of the DWARF must be a symbol."""
         self.symbols += 1
         names = [s.name for s in symbols if s.size in {info.size, 0}]
-        if info.name in names or (self.unread and not names):
+        is_symbol = bool(names) and info.line_table is None and info.inline is None
+        if info.name in names or (self.unread and not is_symbol):
             return
         said = f"{names[-1]} (symbol)" if names else NOTHING
         place = _range_text(info.address, info.address + info.size)

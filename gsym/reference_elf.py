@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from io import SEEK_END, BytesIO
+from itertools import chain
 from mmap import ACCESS_READ, mmap
 from sys import version_info
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
@@ -70,16 +71,26 @@ class Symbol(NamedTuple):
 class ReferenceElf:
     """An ELF file, open until `close`.
 
+    Args:
+        path: Of the file.
+        data: Its bytes, if it is not to be opened.
+
+    Attributes:
+        path: As given.
+        debug: The file that its DWARF is taken from; None: itself.
+        supplementary: The file that the DWARF refers to.
+        symbol_files: The files whose symbols are its own; none: itself.
+
     Raises:
         FormatError: It is none, or pyelftools cannot make sense of it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, data: memoryview | None = None) -> None:
         self.path = path
-        with open(path, "rb") as file:
-            if file.seek(0, SEEK_END) == 0:
-                raise FormatError("the file is empty", path=path)
-            self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        self.debug: ReferenceElf | None = None
+        self.supplementary: ReferenceElf | None = None
+        self.symbol_files: tuple[ReferenceElf, ...] = ()
+        self._data = _map_file(path) if data is None else _copy(data)
         try:
             # A mapping reads like a file, which is all that pyelftools asks for.
             self.elf = ELFFile(cast("BinaryIO", self._data))
@@ -93,8 +104,11 @@ class ReferenceElf:
             raise FormatError(f"pyelftools: {error!r}", path=path) from error
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file and those that belong to it."""
         self._data.close()
+        for other in (self.debug, self.supplementary, *self.symbol_files):
+            if other is not None:
+                other.close()
 
     @property
     def byteorder(self) -> str:
@@ -134,6 +148,8 @@ class ReferenceElf:
 
     def symbols(self) -> Iterator[Symbol]:
         """Symbols in executable sections, of .dynsym where there is no .symtab."""
+        if self.symbol_files:
+            return chain.from_iterable(file.symbols() for file in self.symbol_files)
         for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
             table = next(self.elf.iter_sections(kind), None)
             if isinstance(table, SymbolTableSection):
@@ -172,6 +188,8 @@ class ReferenceElf:
             UnsupportedError: A section is compressed in an unknown way.
             FormatError: A compressed section is damaged.
         """
+        if self.debug is not None:
+            return self.debug.dwarf_sections()
         arguments: dict[str, Any] = dict.fromkeys(
             f"{name}_sec" for name in _DWARF_SECTIONS + _DWARF_SECTIONS_UNUSED
         )
@@ -244,6 +262,19 @@ class ReferenceElf:
             reason = f"section {section.name} has the unknown compression type {kind}"
             raise UnsupportedError(reason, path=self.path)
         return inflated
+
+
+def _map_file(path: str) -> mmap:
+    with open(path, "rb") as file:
+        if file.seek(0, SEEK_END) == 0:
+            raise FormatError("the file is empty", path=path)
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
+
+
+def _copy(data: memoryview) -> mmap:
+    copy = mmap(-1, len(data))
+    copy[:] = data
+    return copy
 
 
 def _build_id_note(section: Section) -> bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
+from gsym.errors import UnsupportedError
 from gsym.model import Range
 from gsym.reference_elf import open_dwarf
 from gsym.reference_lines import LineTable
@@ -36,6 +37,13 @@ _LOCAL_REFERENCES = {
     "DW_FORM_ref8",
     "DW_FORM_ref_udata",
 }
+_SUPPLEMENTARY_REFERENCES = {
+    "DW_FORM_GNU_ref_alt",
+    "DW_FORM_ref_sup4",
+    "DW_FORM_ref_sup8",
+}
+_SUPPLEMENTARY_STRINGS = {"DW_FORM_GNU_strp_alt", "DW_FORM_strp_sup"}
+_SPLIT_NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
 # A DIE may leave a name or line to the DIE that these refer to; searched in
 # this order, as LLVM does.
 _INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_origin")
@@ -52,6 +60,7 @@ class Units:
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
         end: Offset behind the last unit in the list.
+        context: What pyelftools decodes with for the time being.
     """
 
     def __init__(
@@ -61,15 +70,18 @@ class Units:
         self.path_map = path_map
         self.damage: str | None = None
         self.end = 0
+        self._supplementary = (
+            None if elf.supplementary is None else Units(elf.supplementary, path_map)
+        )
         self._sections = elf.dwarf_sections()
-        self._context = open_dwarf(self._sections)
+        self.context = open_dwarf(self._sections)
         self._decoded = 0
         self._all_offsets: list[int] = []
         self._sizes: dict[int, int] = {}
         self._type_units: dict[int, tuple[int, int]] = {}
         self.offsets: list[int] = []
         try:
-            for cu in self._context.iter_CUs():
+            for cu in self.context.iter_CUs():
                 self._all_offsets.append(cu.cu_offset)
                 self._sizes[cu.cu_offset] = cu.size
                 self.end = cu.cu_offset + cu.size
@@ -88,17 +100,26 @@ class Units:
     def open(self, offset: int) -> Unit:
         """The unit at *offset*; DIEs of units opened before must not be used."""
         if self._decoded > _CONTEXT_SIZE:
-            self._context = open_dwarf(self._sections)
+            self.context = open_dwarf(self._sections)
             self._decoded = 0
         self._decoded += self._sizes[offset]
-        return Unit(self, self._cu_at(offset))
+        return Unit(self, self.cu_at(offset))
 
     def open_around(self, die: DIE) -> Unit:
         """The unit that holds *die*, without giving up any other."""
-        return Unit(self, self._cu_at(die.cu.cu_offset))
+        home = self._home(die)
+        return Unit(home, home.cu_at(die.cu.cu_offset))
 
-    def _cu_at(self, offset: int) -> CompileUnit:
-        cu = self._context.get_CU_at(offset)
+    def _home(self, die: DIE) -> Units:
+        """The units of the file that *die* is in."""
+        other = self._supplementary
+        # That one opens no units by `open`, so it keeps its context.
+        is_other = other is not None and die.cu.dwarfinfo is other.context
+        return other if is_other and other is not None else self
+
+    def cu_at(self, offset: int) -> CompileUnit:
+        """The unit that begins at *offset*, as pyelftools has it."""
+        cu = self.context.get_CU_at(offset)
         forms = cu.structs.Dwarf_dw_form
         # pyelftools 0.33 reads eight bytes for the first and does not know the others.
         forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
@@ -109,22 +130,22 @@ class Units:
     def die_at(self, offset: int) -> DIE:
         """The DIE at *offset* in .debug_info."""
         unit = self._all_offsets[bisect_right(self._all_offsets, offset) - 1]
-        return self._cu_at(unit).get_DIE_from_refaddr(offset)
+        return self.cu_at(unit).get_DIE_from_refaddr(offset)
 
     def type_die(self, signature: int) -> DIE | None:
         """The type that has *signature*, wherever its type unit stands."""
         place = self._type_units.get(signature)
         if place is not None:
-            return self._cu_at(place[0]).get_DIE_from_refaddr(place[1])
+            return self.cu_at(place[0]).get_DIE_from_refaddr(place[1])
         try:
-            return self._context.get_DIE_by_sig8(signature)
+            return self.context.get_DIE_by_sig8(signature)
         except KeyError:
             return None
 
     def follow(self, die: DIE, attribute: str) -> DIE | None:
         """The DIE that *attribute* of *die* refers to, if it has it.
 
-        A reference that leads nowhere, or to another file, is none.
+        A reference that leads nowhere, or to a file that is missing, is none.
         """
         value = die.attributes.get(attribute)
         if value is None:
@@ -138,7 +159,9 @@ class Units:
         if value.form in _LOCAL_REFERENCES:
             return die.cu.get_DIE_from_refaddr(die.cu.cu_offset + value.raw_value)
         if value.form == "DW_FORM_ref_addr":
-            return self.die_at(value.raw_value)
+            return self._home(die).die_at(value.raw_value)
+        if value.form in _SUPPLEMENTARY_REFERENCES and self._supplementary is not None:
+            return self._supplementary.die_at(value.raw_value)
         if value.form == "DW_FORM_ref_sig8":
             return self.type_die(value.raw_value)
         return None
@@ -161,9 +184,15 @@ class Units:
     def text(self, die: DIE, *attributes: str) -> str:
         """What `find` finds, as a string; "" for nothing."""
         found = self.find(die, *attributes)
-        if found is None or not isinstance(found[0].value, bytes):
+        if found is None:
             return ""
-        return found[0].value.decode("utf-8", "surrogateescape")
+        text = found[0].value
+        if found[0].form in _SUPPLEMENTARY_STRINGS and self._supplementary is not None:
+            context = self._supplementary.context
+            text = context.get_string_from_table(found[0].raw_value)
+        return (
+            text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else ""
+        )
 
 
 class Unit:
@@ -173,6 +202,8 @@ class Unit:
         self.units = units
         self.cu = cu
         self.root = cu.get_top_DIE()
+        if any(name in self.root.attributes for name in _SPLIT_NAMES):
+            raise UnsupportedError("its DIEs are in a split unit, which is not read")
         self.language = int(self._root_value("DW_AT_language"))
         self._base_address = int(
             self._root_value("DW_AT_low_pc") or self._root_value("DW_AT_entry_pc")

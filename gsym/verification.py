@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gsym.comparison import Difference
+    from gsym.reference_elf import ReferenceElf
+    from gsym.sources.debug_info import SearchOptions
 
     Progress = Callable[[int, int], None]
 
@@ -80,12 +82,13 @@ def _faults(data: mmap.mmap) -> Iterator[Finding]:
         yield error.finding
 
 
-def compare(
+def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     path: str,
     binary: str,
     *,
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
+    search: SearchOptions | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
@@ -97,6 +100,7 @@ def compare(
         sample: Compare the functions of only so many compilation units, spread
             over the binary.
         path_map: The prefixes of paths that the conversion rewrote.
+        search: Where the conversion looked for files that belong to *binary*.
         progress: Called with the bytes of .debug_info done and in all.
 
     Raises:
@@ -106,12 +110,11 @@ def compare(
             an unknown way.
     """
     from gsym.comparison import Comparer
-    from gsym.reference_elf import ReferenceElf
 
     with open(binary, "rb") as stream:
         if stream.read(4) != b"\x7fELF":
             raise UnsupportedError("only ELF files are compared", path=binary)
-    elf = ReferenceElf(binary)
+    elf = _open_elf(binary, search)
     try:
         with gsym.reader.open(path) as reader:
             comparer = Comparer(elf, sample, path_map, progress)
@@ -131,3 +134,28 @@ def compare(
         raise FormatError(f"pyelftools: {error!r}", path=binary) from error
     finally:
         elf.close()
+
+
+def _open_elf(path: str, search: SearchOptions | None) -> ReferenceElf:
+    """The binary, with the files that belong to it as the conversion finds them."""
+    from gsym.reference_elf import ReferenceElf
+    from gsym.sources.debug_info import SearchOptions, find_debug_info
+    from gsym.sources.mapped_file import map_file
+    from gsym.sources.object_file import ObjectFile
+
+    elf = ReferenceElf(path)
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            found = find_debug_info(binary, search or SearchOptions())
+            if found.dwarf is not binary:
+                elf.debug = ReferenceElf(found.dwarf.path)
+            if found.supplementary is not None:
+                elf.supplementary = ReferenceElf(found.supplementary.path)
+            if found.symbols != (binary,):
+                elf.symbol_files = tuple(
+                    ReferenceElf(file.path, file.data) for file in found.symbols
+                )
+    except BaseException:
+        elf.close()
+        raise
+    return elf

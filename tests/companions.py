@@ -6,13 +6,16 @@ of a binary, `in_debug` in the DWARF of a debug file, in front of it.
 
 from __future__ import annotations
 
+import os
 import zlib
 from typing import TYPE_CHECKING
 
 import gsym
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form
 from tests.inputs.elf import Elf, Section, Segment, Symbol, code_section
 from tests.inputs.encoding import Encoding
-from tests.inputs.program import debug_sections, function
+from tests.inputs.program import debug_sections, function, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 ID = bytes(range(0xA0, 0xB4))
 OTHER_ID = bytes(20)
 ID_PATH = ".build-id/a0/a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3.debug"
+SHARED_NAME = "in_supplementary"
 SYMBOL = Symbol("in_binary", 0x1100, 0x10)
 
 
@@ -70,6 +74,36 @@ def debug_file(
         bits=bits,
         byteorder=byteorder,
     ).to_bytes()
+
+
+def altlink(name: str, build_id: bytes = ID) -> Section:
+    return Section(".gnu_debugaltlink", os.fsencode(name) + b"\0" + build_id)
+
+
+def referring(*sections: Section, byteorder: ByteOrder = "little") -> bytes:
+    """A binary with a function that the supplementary file names."""
+    main = unit(
+        function(
+            None,
+            0x1000,
+            0x1010,
+            attributes={At.name: Form.GNU_strp_alt(0)},
+        )
+    )
+    debug = [Section(n, d) for n, d in Dwarf([main], byteorder).sections().items()]
+    parts = [code_section(), *debug, *sections]
+    return Elf(parts, symbols=[SYMBOL], byteorder=byteorder).to_bytes()
+
+
+def shared(
+    *sections: Section,
+    build_id: bytes | None = ID,
+    name: str = SHARED_NAME,
+    byteorder: ByteOrder = "little",
+) -> bytes:
+    """A supplementary file that is nothing but a name."""
+    strings = Section(".debug_str", name.encode() + b"\0")
+    return Elf([strings, *sections], build_id=build_id, byteorder=byteorder).to_bytes()
 
 
 def place(path: Path, data: bytes) -> str:

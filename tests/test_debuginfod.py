@@ -16,14 +16,16 @@ from gsym.sources.debuginfod_settings import DebuginfodSettings, read_settings
 from tests.companions import (
     ID,
     OTHER_ID,
+    altlink,
     debug_file,
     debug_link,
     names_of,
     place,
+    referring,
+    shared,
     stripped,
 )
 from tests.debuginfod_server import Answer, Server
-from tests.test_supplementary import altlink, referring, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,29 +12,26 @@ from tests.companions import (
     ID,
     ID_PATH,
     OTHER_ID,
+    SHARED_NAME,
     SYMBOL,
+    altlink,
     debug_link,
     names_of,
     place,
+    referring,
+    shared,
     stripped,
 )
-from tests.inputs.dwarf import Dwarf
-from tests.inputs.dwarf_constants import At, Form
 from tests.inputs.elf import Elf, Section, code_section
 from tests.inputs.encoding import Encoding
-from tests.inputs.program import debug_sections, function, unit
+from tests.inputs.program import debug_sections, function
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
 
-SHARED_NAME = "in_supplementary"
 CHECKSUM = bytes(range(7))
-
-
-def altlink(name: str, build_id: bytes = ID) -> Section:
-    return Section(".gnu_debugaltlink", os.fsencode(name) + b"\0" + build_id)
 
 
 def sup(
@@ -48,31 +45,6 @@ def sup(
     head = Encoding(byteorder).uint(version, 2) + bytes([is_supplementary])
     data = head + os.fsencode(name) + b"\0" + bytes([len(checksum)]) + checksum
     return Section(".debug_sup", data)
-
-
-def referring(*sections: Section, byteorder: ByteOrder = "little") -> bytes:
-    """A binary with a function that the supplementary file names."""
-    main = unit(
-        function(
-            None,
-            0x1000,
-            0x1010,
-            attributes={At.name: Form.GNU_strp_alt(0)},
-        )
-    )
-    debug = [Section(n, d) for n, d in Dwarf([main], byteorder).sections().items()]
-    parts = [code_section(), *debug, *sections]
-    return Elf(parts, symbols=[SYMBOL], byteorder=byteorder).to_bytes()
-
-
-def shared(
-    *sections: Section,
-    build_id: bytes | None = ID,
-    byteorder: ByteOrder = "little",
-) -> bytes:
-    """A supplementary file that is nothing but a name."""
-    strings = Section(".debug_str", SHARED_NAME.encode() + b"\0")
-    return Elf([strings, *sections], build_id=build_id, byteorder=byteorder).to_bytes()
 
 
 def convert(folder: Path, binary: bytes) -> gsym.ConversionReport:

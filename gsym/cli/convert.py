@@ -17,10 +17,10 @@ from gsym.cli.options import (
     path_rule,
     version_and_byteorder,
 )
+from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import convert, slice_outputs
 from gsym.errors import GsymError
-from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.dsym import bundle_member
 
 TYPE_CHECKING = False
@@ -116,16 +116,7 @@ COMMAND = Command(
             metavar="OLD=NEW",
             repeatable=True,
         ),
-        Option(
-            "--debug-file-directory",
-            "folder of installed debug files (default: /usr/lib/debug)",
-            metavar="DIR",
-            repeatable=True,
-        ),
-        Option(
-            "--debuginfod",
-            "fetch missing debug files from the servers in DEBUGINFOD_URLS",
-        ),
+        *SEARCH_OPTIONS,
         Option(
             "--dwp",
             "package with the split units (default: INPUT.dwp, else .dwo files)",
@@ -252,7 +243,7 @@ def _converter(values: Values) -> Converter:
     segment_size = values.number("--segment-size", minimum=1)
     path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
     object_map = [path_rule(rule) for rule in values.texts("--object-prefix-map")]
-    directories = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
+    search = search_options(values)
     patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
     ranges = [address_range(text) for text in values.texts("--address-range")]
 
@@ -279,8 +270,8 @@ def _converter(values: Values) -> Converter:
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),
-                debug_directories=directories,
-                debuginfod=values.flag("--debuginfod"),
+                debug_directories=search.debug_directories,
+                debuginfod=search.debuginfod,
                 dwp=values.text("--dwp"),
                 object_map=object_map,
                 progress=progress,
@@ -313,7 +304,8 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     quiet = values.flag("--quiet")
     # A GSYM file names no architecture, and is nothing to compare DWARF with.
     binary = report.input if report.architecture else None
-    return verify(output, binary, path_map=rules, quiet=quiet)
+    search = search_options(values)
+    return verify(output, binary, path_map=rules, search=search, quiet=quiet)
 
 
 def _patterns(values: Values, option: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.options import Command, Operand, Option, UsageError, path_rule
+from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import printable, progress_for
 from gsym.verification import check_structure, compare
 
@@ -12,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.sources.debug_info import SearchOptions
     from gsym.verification import Comparison
 
 COMMAND = Command(
@@ -36,6 +38,7 @@ COMMAND = Command(
             metavar="OLD=NEW",
             repeatable=True,
         ),
+        *SEARCH_OPTIONS,
     ),
     """\
 The exit code is 1 if anything is wrong. Decoding by pyelftools takes about two
@@ -57,16 +60,18 @@ def run(arguments: list[str]) -> int:
     if rules and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
     path_map = [path_rule(rule) for rule in rules]
-    is_right = verify(path, binary, sample=sample, path_map=path_map)
+    search = search_options(values)
+    is_right = verify(path, binary, sample=sample, path_map=path_map, search=search)
     return 0 if is_right else EXIT_WRONG
 
 
-def verify(
+def verify(  # noqa: PLR0913 - keywords, each a choice of its own
     path: str,
     binary: str | None,
     *,
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
+    search: SearchOptions | None = None,
     quiet: bool = False,
 ) -> bool:
     """Check a file and print what is wrong with it, and unless *quiet* what is right.
@@ -76,6 +81,7 @@ def verify(
         binary: ELF file to compare it with, if any.
         sample: Compare only that many units.
         path_map: The rules that the file was converted with.
+        search: Where to look for files that belong to *binary*.
         quiet: Print findings only.
 
     Returns:
@@ -96,7 +102,12 @@ def verify(
     progress = progress_for(binary)
     try:
         comparison = compare(
-            path, binary, sample=sample, path_map=path_map, progress=progress
+            path,
+            binary,
+            sample=sample,
+            path_map=path_map,
+            search=search,
+            progress=progress,
         )
     finally:
         if progress is not None:

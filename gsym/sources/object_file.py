@@ -39,6 +39,7 @@ class ObjectFile:
 
     Attributes:
         path: As given.
+        data: As given.
         handle: The engine's `gsym_object *`.
 
     Raises:
@@ -49,7 +50,7 @@ class ObjectFile:
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
         self._failed: list[int] = []
-        self._data = data
+        self.data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
         made = ffi.new("gsym_object **")
         self._call(lib.gsym_object_open, self._bytes, len(data), made)
@@ -68,7 +69,7 @@ class ObjectFile:
     ) -> None:
         # The map goes with the last view of it, which a failed job may still hold.
         ffi.release(self.handle)
-        del self._bytes, self._data
+        del self._bytes, self.data
 
     @property
     def failed_relocations(self) -> int:
@@ -132,7 +133,7 @@ class ObjectFile:
         from gsym.sources.pe_headers import read_pe_headers
 
         try:
-            record = read_pe_headers(self._data, self.path).codeview
+            record = read_pe_headers(self.data, self.path).codeview
         except FormatError:
             record = None
         return b"" if record is None else record.pdb
@@ -235,7 +236,7 @@ class ObjectFile:
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size
-        payload = self._data[start:end] if section.size else memoryview(b"")
+        payload = self.data[start:end] if section.size else memoryview(b"")
         is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
         if not is_mapping:
             payload = inflate(
