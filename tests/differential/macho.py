@@ -1,0 +1,57 @@
+"""Programs for macOS, and object files for all CPUs of Mach-O, built on the spot."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from typing import TYPE_CHECKING
+
+from tests.differential.peers import missing_tools, run
+from tests.differential.programs import SOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+CLANG, DSYMUTIL, LIPO = "clang-19", "dsymutil-22", "llvm-lipo-22"
+TARGETS = {"arm64": "aarch64-macos", "x86_64": "x86_64-macos"}
+
+
+@functools.cache
+def zig_command() -> tuple[str, ...]:
+    """How zig is run here; empty where it is not installed."""
+    if not missing_tools("zig"):
+        return ("zig",)
+    command = ("python3", "-m", "ziglang")
+    try:
+        subprocess.run([*command, "version"], capture_output=True, check=True)
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return ()
+    return command
+
+
+def build(
+    architecture: str, source: str, options: Sequence[str], output: Path
+) -> list[Path]:
+    """Compile and link a program, `twins` in two halves; its object files."""
+    language = "c++" if source.endswith(".cc") else "cc"
+    compiler = (*zig_command(), language, "-target", TARGETS[architecture], *options)
+    objects = []
+    for define in ("-DFIRST", "-DOTHER") if source.startswith("twins") else ("-DALL",):
+        path = output.with_name(f"{output.name}{define}.o")
+        run(*compiler, define, "-c", str(SOURCES / source), "-o", str(path))
+        objects.append(path)
+    run(*compiler, *map(str, objects), "-o", str(output))
+    return objects
+
+
+def make_bundle(binary: Path, bundle: Path) -> Path:
+    """Collect the debug information of *binary*; the file inside of the *bundle*."""
+    run(DSYMUTIL, str(binary), "-o", str(bundle))
+    return bundle / "Contents/Resources/DWARF" / binary.name
+
+
+def compile_object(triple: str, options: Sequence[str], output: Path) -> None:
+    """An object file for any CPU of a source that needs no headers."""
+    source = SOURCES / "bare.c"
+    run(CLANG, "-target", triple, *options, "-c", str(source), "-o", str(output))
