@@ -91,6 +91,21 @@ static void link_split(gsym_conversion *conversion, fuzz_input *input) {
     (void)gsym_conversion_link_split(conversion, file, &matched, &error);
 }
 
+/* The file stands for the object files that its debug map names, too. */
+static void add_debug_map(gsym_conversion *conversion, const gsym_object *object) {
+    gsym_debug_map *map;
+    gsym_debug_map_entry entry;
+    uint64_t missing;
+    gsym_error error;
+    if (gsym_debug_map_create(object, &map, &error) != GSYM_OK) abort();
+    for (size_t i = 0; i < gsym_debug_map_count(map) && i < 4; i++) {
+        gsym_debug_map_entry_at(map, i, &entry);
+        (void)gsym_conversion_add_debug_map(conversion, 0, map, i, object, &missing, &error);
+        if (missing > entry.function_count) abort();
+    }
+    gsym_debug_map_destroy(map);
+}
+
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
                            fuzz_input *input) {
     const gsym_object *object = input->object;
@@ -102,6 +117,7 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
     if (input->size & 4)
         (void)gsym_conversion_add_address_span(conversion, 0, 0x1000, 0x100000,
                                                input->size, &error);
+    if (input->size & 8) add_debug_map(conversion, object);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
     if (status == GSYM_OK) link_split(conversion, input);
     if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
