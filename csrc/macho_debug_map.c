@@ -55,8 +55,11 @@ static int compare_functions(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static void sort_functions(named_function *items, size_t count) {
-    if (count > 1) qsort(items, count, sizeof *items, compare_functions);
+/* Those from `first` on. */
+static void sort_functions(function_list *functions, size_t first) {
+    if (functions->count > first)
+        qsort(functions->items + first, functions->count - first,
+              sizeof *functions->items, compare_functions);
 }
 
 /* ---- reading ---------------------------------------------------------------------- */
@@ -85,7 +88,7 @@ static void close_entry(gsym_debug_map *map) {
     entry = &map->entries.items[map->entries.count - 1];
     if (entry->function_count != 0) return;
     entry->function_count = map->functions.count - entry->function_first;
-    sort_functions(map->functions.items + entry->function_first, entry->function_count);
+    sort_functions(&map->functions, entry->function_first);
 }
 
 static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
@@ -158,7 +161,7 @@ static gsym_status list_functions(macho_symbols *symbols, function_list *functio
     while (macho_next_function(symbols, &symbol))
         GSYM_TRY(add_function(functions, symbols->names, &symbol,
                               macho_function_size(symbols, &symbol), error));
-    sort_functions(functions->items, functions->count);
+    sort_functions(functions, 0);
     return GSYM_OK;
 }
 
@@ -194,12 +197,13 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
                                   const macho_symbols *symbols,
                                   const function_list *functions, move_list *moves,
                                   gsym_error *error) {
-    const named_function *final = map->functions.items + entry->function_first;
-    const named_function *end = final + entry->function_count;
-    const named_function *own = functions->items;
-    const named_function *own_end = own + functions->count;
+    const named_function *final, *end, *own, *own_end;
     if (entry->function_count == 0 || functions->count == 0) return GSYM_OK;
     if (!ARRAY_RESERVE(*moves, functions->count)) return gsym_fail_memory(error);
+    final = map->functions.items + entry->function_first;
+    end = final + entry->function_count;
+    own = functions->items;
+    own_end = own + functions->count;
     while (final < end && own < own_end) {
         if (final->hash != own->hash) {
             if (final->hash < own->hash)

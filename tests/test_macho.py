@@ -148,6 +148,26 @@ def test_functions_outside_code_are_left_out(tmp_path: Path) -> None:
     assert describe(converted.functions) == "1000-1010 f\n"
 
 
+def test_sections_may_stand_behind_4_gib(tmp_path: Path) -> None:
+    """Their headers hold 32 bits of an offset; dsymutil keeps addresses in step."""
+    far = 1 << 32
+    sections = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
+    image = bytearray(macho_of(sections))
+    segment = image.index(b"__DWARF".ljust(16, b"\0")) - 8
+    start, size = struct.unpack_from("<QQ", image, segment + 40)
+    struct.pack_into("<Q", image, segment + 40, start + far)
+    for index in range(len(sections)):
+        header = segment + 72 + 80 * index
+        (offset,) = struct.unpack_from("<I", image, header + 48)
+        struct.pack_into("<Q", image, header + 32, offset - start)
+    with (tmp_path / "app").open("wb") as file:  # sparse
+        file.write(image[:start])
+        file.seek(start + far)
+        file.write(image[start : start + size])
+    report = gsym.convert(tmp_path / "app")
+    assert report.functions_debug_info == 1
+
+
 # ---- damage
 
 HEADER = 32
