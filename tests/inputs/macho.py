@@ -156,16 +156,18 @@ class _Writer:
         return [section for group in self.segments.values() for section in group]
 
     def _symbols(self) -> tuple[bytes, bytes]:
-        names = [section.name for section in self._order()]
-        table, strings = b"", b"\0"
+        numbers: dict[str, int] = {}
+        for number, section in enumerate(self._order(), 1):
+            numbers.setdefault(section.name, number)
+        table, strings = bytearray(), bytearray(b"\0")
         for symbol in self.macho.symbols:
             place = symbol.section
-            index = 1 + names.index(place) if isinstance(place, str) else place
+            index = numbers[place] if isinstance(place, str) else place
             table += self.uint(len(strings) if symbol.name else 0, 4)
             table += bytes([symbol.type, index]) + self.uint(symbol.description, 2)
             table += self.word(symbol.value)
             strings += cstring(symbol.name) if symbol.name else b""
-        return table, strings
+        return bytes(table), bytes(strings)
 
     def _starts(self) -> bytes:
         out, before = b"", self.macho.base or 0
@@ -176,10 +178,10 @@ class _Writer:
 
     def _commands(self, place: int) -> tuple[bytes, bytes]:
         """Load commands and, from offset *place* on, what they name."""
-        body = b""
+        body = bytearray()
         commands = []
         for name, sections in self.segments.items():
-            headers, start = b"", len(body)
+            headers, start = bytearray(), len(body)
             for section in sections:
                 data = self._contents(section)
                 offset = place + len(body) if data else 0
@@ -188,7 +190,7 @@ class _Writer:
                 for relocation in section.relocations:
                     body += relocation.encode(self.encoding)
             extent = (place + start, len(body) - start)
-            commands.append(self._segment(name, sections, extent) + headers)
+            commands.append(self._segment(name, sections, extent) + bytes(headers))
         table, strings = self._symbols()
         if self.macho.symbols:
             head = self._pair(place + len(body), len(self.macho.symbols))
@@ -215,7 +217,7 @@ class _Writer:
             command[:4] + self.uint(len(command) + 4, 4) + command[4:]
             for command in commands
         )
-        return b"".join(whole), body
+        return b"".join(whole), bytes(body)
 
     def _pair(self, offset: int, count: int) -> bytes:
         return self.uint(offset, 4) + self.uint(count, 4)
