@@ -1,0 +1,26 @@
+"""Print what becomes of each real file: the table that tests/differential holds.
+
+    python -m tools.fixture_outcomes FIXTURES > tests/differential/fixture_outcomes.tsv
+
+A row is the path, the functions and those with lines; or the path, an error and its
+text. A row that changes wants a reason.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.differential.outcomes import files, outcome
+
+
+def main() -> int:
+    """Print the table; return the exit code."""
+    fixtures = Path(sys.argv[1])
+    for name in files(fixtures):
+        print(name, *outcome(fixtures / name), sep="\t")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
