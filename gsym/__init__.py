@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.breakpad_export import ExportReport, export_breakpad
-    from gsym.conversion import convert, convert_slices
+    from gsym.conversion import convert, convert_members, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
     from gsym.errors import (
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         FormatError,
         GsymError,
         LimitError,
+        MemberError,
         MissingDebugInfoError,
         UnsupportedError,
         UuidMismatchError,
@@ -62,8 +63,9 @@ _MODULE_OF = {
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
-    "MissingDebugInfoError": "errors",
+    "MemberError": "errors",
     "MergeReport": "merging",
+    "MissingDebugInfoError": "errors",
     "ModuleIdentity": "module_identity",
     "Range": "model",
     "Reader": "reader",
@@ -71,6 +73,7 @@ _MODULE_OF = {
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "convert": "conversion",
+    "convert_members": "conversion",
     "convert_slices": "conversion",
     "export_breakpad": "breakpad_export",
     "identify": "module_identity",
@@ -99,6 +102,7 @@ __all__ = [
     "LimitError",
     "LineEntry",
     "Lookup",
+    "MemberError",
     "MergeReport",
     "MissingDebugInfoError",
     "ModuleIdentity",
@@ -108,6 +112,7 @@ __all__ = [
     "UnsupportedError",
     "UuidMismatchError",
     "convert",
+    "convert_members",
     "convert_slices",
     "export_breakpad",
     "identify",

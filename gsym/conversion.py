@@ -12,7 +12,15 @@ import time
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import convert_dwarf
+from gsym.errors import MemberError
 from gsym.selection import Selection
+from gsym.sources.archive import (
+    is_archive,
+    matching_members,
+    member_label,
+    object_members,
+    open_member,
+)
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.debug_info import SearchOptions
 from gsym.sources.dsym import bundle_member
@@ -21,7 +29,13 @@ from gsym.sources.mapped_file import map_file
 from gsym.sources.recognition import recognise_file
 from gsym.sources.refusals import refuse
 
-__all__ = ["convert", "convert_slices", "slice_outputs"]
+__all__ = [
+    "convert",
+    "convert_members",
+    "convert_slices",
+    "member_outputs",
+    "slice_outputs",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +45,8 @@ if TYPE_CHECKING:
     from gsym.conversion_report import ConversionReport
 
 _SIZE_END = 1 << 64
+_SUFFIX = ".gsym"
+_NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
 
 def convert(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -38,6 +54,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     output: str | os.PathLike[str] | None = None,
     *,
     architecture: str | None = None,
+    member: str | None = None,
     threads: int | None = None,
     version: int | None = None,
     byteorder: str | None = None,
@@ -65,11 +82,13 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     *threads*.
 
     Args:
-        input: ELF, Mach-O, PE, Breakpad or GSYM file, or a dSYM bundle; told by its
-            content.
+        input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
+            bundle; told by its content.
         output: File to write; by default the input's path with `.gsym` added.
         architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
             machine number; of another file what it has to be for.
+        member: Of an archive, the object file to convert; `NAME#2` is the second one
+            of a name.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
         version: Version of the format, 1 or 2; by default 1, or that of a GSYM file.
@@ -107,6 +126,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         UnsupportedError: It is of a kind that is not read.
         ArchitectureError: It is not for *architecture*, or it holds code for several
             and none is chosen.
+        MemberError: It is an archive of several object files and none is chosen, or
+            has no *member*.
         EmptyError: It names no function, or none is selected.
         GsymError: A function that *call_sites_yaml* names does not exist.
         LimitError: The output does not fit version 1, for its size or for an
@@ -123,6 +144,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         input=source_path,
         output=target,
         architecture=architecture,
+        member=member,
         threads=threads,
         version=version,
         byteorder=byteorder,
@@ -146,6 +168,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     )
     _check(request)
     kind = recognise_file(source_path)
+    if member is not None and kind != "archive":
+        raise MemberError("is no archive and has no members", path=source_path)
     if kind == "breakpad":
         from gsym.breakpad_conversion import convert_breakpad
 
@@ -154,7 +178,10 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         from gsym.reencoding import reencode
 
         return reencode(request)
-    if kind not in {"object", "fat"}:
+    if kind == "archive" and member is None:
+        names = _member_names(source_path, ())
+        request = request._replace(member=names[0])
+    elif kind not in {"object", "fat", "archive"}:
         refuse(kind, source_path)
     return convert_dwarf(request)
 
@@ -186,22 +213,81 @@ def convert_slices(
     )
 
 
+def convert_members(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None = None,
+    *,
+    members: Sequence[str] = ("*",),
+    **options: Any,
+) -> tuple[ConversionReport, ...]:
+    """Convert object files of a static archive, each to a file of its own.
+
+    Args:
+        input: The archive, of GNU or BSD tools; a thin one has its files beside it.
+        output: As for `convert`; of several members each adds its name.
+        members: The object files to convert: names, or patterns such as `lib*.o`.
+        options: Other keywords of `convert`.
+
+    Raises:
+        MemberError: There is no archive, or none of *members* in it.
+        GsymError: As for `convert`; members before stay converted.
+        OSError: A file cannot be read or written.
+    """
+    return tuple(
+        convert(input, path, member=member, **options)
+        for member, path in member_outputs(input, output, members)
+    )
+
+
 def slice_outputs(
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None,
     architectures: Sequence[str],
+    member: str | None = None,
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
-    if not architectures and recognise_file(path) != "fat":
+    if not architectures and member is None and recognise_file(path) != "fat":
         return ((None, target),)
-    slices = list_slices(map_file(path), path)
-    slices = matching_slices(slices, architectures, path)
+    data, label = map_file(path), path
+    if member is not None:
+        data, label = open_member(data, path, member), member_label(path, member)
+    slices = matching_slices(list_slices(data, label), architectures, label)
     if len(slices) == 1:
         return ((slices[0].architecture, target),)
     return tuple(
         (each.architecture, f"{target}.{each.architecture}") for each in slices
     )
+
+
+def member_outputs(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None,
+    members: Sequence[str],
+) -> tuple[tuple[str | None, str], ...]:
+    """(member, output) of each object file that `convert_members` converts.
+
+    Of a file that is no archive, and of which no members are wanted, it is
+    (None, output).
+    """
+    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
+    if not members and recognise_file(path) != "archive":
+        return ((None, target),)
+    names = _member_names(path, members)
+    if len(names) == 1:
+        return ((names[0], target),)
+    stem = target.removesuffix(_SUFFIX)
+    suffix = target[len(stem) :]
+    # A name may be a path, and none of the places for outputs.
+    return tuple((name, f"{stem}.{name.translate(_NO_PATH)}{suffix}") for name in names)
+
+
+def _member_names(path: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    data = map_file(path)
+    if not is_archive(data):
+        raise MemberError("is no archive and has no members", path=path)
+    names = (name for name, _ in object_members(data, path))
+    return matching_members(names, wanted, path)
 
 
 def _output_path(
@@ -210,7 +296,7 @@ def _output_path(
     if output is not None:
         return os.fspath(output)
     # The path of a bundle may end in a slash.
-    return os.fspath(source).rstrip(os.sep) + ".gsym"
+    return os.fspath(source).rstrip(os.sep) + _SUFFIX
 
 
 def _check(request: ConversionRequest) -> None:

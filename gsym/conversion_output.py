@@ -9,6 +9,7 @@ from gsym.atomic_file import AtomicFile
 from gsym.conversion_report import ConversionReport
 from gsym.creator import iter_finished
 from gsym.errors import EmptyError
+from gsym.sources.archive import member_label
 from gsym.sources.debug_info import SearchOptions
 
 __all__ = ["ConversionOutput", "ConversionRequest"]
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         input: str
         output: str
         architecture: str | None = None
+        member: str | None = None
         threads: int | None = None
         version: int | None = None
         byteorder: str | None = None
@@ -52,11 +54,11 @@ else:
 
     ConversionRequest = namedtuple(
         "ConversionRequest",
-        "started input output architecture threads version byteorder uuid "
+        "started input output architecture member threads version byteorder uuid "
         "merged_functions call_sites call_sites_yaml selection segment_size path_map "
         "keep_warnings keep_same full_walk search progress",
         defaults=(
-            *(None, None, None, None, None, False, False, None, None, None, ()),
+            *(None, None, None, None, None, None, False, False, None, None, None, ()),
             *(False, False, False, SearchOptions(), None),
         ),
     )
@@ -112,6 +114,7 @@ class ConversionOutput:
         keep_all: bool = False,
     ) -> None:
         self._request = request
+        self._label = member_label(request.input, request.member)
         self._uuid = b""
         self._is_selection = False
         self._error: Any = new_error()
@@ -193,6 +196,7 @@ class ConversionOutput:
             counts |= {name: found[name] for name in _COUNTS_OF_INPUT}
         return ConversionReport(
             input=request.input,
+            member=request.member or "",
             outputs=outputs,
             architecture=architecture,
             uuid=self._uuid,
@@ -215,9 +219,7 @@ class ConversionOutput:
             self._check(lib.gsym_creator_finish(self.creator, report, self._error))
         except EmptyError:
             if self._is_selection:
-                raise EmptyError(
-                    "no function is selected", path=self._request.input
-                ) from None
+                raise EmptyError("no function is selected", path=self._label) from None
             raise
         return {name: getattr(report, name) for name in _COUNTS}
 
@@ -241,7 +243,7 @@ class ConversionOutput:
         return write_segments(whole, request.output, size, keep_same=request.keep_same)
 
     def _check(self, status: int) -> None:
-        check(status, self._error, self._request.input)
+        check(status, self._error, self._label)
 
 
 def _peak_memory() -> int:

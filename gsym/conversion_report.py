@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
         Attributes:
             input: Path that was converted.
+            member: Of an archive, the object file in it; "" for another file.
             outputs: Paths that were written: one, or one per segment.
             architecture: Of the binary, as LLVM's target triples name it.
             uuid: Identifier in the output.
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         """
 
         input: str
+        member: str
         outputs: tuple[str, ...]
         architecture: str
         uuid: bytes
@@ -89,11 +91,11 @@ else:
     )
     ConversionReport = namedtuple(
         "ConversionReport",
-        "input outputs architecture uuid build_id placements functions_debug_info "
-        "functions_symbol_table functions_merged functions_pruned functions_dropped "
-        "functions functions_with_lines functions_with_inlines duplicates_different "
-        "overlapping strings files file_size warnings details companions notes "
-        "seconds peak_memory",
+        "input member outputs architecture uuid build_id placements "
+        "functions_debug_info functions_symbol_table functions_merged "
+        "functions_pruned functions_dropped functions functions_with_lines "
+        "functions_with_inlines duplicates_different overlapping strings files "
+        "file_size warnings details companions notes seconds peak_memory",
     )
     ConversionWarning.__doc__ = """One thing that was wrong with the input.
 

@@ -10,7 +10,8 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import EmptyError
+from gsym.errors import EmptyError, UnsupportedError
+from gsym.sources.archive import is_archive, member_label, open_member
 from gsym.sources.debug_info import find_debug_info
 from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
@@ -68,8 +69,7 @@ _MOST_THREADS = 256
 
 def convert_dwarf(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` tells what it raises."""
-    path = request.input
-    data = choose_slice(map_file(path), path, request.architecture)
+    data, path = _open(request)
     with ObjectFile(data, path) as source:
         output = ConversionOutput(
             request, big_endian=source.big_endian, base_address=source.base_address
@@ -95,6 +95,19 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
             raise EmptyError(reason, path=error.path) from None
+
+
+def _open(request: ConversionRequest) -> tuple[memoryview, str]:
+    """The bytes to convert, and what errors call them."""
+    data, path = map_file(request.input), request.input
+    if request.member is not None:
+        data = open_member(data, path, request.member)
+        path = member_label(path, request.member)
+    data = choose_slice(data, path, request.architecture)
+    if is_archive(data):
+        reason = "an archive in another file: take it out first, as by lipo -thin"
+        raise UnsupportedError(reason, path=path)
+    return data, path
 
 
 class _Job:

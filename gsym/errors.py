@@ -43,6 +43,10 @@ class ArchitectureError(GsymError):
     """The file holds nothing, or too much, for the architecture that was asked for."""
 
 
+class MemberError(GsymError):
+    """The archive has no such object file, or several to choose from."""
+
+
 class LimitError(GsymError):
     """The result does not fit the chosen output version; the text names the way out."""
 

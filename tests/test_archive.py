@@ -107,6 +107,32 @@ def test_names_that_cannot_be_read_stop_nothing(name: str) -> None:
     assert contents(data)["a.o"] == b"data"
 
 
+def test_indexes_of_all_tools_are_no_members() -> None:
+    names = ["/", "/", "//", "/SYM64/", "__.SYMDEF", "__.SYMDEF_64", "/<ECSYMBOLS>/"]
+    data = b"!<arch>\n" + b"".join(member(name, b"xy") for name in names)
+    bsd = member("#1/20", b"__.SYMDEF SORTED\0\0\0\0table")
+    assert contents(data + bsd + member("a.o/", b"data")) == {"a.o": b"data"}
+
+
+def test_what_fills_the_end_is_no_member() -> None:
+    assert contents(GNU + b"\n\n") == contents(GNU + b"\0" * 59) == contents(GNU)
+    with pytest.raises(gsym.FormatError, match="damaged"):
+        list_of(GNU + b"\0" * 60)
+
+
+def test_a_thin_archive_of_archives_is_refused() -> None:
+    names = member("//", b"inner.a/\n")
+    with pytest.raises(gsym.UnsupportedError, match="thin archive of other archives"):
+        list_of(b"!<thin>\n" + names + header("/0:100", 7))
+
+
+def test_many_long_names_take_time_in_proportion() -> None:
+    name = b"x" * 2_000_000
+    many = b"".join(header("/0", 0) for _ in range(50_000))
+    data = b"!<arch>\n" + member("//", name) + many
+    assert len({each.name for each in list_of(data)}) == 1
+
+
 @pytest.mark.parametrize("options", ["rcD", "rcDT"], ids=["regular", "thin"])
 def test_what_ar_makes_is_read(options: str, tmp_path: Path) -> None:
     ar = find_peer("ar", "llvm-ar")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.atomic_file import AtomicFile
 from gsym.cli.terminal import printable
+from gsym.sources.archive import member_label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         f", dropped {report.functions_dropped}" if report.functions_dropped else ""
     )
     of = f"{report.architecture}, " if report.architecture else ""
-    yield printable(f"{report.input} -> {', '.join(report.outputs)}")
+    yield printable(f"{_label(report)} -> {', '.join(report.outputs)}")
     yield (
         f"  {report.functions} functions, {report.functions_with_lines} with lines, "
         f"{report.functions_with_inlines} with inlined calls; "
@@ -48,7 +49,7 @@ def placement_lines(report: ConversionReport) -> Iterator[str]:
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:
     """Each kept warning with its place, then the count of each category."""
-    head = printable(f"{report.input}: warning: ")
+    head = printable(f"{_label(report)}: warning: ")
     for warning in report.details:
         place = f"line {warning.line}, " if warning.line else ""
         yield (
@@ -65,6 +66,10 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
         yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
     if report.build_id not in {b"", report.uuid}:
         yield f"{head}the binary's own build id is {report.build_id.hex()}"
+
+
+def _label(report: ConversionReport) -> str:
+    return member_label(report.input, report.member or None)
 
 
 def write_depfile(path: str, reports: list[ConversionReport]) -> None:

@@ -19,9 +19,11 @@ from gsym.cli.options import (
 )
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import describe, progress_for
-from gsym.conversion import convert, slice_outputs
+from gsym.conversion import convert, member_outputs, slice_outputs
 from gsym.errors import GsymError
+from gsym.sources.archive import open_member
 from gsym.sources.dsym import bundle_member
+from gsym.sources.mapped_file import map_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion_report import ConversionReport
 
-    Converter = Callable[[str, str, str | None], ConversionReport]
+    Converter = Callable[[str, str, str | None, str | None], ConversionReport]
     P = ParamSpec("P")
 
 COMMAND = Command(
@@ -39,7 +41,8 @@ COMMAND = Command(
     (
         Operand(
             "INPUT",
-            "binary with debug information, dSYM bundle, Breakpad or GSYM file",
+            "binary with debug information, archive of such, dSYM bundle, Breakpad or "
+            "GSYM file",
             many=True,
         ),
     ),
@@ -59,6 +62,13 @@ COMMAND = Command(
             "--arch",
             "of a fat file convert only this slice; without it all, "
             "each to OUT.NAME if there are several",
+            metavar="NAME",
+            repeatable=True,
+        ),
+        Option(
+            "--member",
+            "of an archive convert this object file, or those that a pattern such "
+            "as '*.o' fits, each to a file of its name if there are several",
             metavar="NAME",
             repeatable=True,
         ),
@@ -169,14 +179,21 @@ def run(arguments: list[str]) -> int:
     reports: list[ConversionReport] = []
 
     def convert_one(source: str, target: str) -> bool:
-        slices = slice_outputs(source, target, values.texts("--arch"))
-        done = [_try(convert_slice, source, *each) for each in slices]
+        members = member_outputs(source, target, values.texts("--member"))
+        done = [_try(convert_member, source, *each) for each in members]
         return all(done)
 
-    def convert_slice(source: str, architecture: str | None, target: str) -> bool:
+    def convert_member(source: str, member: str | None, target: str) -> bool:
+        slices = slice_outputs(source, target, values.texts("--arch"), member)
+        done = [_try(convert_slice, source, member, *each) for each in slices]
+        return all(done)
+
+    def convert_slice(
+        source: str, member: str | None, architecture: str | None, target: str
+    ) -> bool:
         if not values.texts("--segment-size"):
             _spare_inputs([target], [*sources, bundle_member(source)])
-        report = converter(source, target, architecture)
+        report = converter(source, target, member, architecture)
         reports.append(report)
         _tell(report, values)
         return not values.flag("--verify") or _verify(report, values)
@@ -248,7 +265,7 @@ def _converter(values: Values) -> Converter:
     ranges = [address_range(text) for text in values.texts("--address-range")]
 
     def run_conversion(
-        source: str, target: str, architecture: str | None
+        source: str, target: str, member: str | None, architecture: str | None
     ) -> ConversionReport:
         progress = progress_for(source)
         try:
@@ -256,6 +273,7 @@ def _converter(values: Values) -> Converter:
                 source,
                 target,
                 architecture=architecture,
+                member=member,
                 threads=threads,
                 version=version,
                 byteorder=byteorder,
@@ -297,6 +315,8 @@ def _tell(report: ConversionReport, values: Values) -> None:
 
 def _verify(report: ConversionReport, values: Values) -> bool:
     """Whether the output says what the input says; what it does not is printed."""
+    import tempfile
+
     from gsym.cli.verify import verify
 
     (output,) = report.outputs
@@ -305,7 +325,14 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     # A GSYM file names no architecture, and is nothing to compare DWARF with.
     binary = report.input if report.architecture else None
     search = search_options(values)
-    return verify(output, binary, path_map=rules, search=search, quiet=quiet)
+    if not report.member:
+        return verify(output, binary, path_map=rules, search=search, quiet=quiet)
+    with tempfile.NamedTemporaryFile() as extracted:
+        archive = map_file(report.input)
+        extracted.write(open_member(archive, report.input, report.member))
+        extracted.flush()
+        copy = extracted.name
+        return verify(output, copy, path_map=rules, search=search, quiet=quiet)
 
 
 def _patterns(values: Values, option: str) -> list[str]:
