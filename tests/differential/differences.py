@@ -191,15 +191,17 @@ def agrees(case: Case) -> bool:
     judge = _without_unknown_calls(case.linkage)
     if len(case.ours) != len(judge):
         return False
+    declared = {frame.declared for frame in judge} - {0}
     inner = zip(case.ours[:-1], judge[:-1], strict=True)
     if not all(
-        _is_name(our.name, right.name) and _is_place(our, right) for our, right in inner
+        _is_name(our.name, right.name) and _is_place(our, right, declared)
+        for our, right in inner
     ):
         return False
     outer = case.ours[-1]
     names = {frames[-1].name for frames in (judge, case.short) if frames}
     # Where the DWARF has no function, GSYM has no place to put a line.
-    return (_is_place(outer, judge[-1]) or not (outer.path or _has_dwarf(case))) and (
+    return (_is_place(outer, judge[-1], declared) or not (outer.path or _has_dwarf(case))) and (
         any(_is_name(outer.name, name) for name in names)
         or judge[-1].name.startswith(f"{outer.name}.")
         or _symbol_starts_range(case)
@@ -221,7 +223,7 @@ def _is_name(ours: str, judge: str) -> bool:
     return ours == judge or ours.endswith("::" + judge)
 
 
-def _is_place(ours: Frame, judge: Frame) -> bool:
-    # Before the first row there is only the declaration.
-    is_declaration = not judge.path and ours.line == judge.declared != 0
+def _is_place(ours: Frame, judge: Frame, declared: set[int]) -> bool:
+    # Before the first row there is only the declaration of the function.
+    is_declaration = not judge.path and ours.line in declared
     return (ours.path, ours.line) == (judge.path, judge.line) or is_declaration

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_HEADER = struct.Struct("<IHBBQIII20s")
+_HEADER = "IHBBQIII20s"
 _REACH_OF_EMPTY = 16
-_RECORD_HEAD = struct.Struct("<III")
+_RECORD_HEAD = "III"
 _WIDTHS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
@@ -31,15 +31,19 @@ class Function(NamedTuple):
 
 
 def functions(gsym: Path) -> list[Function]:
-    """The functions of a little-endian version-1 file, by address."""
+    """The functions of a version-1 file, by address."""
     data = gsym.read_bytes()
-    magic, version, width, _, base, count, *_ = _HEADER.unpack_from(data)
+    order = "<" if data[:4] == b"MYSG" else ">"
+    magic, version, width, _, base, count, *_ = struct.unpack_from(
+        order + _HEADER, data
+    )
     if (magic, version) != (0x4753594D, 1):
-        raise ValueError(f"{gsym}: not a little-endian GSYM file of version 1")
-    starts = struct.unpack_from(f"<{count}{_WIDTHS[width]}", data, _HEADER.size)
-    table = (_HEADER.size + count * width + 3) & ~3
-    records = struct.unpack_from(f"<{count}I", data, table)
-    heads = (_RECORD_HEAD.unpack_from(data, record) for record in records)
+        raise ValueError(f"{gsym}: not a GSYM file of version 1")
+    end = struct.calcsize(order + _HEADER)
+    starts = struct.unpack_from(f"{order}{count}{_WIDTHS[width]}", data, end)
+    table = (end + count * width + 3) & ~3
+    records = struct.unpack_from(f"{order}{count}I", data, table)
+    heads = (struct.unpack_from(order + _RECORD_HEAD, data, at) for at in records)
     return [
         Function(base + start, base + start + size, info_type == 0)
         for start, (size, _name, info_type) in zip(starts, heads, strict=True)
