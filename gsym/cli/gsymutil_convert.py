@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 from gsym.atomic_file import is_same_file
@@ -99,6 +101,8 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
         raise Failure(f"{path}: {error.strerror}") from error
     except FormatError as error:
         reason = "The file was not recognized as a valid object file"
+        if os.path.isdir(path):
+            reason = os.strerror(errno.EISDIR)
         raise Failure(f"{path}: {reason}") from error
     except GsymError as error:
         raise Failure(f"{path}: {error.reason}") from error

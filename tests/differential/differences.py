@@ -201,7 +201,8 @@ def agrees(case: Case) -> bool:
     outer = case.ours[-1]
     names = {frames[-1].name for frames in (judge, case.short) if frames}
     # Where the DWARF has no function, GSYM has no place to put a line.
-    return (_is_place(outer, judge[-1], declared) or not (outer.path or _has_dwarf(case))) and (
+    is_bare = not (outer.path or _has_dwarf(case))
+    return (_is_place(outer, judge[-1], declared) or is_bare) and (
         any(_is_name(outer.name, name) for name in names)
         or judge[-1].name.startswith(f"{outer.name}.")
         or _symbol_starts_range(case)

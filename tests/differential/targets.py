@@ -133,7 +133,7 @@ def _linked(target: Target, folder: Path, *options: str, shared: bool = False) -
     position = ("-fPIC",) if target.container != "pe" else ()
     objects = compile_units(target, folder, *options, *position)
     how = (SHARED[target.container],) if shared else ()
-    return link(target, objects, folder / "program", *options, *how)
+    return link(target, objects, folder / _name(target), *options, *how)
 
 
 # ---- the forms -----------------------------------------------------------------------
@@ -146,6 +146,8 @@ def executable(target: Target, folder: Path) -> Program:
 
 def shared_object(target: Target, folder: Path) -> Program:
     """Shared object with DWARF 4."""
+    if target.title == "zig-x86_64-windows-gnu":
+        pytest.skip("its only symbols are exports, which the judge gives to others too")
     return _own_judge(_linked(target, folder, "-gdwarf-4", shared=True))
 
 
@@ -265,6 +267,11 @@ COMBINATIONS = [
 
 
 # ---- helpers of the forms ------------------------------------------------------------
+
+
+def _name(target: Target) -> str:
+    # Linkers of PE files add the suffix that they miss.
+    return "program.exe" if target.container == "pe" else "program"
 
 
 def _own_judge(binary: Path) -> Program:

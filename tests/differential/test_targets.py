@@ -68,11 +68,19 @@ def cases(judge: Path, ours: Path, addresses: list[int]) -> list[Case]:
 def named_symbols(binary: Path) -> list[Symbol]:
     """The defined symbols of a file of any container format, by address."""
     printed = peers.run("llvm-nm-22", "--defined-only", "--format=posix", str(binary))
-    is_macho = binary.read_bytes()[:4] in {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"}
+    has_underscores = _names_have_underscores(binary)
     symbols = []
     for line in printed.splitlines():
         name, kind, value, *_ = line.rsplit(" ", 3)
         if kind in "tTwW":
-            text = name.removeprefix("_") if is_macho else name
+            text = name.removeprefix("_") if has_underscores else name
             symbols.append(Symbol(int(value, 16), 0, "FUNC", text))
     return sorted(symbols)
+
+
+def _names_have_underscores(binary: Path) -> bool:
+    """Whether the linker put one in front of each name: Mach-O, and PE for i386."""
+    head = binary.read_bytes()[:4096]
+    if head[:4] in {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"}:
+        return True
+    return head[:2] == b"MZ" and b"PE\0\0\x4c\x01" in head
