@@ -1,6 +1,7 @@
 /* creator_state.h - what a creator holds, for the files that make it up.
  *
  * creator.c takes functions in, entry_copy.c takes them from another file,
+ * shared_strings.c leaves strings to the binary that will hold the file,
  * merged_functions.c folds equal ranges on request, merge.c sorts and prunes,
  * named_call_sites.c gives what is left its call sites, layout.c places it and hands
  * out the bytes. */
@@ -66,16 +67,18 @@ typedef struct named_call_sites_list {
 } named_call_sites_list;
 
 typedef enum output_part {
-    OUTPUT_HEAD, /* all in front of the string table */
+    OUTPUT_HEAD, /* up to the file table */
     OUTPUT_STRINGS,
     OUTPUT_RECORDS,
-    OUTPUT_SECTIONS
+    OUTPUT_SECTIONS,
+    OUTPUT_SHARING, /* the record in front of a shared string table */
+    OUTPUT_END
 } output_part;
 
 /* How far the finished file has been handed out. */
 typedef struct creator_output {
     buffer head;
-    buffer small; /* padding and the start of a record */
+    buffer small; /* padding, the start of a record, the record of shared strings */
     output_part part;
     size_t index;         /* record or section that comes next */
     bool is_inside;       /* the small piece of `index` is out, its body is not */

@@ -222,10 +222,15 @@ static void put_file(const dump *d, uint64_t index) {
     text_put_char(d->text, '\n');
 }
 
-/* The string at offset *at, which is moved behind it. */
+/* The string at offset *at, which is moved behind it. What stands between the file's
+ * own strings and those of the binary is none. */
 static void put_string_line(const dump *d, uint64_t *at) {
+    const gsym_header *header = &d->image->header;
+    const char *bytes;
     size_t size;
-    const char *bytes = gsym_image_string(d->image, *at, &size);
+    if (*at < header->shared_strp && *at + header->strtab_offset >= header->file_size)
+        *at = header->shared_strp;
+    bytes = gsym_image_string(d->image, *at, &size);
     text_put_hex(d->text, *at, is_version_1(d) ? 8 : 16);
     text_put_literal(d->text, ": \"");
     buffer_put(&d->text->out, bytes, size);

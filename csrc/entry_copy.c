@@ -70,7 +70,10 @@ static gsym_status copy_file(entry_copy *copy, uint32_t index, uint32_t *file_re
 /* All strings and files in their order, also those that no function uses. */
 static gsym_status copy_tables(entry_copy *copy, gsym_error *error) {
     const gsym_header *header = &copy->image->header;
-    for (uint64_t strp = 0; strp < header->strtab_size;) {
+    uint64_t own_size = header->shared_size == 0
+                            ? header->strtab_size
+                            : header->file_size - header->strtab_offset;
+    for (uint64_t strp = 0; strp < own_size;) {
         uint64_t ignored;
         size_t size;
         (void)gsym_image_string(copy->image, strp, &size);

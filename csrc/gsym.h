@@ -52,6 +52,9 @@ typedef struct gsym_error {
 #define GSYM_V2_HEADER_SIZE 20
 #define GSYM_V2_SECTION_ENTRY_SIZE 20 /* u32 type, u64 offset, u64 size */
 #define GSYM_V1_MAX_UUID_SIZE 20
+#define GSYM_SHARING_MAGIC 0x47535348
+#define GSYM_SHARING_XXH64 1 /* the kind of checksum */
+#define GSYM_SHARING_SIZE 32 /* of the record in front of a shared string table */
 
 typedef enum gsym_info_type {
     GSYM_INFO_END_OF_LIST = 0,
@@ -159,6 +162,12 @@ typedef struct gsym_header {
     uint64_t function_info_size;
     uint32_t section_count; /* version 2: directory entries, terminator left out */
     uint32_t reserved;
+    /* Where the file is in the bytes that were opened; all other offsets count from
+     * file_offset. */
+    uint64_t file_offset;
+    uint64_t file_size;   /* what it shares with the binary left out */
+    uint64_t shared_strp; /* string offset of the first byte of a shared table */
+    uint64_t shared_size; /* 0: all strings are the file's own */
 } gsym_header;
 
 typedef struct gsym_section {
@@ -168,8 +177,14 @@ typedef struct gsym_section {
     uint64_t size;
 } gsym_section;
 
+/* Where a binary holds a GSYM file: the section .gsym of an ELF file, __GSYM,__gsym of
+ * a Mach-O file. Bytes that are a GSYM file themselves hold it at 0. */
+gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offset_ret,
+                               uint64_t *size_ret, gsym_error *error);
 /* Check the header and the extent of the tables, in constant time; records are
- * checked when they are used. `data` must outlive the image. */
+ * checked when they are used. `data` is a GSYM file or a binary that holds one, and
+ * must outlive the image. Strings shared with a binary are read once, to see that
+ * they are what they were; if not, the failure says "string table changed". */
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
@@ -437,6 +452,13 @@ gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size
 gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
                                   uint64_t basename, uint32_t *file_ret,
                                   gsym_error *error);
+/* Leave strings out of the file that the string table of a binary has: bytes[0 .. size),
+ * which will stand `distance` bytes behind the end of the file. Call first; the strings
+ * of `all`, a creator that holds what will be added, are the only ones that can be
+ * interned then. `bytes` must live as long as the creator. */
+gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator *all,
+                                       const uint8_t *bytes, size_t size,
+                                       uint64_t distance, gsym_error *error);
 /* Encode and keep a function; strings and files must be interned before. */
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
                                       gsym_origin origin, gsym_error *error);

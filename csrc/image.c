@@ -2,10 +2,15 @@
  *
  * Opening checks the header and that every table lies inside the file, in constant
  * time. Version 2 lists its tables in a directory; the places of version 1 follow
- * from its header. */
+ * from its header.
+ *
+ * The string table of a file inside a binary may end in that of the binary, behind
+ * the section. Others rewrite that table, so its checksum is compared. */
 #include "image.h"
 
 #include <inttypes.h>
+
+#include "xxh64.h"
 
 enum {
     MIN_FILE_SIZE = 6, /* magic and version */
@@ -101,6 +106,11 @@ static gsym_status read_v1(gsym_image *image, cursor *c, extent *sections,
     return GSYM_OK;
 }
 
+/* Whether a part may end behind the file, in the binary that holds it. */
+static bool may_be_shared(const gsym_image *image, uint32_t type) {
+    return type == GSYM_SECTION_STRING_TABLE && image->header.file_offset != 0;
+}
+
 static gsym_status read_directory(gsym_image *image, cursor *c, extent *sections,
                                   gsym_error *error) {
     for (;;) {
@@ -115,7 +125,8 @@ static gsym_status read_directory(gsym_image *image, cursor *c, extent *sections
         if (section.size == 0)
             return gsym_fail(error, GSYM_E_FORMAT, at,
                              "GlobalData section type %" PRIu32 " has zero size", type);
-        if (!is_inside(section.offset, section.size, image->size))
+        if (!is_inside(section.offset, section.size, image->size) &&
+            !may_be_shared(image, type))
             return gsym_fail(error, GSYM_E_FORMAT, at,
                              "GlobalData section type %" PRIu32
                              " extends beyond buffer (offset=%" PRIu64 ", size=%" PRIu64
@@ -156,6 +167,43 @@ static gsym_status read_v2(gsym_image *image, cursor *c, extent *sections,
     return GSYM_OK;
 }
 
+/* ---- strings shared with a binary ------------------------------------------------ */
+
+/* A string table that runs out of the file is that of the binary in its last part, as
+ * the record in front of it says: shared strings begin at `strp` and are all the rest
+ * of the table. */
+static gsym_status open_shared_strings(gsym_image *image, const extent *strings,
+                                       gsym_error *error) {
+    gsym_header *header = &image->header;
+    uint64_t checksum, shared_offset;
+    uint32_t kind;
+    cursor c;
+    if (header->file_offset == 0 || strings->offset < GSYM_SHARING_SIZE ||
+        is_inside(strings->offset, strings->size, image->size))
+        return GSYM_OK;
+    c = cursor_at(image->data, image->size, strings->offset - GSYM_SHARING_SIZE,
+                  header->big_endian);
+    if (cursor_u32(&c) != GSYM_SHARING_MAGIC) return GSYM_OK;
+    kind = cursor_u32(&c);
+    checksum = cursor_u64(&c);
+    header->shared_strp = cursor_u64(&c);
+    header->shared_size = cursor_u64(&c);
+    shared_offset = strings->offset + header->shared_strp;
+    if (c.failed || header->shared_size == 0 || header->shared_size > strings->size ||
+        header->shared_strp != strings->size - header->shared_size ||
+        shared_offset < image->size)
+        return gsym_fail(error, GSYM_E_FORMAT, strings->offset - GSYM_SHARING_SIZE,
+                         "the record of shared strings is damaged");
+    if (kind != GSYM_SHARING_XXH64)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, strings->offset - GSYM_SHARING_SIZE,
+                         "unknown checksum %" PRIu32 " of shared strings", kind);
+    if (!is_inside(shared_offset, header->shared_size, image->available) ||
+        xxh64(image->data + shared_offset, (size_t)header->shared_size) != checksum)
+        return gsym_fail(error, GSYM_E_FORMAT, shared_offset,
+                         "string table changed, embed again");
+    return GSYM_OK;
+}
+
 /* ---- open ---------------------------------------------------------------------- */
 
 static gsym_status check_extents(const gsym_image *image, const extent *sections,
@@ -165,12 +213,24 @@ static gsym_status check_extents(const gsym_image *image, const extent *sections
         GSYM_SECTION_STRING_TABLE, GSYM_SECTION_FILE_TABLE};
     for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
         const extent *section = &sections[order[i]];
-        if (!is_inside(section->offset, section->size, image->size))
+        uint64_t end = image->header.shared_size != 0 && order[i] == GSYM_SECTION_STRING_TABLE
+                           ? image->available
+                           : image->size;
+        if (!is_inside(section->offset, section->size, end))
             return gsym_fail(error, GSYM_E_FORMAT, section->offset,
                              "missing bytes for %s, GSYM file might be truncated",
                              section_name(order[i]));
     }
     return GSYM_OK;
+}
+
+/* In version 1 nothing says where records are, but shared strings come last. */
+static extent records_before_strings(const extent *sections) {
+    const extent *files = &sections[GSYM_SECTION_FILE_TABLE];
+    const extent *strings = &sections[GSYM_SECTION_STRING_TABLE];
+    uint64_t start = files->offset + files->size;
+    uint64_t end = strings->offset - GSYM_SHARING_SIZE;
+    return (extent){start, start < end ? end - start : 0, true};
 }
 
 static gsym_status open_files(gsym_image *image, const extent *section,
@@ -197,7 +257,10 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
         GSYM_TRY(read_v1(image, &c, sections, error));
     else
         GSYM_TRY(read_v2(image, &c, sections, error));
+    GSYM_TRY(open_shared_strings(image, &sections[GSYM_SECTION_STRING_TABLE], error));
     GSYM_TRY(check_extents(image, sections, error));
+    if (header->version == GSYM_VERSION_1 && header->shared_size != 0)
+        sections[GSYM_SECTION_FUNCTION_INFO] = records_before_strings(sections);
     GSYM_TRY(open_files(image, &sections[GSYM_SECTION_FILE_TABLE], error));
     header->addr_offsets_offset = sections[GSYM_SECTION_ADDR_OFFSETS].offset;
     header->addr_info_offsets_offset = sections[GSYM_SECTION_ADDR_INFO_OFFSETS].offset;
@@ -219,10 +282,16 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error) {
     gsym_status status;
-    gsym_image *image = calloc(1, sizeof *image);
+    uint64_t file_offset, file_size;
+    gsym_image *image;
+    GSYM_TRY(gsym_embedded_find(data, size, &file_offset, &file_size, error));
+    image = calloc(1, sizeof *image);
     if (image == NULL) return gsym_fail_memory(error);
-    image->data = data;
-    image->size = size;
+    image->data = data + file_offset;
+    image->size = (size_t)file_size;
+    image->available = size - (size_t)file_offset;
+    image->header.file_offset = file_offset;
+    image->header.file_size = file_size;
     status = open_image(image, error);
     if (status != GSYM_OK) {
         free(image);

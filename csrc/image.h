@@ -5,8 +5,9 @@
 #include "cursor.h"
 
 struct gsym_image {
-    const uint8_t *data;
+    const uint8_t *data; /* of the GSYM file, which may be a part of a binary */
     size_t size;
+    size_t available; /* bytes from `data` to the end of the binary */
     gsym_header header;
     const uint8_t *addr_offsets;
     const uint8_t *addr_info_offsets;

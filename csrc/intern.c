@@ -125,9 +125,9 @@ void string_table_deinit(string_table *table) {
 
 static inline bool string_table_equals(const string_table *table, uint64_t strp,
                                        const char *bytes, size_t size) {
-    const uint8_t *string = table->bytes + strp;
-    return size < table->size - strp && string[size] == 0 &&
-           memcmp(string, bytes, size) == 0;
+    const char *string = string_table_at(table, strp);
+    uint64_t end = GSYM_LIKELY(strp < table->size) ? table->size : string_table_span(table);
+    return size < end - strp && string[size] == 0 && memcmp(string, bytes, size) == 0;
 }
 
 static gsym_status string_table_append(string_table *table, const char *bytes, size_t size,
@@ -135,6 +135,9 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
                                        gsym_error *error) {
     if (memchr(bytes, 0, size) != NULL)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string holds a NUL byte");
+    if (table->shared != NULL)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "a string that was not there when strings were shared");
     if (size >= table->size_limit - table->size)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "string table size exceeded 32-bit max: version 1 cannot hold it, "
@@ -168,6 +171,35 @@ gsym_status string_table_intern(string_table *table, const char *bytes, size_t s
     *strp_ret = size == 0 ? 0 : string_table_find(table, bytes, size, hash);
     if (size == 0 || *strp_ret != 0) return GSYM_OK;
     return string_table_append(table, bytes, size, hash, strp_ret, error);
+}
+
+gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error) {
+    if (table->capacity - table->size < alignment &&
+        !array_reserve(&table->bytes, &table->capacity, table->size + alignment, 1))
+        return gsym_fail_memory(error);
+    while (table->size % alignment != 0) table->bytes[table->size++] = 0;
+    return GSYM_OK;
+}
+
+gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
+                               uint64_t distance, gsym_error *error) {
+    if (distance > table->size_limit - table->size ||
+        size > table->size_limit - table->size - distance)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the binary's string table is too far away for version 1, "
+                         "version 2 reaches it (--output-version 2)");
+    table->shared = bytes;
+    table->shared_size = size;
+    table->shared_strp = table->size + distance;
+    return GSYM_OK;
+}
+
+gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
+                                    gsym_error *error) {
+    uint64_t hash = string_hash((const char *)table->shared + offset, size);
+    if (!slot_table_reserve(&table->slots)) return gsym_fail_memory(error);
+    slot_table_insert(&table->slots, hash, table->shared_strp + offset);
+    return GSYM_OK;
 }
 
 /* ---- files ------------------------------------------------------------------ */

@@ -27,6 +27,11 @@ typedef struct string_table {
     size_t capacity;
     uint64_t size_limit; /* what the file's string offsets can address */
     slot_table slots;
+    /* A table of the binary that will hold the file: its first byte has the number
+     * shared_strp, and no string can be added any more. NULL: none. */
+    const uint8_t *shared;
+    size_t shared_size;
+    uint64_t shared_strp;
 } string_table;
 
 typedef struct file_entry {
@@ -51,8 +56,23 @@ gsym_status string_table_intern(string_table *table, const char *bytes, size_t s
 /* Its strp, or 0 where the table does not hold it. */
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash);
+/* Put zeros behind the strings until their size is a multiple of `alignment`. */
+gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error);
+/* Let the bytes of another table follow, `distance` bytes behind this one. */
+gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
+                               uint64_t distance, gsym_error *error);
+/* Make the string at shared + `offset`, which ends with a NUL, known. */
+gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
+                                    gsym_error *error);
+/* What string offsets reach: the table's own bytes and those that are shared. */
+static inline uint64_t string_table_span(const string_table *table) {
+    return table->shared == NULL ? table->size : table->shared_strp + table->shared_size;
+}
 static inline const char *string_table_at(const string_table *table, uint64_t strp) {
-    return (const char *)table->bytes + strp;
+    const uint8_t *at = GSYM_LIKELY(strp < table->size)
+                            ? table->bytes + strp
+                            : table->shared + (strp - table->shared_strp);
+    return (const char *)at;
 }
 
 gsym_status file_table_init(file_table *table, gsym_error *error);

@@ -5,13 +5,16 @@
  *     version 2: header, directory of sections, UUID, address offsets, info
  *                offsets, file table, string table, records, foreign sections
  *
+ * A string table that goes on in the binary behind the file comes last instead, with
+ * the record of what is shared in front of it.
+ *
  * Records stand in the order of the address table, each on a multiple of 4.
  * Foreign sections are those of a type that has no meaning here, copied from
  * another file. They come last, in the directory just in front of EndOfList and
  * in the file behind the records, on multiples of 8: a reader that knows all
  * others then finds each of those where it would be without them.
  *
- * What stands in front of the strings is made at once; strings, records and
+ * What stands up to the file table is made at once; strings, records and
  * sections are handed out from where they lie, so that the file never stands in
  * memory as a whole. */
 #include "layout.h"
@@ -19,8 +22,9 @@
 #include <inttypes.h>
 
 #include "creator_state.h"
+#include "xxh64.h"
 
-enum { FOREIGN_ALIGNMENT = 8 };
+enum { FOREIGN_ALIGNMENT = 8, SHARING_ALIGNMENT = 8 };
 
 /* ---- places ----------------------------------------------------------------- */
 
@@ -39,6 +43,7 @@ typedef struct file_layout {
     place file_table;
     place string_table;
     place function_info;
+    place sharing;
     uint64_t file_size;
 } file_layout;
 
@@ -47,6 +52,10 @@ static place place_at(uint64_t *end, uint64_t size, uint64_t alignment) {
     place p = {align_up(*end, alignment), size};
     *end = p.offset + size;
     return p;
+}
+
+static bool is_sharing(const gsym_creator *creator) {
+    return creator->strings.shared != NULL;
 }
 
 static uint64_t function_info_size(const gsym_creator *creator) {
@@ -79,12 +88,17 @@ static file_layout place_parts(gsym_creator *creator) {
     l.addr_info_offsets = place_at(&end, count * l.info_off_size, l.info_off_size);
     l.file_table =
         place_at(&end, 4 + (uint64_t)creator->files.count * 2 * creator->strp_size, 4);
-    l.string_table = place_at(&end, creator->strings.size, 1);
+    if (!is_sharing(creator)) l.string_table = place_at(&end, creator->strings.size, 1);
     l.function_info =
         place_at(&end, function_info_size(creator), FUNCTION_INFO_ALIGNMENT);
     for (size_t i = 0; i < creator->sections.count; ++i) {
         foreign_section *section = &creator->sections.items[i];
         section->offset = place_at(&end, section->size, FOREIGN_ALIGNMENT).offset;
+    }
+    if (is_sharing(creator)) {
+        l.sharing = place_at(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
+        l.string_table = place_at(&end, creator->strings.size, 1);
+        l.string_table.size = string_table_span(&creator->strings);
     }
     l.file_size = end;
     return l;
@@ -95,7 +109,8 @@ static gsym_status check_layout(const gsym_creator *creator, const file_layout *
     uint64_t first = creator->records.items[0].address;
     const creator_record *last_record =
         &creator->records.items[creator->records.count - 1];
-    uint64_t last_offset = l->file_size - creator_record_size(creator, last_record);
+    uint64_t last_offset = l->function_info.offset + l->function_info.size -
+                           creator_record_size(creator, last_record);
     if (first < l->base_address)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "function at 0x%" PRIx64 " is below the base address 0x%" PRIx64,
@@ -108,7 +123,7 @@ static gsym_status check_layout(const gsym_creator *creator, const file_layout *
     return GSYM_OK;
 }
 
-/* ---- the bytes in front of the string table --------------------------------- */
+/* ---- the bytes up to the file table ----------------------------------------- */
 
 static void put_v1_header(const gsym_creator *creator, const file_layout *l, buffer *out) {
     static const uint8_t zeros[GSYM_V1_MAX_UUID_SIZE];
@@ -179,7 +194,7 @@ gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
     file_layout l = place_parts(creator);
     creator_output *output = &creator->output;
     GSYM_TRY(check_layout(creator, &l, error));
-    buffer_reserve(&output->head, (size_t)l.string_table.offset);
+    buffer_reserve(&output->head, (size_t)(l.file_table.offset + l.file_table.size));
     if (creator->options.version == GSYM_VERSION_1)
         put_v1_header(creator, &l, &output->head);
     else
@@ -198,13 +213,18 @@ static void give(creator_output *output, const uint8_t *bytes, size_t size) {
     output->offset += size;
 }
 
+/* Begin a small piece with the padding in front of it. */
+static void start_padded(creator_output *output, unsigned alignment) {
+    output->small.size = 0;
+    for (uint64_t at = output->offset; at % alignment != 0; ++at)
+        buffer_put_u8(&output->small, 0);
+}
+
 /* Padding and what the record list knows better than the blob: a function may
  * have been given another name or size since it was encoded. */
 static void give_record_start(gsym_creator *creator, const creator_record *record) {
     buffer *small = &creator->output.small;
-    small->size = 0;
-    for (uint64_t at = creator->output.offset; at % FUNCTION_INFO_ALIGNMENT != 0; ++at)
-        buffer_put_u8(small, 0);
+    start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);
     buffer_put_u32(small, (uint32_t)record->size);
     buffer_put_uint(small, record->name, creator->strp_size);
     if (record->blob == NULL) buffer_put_u64(small, 0); /* EndOfList */
@@ -218,10 +238,19 @@ static void give_record_rest(gsym_creator *creator, const creator_record *record
 }
 
 static void give_padding(creator_output *output) {
-    output->small.size = 0;
-    for (uint64_t at = output->offset; at % FOREIGN_ALIGNMENT != 0; ++at)
-        buffer_put_u8(&output->small, 0);
+    start_padded(output, FOREIGN_ALIGNMENT);
     give(output, output->small.bytes, output->small.size);
+}
+
+static void give_sharing(creator_output *output, const string_table *strings) {
+    buffer *small = &output->small;
+    start_padded(output, SHARING_ALIGNMENT);
+    buffer_put_u32(small, GSYM_SHARING_MAGIC);
+    buffer_put_u32(small, GSYM_SHARING_XXH64);
+    buffer_put_u64(small, xxh64(strings->shared, strings->shared_size));
+    buffer_put_u64(small, strings->shared_strp);
+    buffer_put_u64(small, strings->shared_size);
+    give(output, small->bytes, small->size);
 }
 
 /* A record is two pieces, and so is a section. */
@@ -252,14 +281,15 @@ static void next_section_piece(gsym_creator *creator) {
 /* Make the next piece, which may be empty; false at the end of the file. */
 static bool next_piece(gsym_creator *creator) {
     creator_output *output = &creator->output;
+    bool shares = is_sharing(creator);
     switch (output->part) {
         case OUTPUT_HEAD:
             give(output, output->head.bytes, output->head.size);
-            output->part = OUTPUT_STRINGS;
+            output->part = shares ? OUTPUT_RECORDS : OUTPUT_STRINGS;
             return true;
         case OUTPUT_STRINGS:
             give(output, creator->strings.bytes, creator->strings.size);
-            output->part = OUTPUT_RECORDS;
+            output->part = shares ? OUTPUT_END : OUTPUT_RECORDS;
             return true;
         case OUTPUT_RECORDS:
             if (output->index < creator->records.count) {
@@ -270,9 +300,16 @@ static bool next_piece(gsym_creator *creator) {
             output->part = OUTPUT_SECTIONS;
             return true;
         case OUTPUT_SECTIONS:
-            if (output->index == creator->sections.count) return false;
-            next_section_piece(creator);
+            if (output->index < creator->sections.count)
+                next_section_piece(creator);
+            else
+                output->part = shares ? OUTPUT_SHARING : OUTPUT_END;
             return true;
+        case OUTPUT_SHARING:
+            give_sharing(output, &creator->strings);
+            output->part = OUTPUT_STRINGS;
+            return true;
+        case OUTPUT_END: return false;
     }
     return false;
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.conversion import convert, convert_members, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
+    from gsym.embedding.transfer import EmbeddingReport, embed, extract
     from gsym.errors import (
         ArchitectureError,
         CancelledError,
@@ -50,6 +51,7 @@ _MODULE_OF = {
     "ClosedError": "errors",
     "ConversionReport": "conversion_report",
     "Creator": "creator",
+    "EmbeddingReport": "embedding.transfer",
     "EmptyError": "errors",
     "ExportReport": "breakpad_export",
     "FormatError": "errors",
@@ -75,7 +77,9 @@ _MODULE_OF = {
     "convert": "conversion",
     "convert_members": "conversion",
     "convert_slices": "conversion",
+    "embed": "embedding.transfer",
     "export_breakpad": "breakpad_export",
+    "extract": "embedding.transfer",
     "identify": "module_identity",
     "merge_files": "merging",
     "open": "reader",
@@ -89,6 +93,7 @@ __all__ = [
     "ClosedError",
     "ConversionReport",
     "Creator",
+    "EmbeddingReport",
     "EmptyError",
     "ExportReport",
     "FormatError",
@@ -114,7 +119,9 @@ __all__ = [
     "convert",
     "convert_members",
     "convert_slices",
+    "embed",
     "export_breakpad",
+    "extract",
     "identify",
     "merge_files",
     "open",

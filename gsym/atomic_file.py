@@ -39,11 +39,16 @@ class AtomicFile:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, keep_same: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        keep_same: bool = False,
+        mode: int | None = None,
     ) -> None:
         self._name = os.fspath(path)
         self._path = os.path.realpath(self._name)
         self._keep_same = keep_same
+        self._mode = mode
         self._temporary: str | None = None
         self._descriptor = -1
 
@@ -105,6 +110,8 @@ class AtomicFile:
     def _publish(self, temporary: str) -> None:
         if self._keep_same and _is_same(temporary, self._path):
             return
+        if self._mode is not None:
+            os.fchmod(self._descriptor, self._mode)
         os.fsync(self._descriptor)
         os.replace(temporary, self._path)
         self._temporary = None

@@ -26,7 +26,8 @@ class ImageSource:
     """The engine's view of a file, and calls that copy from it.
 
     Args:
-        data: The bytes of the file, which must not change.
+        data: The bytes of the file, which must not change, or of a binary that holds
+            it.
         path: The name that errors carry.
 
     Attributes:
@@ -48,7 +49,7 @@ class ImageSource:
         self._image: CData = ffi.gc(made[0], lib.gsym_image_close)
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self._image, self.header)
-        start = self.header.uuid_offset
+        start = self.header.file_offset + self.header.uuid_offset
         uuid_end = start + self.header.uuid_size
         self.uuid: bytes = ffi.buffer(self._bytes)[start:uuid_end]
 

@@ -136,16 +136,20 @@ class _Release:
 
 
 class MappedImage:
-    """The engine's handle on the bytes of a file, and decoded text."""
+    """The engine's handle on the bytes of a file, and decoded text.
 
-    __slots__ = ("_scratches", "files", "image", "path", "size", "strings")
+    The bytes are a GSYM file or a binary that holds one.
+    """
+
+    __slots__ = ("_scratches", "files", "header", "image", "path", "strings")
 
     def __init__(self, data: Buffer, path: str | None) -> None:
         view = ffi.from_buffer("uint8_t[]", data)
         error, image = new_error(), ffi.new("gsym_image **")
         check(lib.gsym_image_open(view, len(view), image, error), error, path)
         self.image: CData = ffi.gc(image[0], _Release(view))
-        self.size: int = len(view)
+        self.header: CData = ffi.new("gsym_header *")
+        lib.gsym_image_header(self.image, self.header)
         self.path = path
         self.strings = Strings(self.image)
         self.files = Files(self.image, self.strings)

@@ -1,4 +1,4 @@
-"""Map a GSYM file and look addresses up in it.
+"""Map a GSYM file, or a binary that holds one, and look addresses up in it.
 
 A file is mapped read-only and never looked at by name again, so it may be
 replaced by rename under a reader, which goes on with the bytes it opened.
@@ -37,7 +37,8 @@ def open(  # the name is the API
     """Map the GSYM file at *path*.
 
     Args:
-        path: The file; both versions and both byte orders are read.
+        path: The file; both versions and both byte orders are read. An ELF or Mach-O
+            binary that a GSYM file was embedded in is read in place.
         uuid: The identifier that the file must have, to be sure that it belongs
             to the binary at hand; by default any.
 
@@ -45,7 +46,8 @@ def open(  # the name is the API
         A reader, which closes at the end of a `with` block.
 
     Raises:
-        FormatError: This is no GSYM file, or its tables are damaged.
+        FormatError: This is no GSYM file, or its tables are damaged, or the strings
+            that it shares with its binary have changed.
         OSError: The file cannot be opened or mapped.
         UnsupportedError: The version or an encoding is not known.
         UuidMismatchError: The file belongs to another binary.
@@ -130,8 +132,8 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole file."""
-        return self._open_image().size
+        """Bytes of the whole file; of the section where a binary holds it."""
+        return int(self._open_image().header.file_size)
 
     @property
     def _image(self) -> CData:
@@ -229,7 +231,7 @@ class Reader:
             for index in range(len(self)):
                 functions = mapped.function_ranges(index)
                 count += len(functions)
-                if count > mapped.size:  # a function takes more than one byte
+                if count > self.size:  # a function takes more than one byte
                     raise FormatError("records lie over each other", path=self.path)
                 for at, function in enumerate(functions):
                     entries.setdefault(function.name, []).append((index, at))
@@ -271,14 +273,13 @@ class Reader:
 
 
 def _header(mapped: MappedImage, data: Buffer) -> Header:
-    raw = ffi.new("gsym_header *")
-    lib.gsym_image_header(mapped.image, raw)
-    uuid_end = raw.uuid_offset + raw.uuid_size
+    raw = mapped.header
+    uuid_start = raw.file_offset + raw.uuid_offset
     return Header(
         raw.version,
         "big" if raw.big_endian else "little",
         raw.addr_off_size,
-        bytes(memoryview(data)[raw.uuid_offset : uuid_end]),
+        bytes(memoryview(data)[uuid_start : uuid_start + raw.uuid_size]),
         raw.base_address,
         raw.num_addresses,
         raw.num_files,

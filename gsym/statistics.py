@@ -55,6 +55,7 @@ if TYPE_CHECKING:
             directory: Version 2: the table of sections; 0 in version 1.
             unknown_sections: Version 2: (type, size) of sections that have no
                 meaning here.
+            string_table: Without strings that belong to the binary around the file.
             function_info: All records with the padding between them.
             own: What the records of the address table are made of.
             merged: The same of the records in `own.merged_functions`.
@@ -121,7 +122,7 @@ def measure(reader: Reader) -> Statistics:
         "address_table": header.num_addresses * header.addr_off_size,
         "address_info_offsets": header.num_addresses * offset_size,
         "file_table": 4 + header.num_files * 2 * offset_size,
-        "string_table": header.strtab_size,
+        "string_table": _strings_size(header),
         "function_info": header.function_info_size,
     }
     claimed = sum(parts.values()) + sum(size for _, size in unknown)
@@ -201,6 +202,14 @@ def _info_bytes(counted: Any) -> InfoBytes:
 def _directory_size(sections: int) -> int:
     """Of the version-2 table of sections, with its terminator."""
     return int((sections + 1) * lib.GSYM_V2_SECTION_ENTRY_SIZE)
+
+
+def _strings_size(header: Any) -> int:
+    """Of the file's own strings and of the record of those it shares."""
+    if not header.shared_size:
+        return int(header.strtab_size)
+    start = header.strtab_offset - lib.GSYM_SHARING_SIZE
+    return int(header.file_size - start)
 
 
 def _unknown_sections(reader: Reader, count: int) -> Iterator[tuple[int, int]]:

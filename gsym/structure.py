@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym._native import lib
 
 if TYPE_CHECKING:
-    import mmap
     from collections.abc import Iterator
-
-    Buffer = bytes | mmap.mmap
 
 _MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
 _MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")
 _V1_HEADER = "4sHBBQIII20s"
 _V2_HEADER = "4sHBBQI"
 _V2_ENTRY = "IQQ"
+_SHARING = "IIQQQ"
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LARGEST_PADDING = 7
 _SECTION_NAMES = {
@@ -69,6 +67,7 @@ class Layout:
 
     Attributes:
         data: The whole file.
+        binary: What holds the file and may end its string table; else the file.
         order: "<" or ">", as `struct` spells the byte order.
         version: 1 or 2.
         base_address: Link-time address that the address table counts from.
@@ -76,11 +75,14 @@ class Layout:
         addr_off_size: Bytes of an entry of the address table.
         extents: Of all parts but records.
         records: File offset that record offsets count from.
+        own_strings: The string table without what it shares with the binary.
     """
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: memoryview, binary: memoryview) -> None:
         """Read the header; raises `BrokenError`."""
         self.data = data
+        self.binary = binary
+        self.own_strings = Extent(0, 0, "StringTable")
         self.extents: list[Extent] = []
         self.parts: dict[str, Extent] = {}
         magic = data[:4]
@@ -145,6 +147,22 @@ class Layout:
         self.parts[name] = Extent(start, start + size, name)
         self.extents.append(self.parts[name])
 
+    def _add_strings(self, start: int, size: int) -> None:
+        """The string table, which may go on in the binary."""
+        end = start + size
+        name, record = "StringTable", start - lib.GSYM_SHARING_SIZE
+        if end > len(self.data) != len(self.binary) and record >= 0:
+            what = "the record of shared strings"
+            magic, _, _, strp, shared = self.unpack(_SHARING, record, what)
+            if magic == lib.GSYM_SHARING_MAGIC:
+                self._add(what, record, lib.GSYM_SHARING_SIZE)
+                if strp + shared != size or start + strp < len(self.data):
+                    raise BrokenError(record, f"{what} does not fit the string table")
+                end = len(self.data)
+        self._add(name, start, end - start)
+        self.own_strings = self.parts[name]
+        self.parts[name] = Extent(start, start + size, name)
+
     def _check_address_size(self) -> None:
         if self.addr_off_size not in _ADDRESS_SIZES:
             raise BrokenError(6, f"addr_off_size is {self.addr_off_size}")
@@ -161,7 +179,7 @@ class Layout:
         start = (self.parts["AddrOffsets"].end + 3) & ~3
         self._add("AddrInfoOffsets", start, self.count * 4)
         self._add_file_table(self.parts["AddrInfoOffsets"].end)
-        self._add("StringTable", strtab_offset, strtab_size)
+        self._add_strings(strtab_offset, strtab_size)
 
     def _add_file_table(self, start: int) -> None:
         (count,) = self.unpack("I", start, "FileTable")
@@ -183,7 +201,10 @@ class Layout:
             name = _SECTION_NAMES.get(kind, f"section type {kind}")
             if name in self.parts:
                 raise BrokenError(offset, f"{name} appears twice in the directory")
-            self._add(name, start, size)
+            if kind == lib.GSYM_SECTION_STRING_TABLE:
+                self._add_strings(start, size)
+            else:
+                self._add(name, start, size)
         self._add("the header", 0, offset)
         for kind in _REQUIRED_SECTIONS:
             if _SECTION_NAMES[kind] not in self.parts:
@@ -195,10 +216,10 @@ class Layout:
     @property
     def function_info(self) -> Extent:
         """Where records may stand."""
-        return self.parts.get(
-            "FunctionInfo",
-            Extent(self.parts["StringTable"].end, len(self.data), "FunctionInfo"),
-        )
+        start, end = self.parts["StringTable"].end, len(self.data)
+        if start > end:  # the strings are shared and come last
+            start, end = self.parts["FileTable"].end, self.own_strings.start
+        return self.parts.get("FunctionInfo", Extent(start, end, "FunctionInfo"))
 
 
 def check_tables(layout: Layout) -> Iterator[Finding]:
@@ -253,7 +274,7 @@ def _check_addresses(layout: Layout) -> Iterator[Finding]:
 
 
 def _check_strings(layout: Layout) -> Iterator[Finding]:
-    table = layout.parts["StringTable"]
+    table = layout.own_strings
     if table.size == 0:
         yield Finding(table.start, "the string table is empty")
         return

@@ -58,13 +58,12 @@ class _Decoder:
     def __init__(self, layout: Layout) -> None:
         self._string_count = layout.parts["StringTable"].size
         self._file_count = len(layout.file_entries())
-        self._buffer = ffi.from_buffer(layout.data)
+        self._buffer = ffi.from_buffer("uint8_t[]", layout.binary)
         self._error: Any = new_error()
         image = ffi.new("gsym_image **")
         record = ffi.new("gsym_record **")
-        self._expect(
-            lib.gsym_image_open(self._buffer, len(layout.data), image, self._error)
-        )
+        size = len(self._buffer)
+        self._expect(lib.gsym_image_open(self._buffer, size, image, self._error))
         self._image = ffi.gc(image[0], lib.gsym_image_close)
         self._expect(lib.gsym_record_create(record, self._error))
         self._record = ffi.gc(record[0], lib.gsym_record_destroy)

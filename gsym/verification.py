@@ -6,12 +6,13 @@ with pyelftools, independently of the engine, and reports what the file says oth
 
 from __future__ import annotations
 
-import mmap
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reader
+from gsym._native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.sources.mapped_file import map_file
 from gsym.structure import (
     BrokenError,
     Extent,
@@ -60,21 +61,31 @@ class Comparison(NamedTuple):
 def check_structure(path: str) -> list[Finding]:
     """Faults of the GSYM file at *path*, the first thousand; none: it is sound.
 
+    Offsets count from the start of the GSYM file, also where a binary holds it.
+
     Raises:
+        FormatError: It is a binary that holds no GSYM file.
         OSError: The file cannot be read.
     """
-    with open(path, "rb") as stream:
-        stream.seek(0, 2)
-        if stream.tell() == 0:
-            return [Finding(0, "the file is empty")]
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return list(islice(_faults(data), _KEPT))
+    try:
+        data = map_file(path)
+    except FormatError as problem:
+        return [Finding(0, problem.reason)]
+    return list(islice(_faults(_embedded(data, path), data), _KEPT))
 
 
-def _faults(data: mmap.mmap) -> Iterator[Finding]:
+def _embedded(data: memoryview, path: str) -> memoryview:
+    """The GSYM file in the file *data*, or all of it where it is one itself."""
+    offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
+    view = ffi.from_buffer("uint8_t[]", data)
+    check(lib.gsym_embedded_find(view, len(view), offset, size, error), error, path)
+    return data[offset[0] : offset[0] + size[0]]
+
+
+def _faults(file: memoryview, binary: memoryview) -> Iterator[Finding]:
     records: list[Extent] = []
     try:
-        layout = Layout(data)
+        layout = Layout(file, binary)
         yield from check_tables(layout)
         yield from check_records(layout, records)
         yield from check_extents(layout, records)

@@ -33,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"comparison"}),
     frozenset({"conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),
-    frozenset({"conversion", "verification"}),
+    frozenset({"conversion", "embedding", "verification"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),
     frozenset({"markup_filter", "api", "profile", "export"}),

@@ -59,7 +59,7 @@ def test_a_path_may_be_a_str_or_a_path(path: Path) -> None:
     [
         (b"", gsym.FormatError, "data too small to be a GSYM file"),
         (b"MYSG", gsym.FormatError, "data too small to be a GSYM file"),
-        (b"\x7fELF" + bytes(60), gsym.FormatError, "not a GSYM file (bad magic)"),
+        (b"\x7fELF" + bytes(60), gsym.FormatError, "invalid ELF class 0"),
         (b"MYSG\3\0" + bytes(60), gsym.UnsupportedError, "unsupported GSYM version 3"),
     ],
 )

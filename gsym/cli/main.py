@@ -28,6 +28,8 @@ VERBS = {
     "verify": "Check a GSYM file, by itself or against its binary",
     "export": "Write a GSYM file in the format of other tools",
     "stats": "Show what the bytes of a GSYM file are spent on",
+    "embed": "Put a GSYM file into a section of its binary",
+    "extract": "Take the GSYM file out of a binary that holds one",
 }
 
 EXIT_FAILED = 1

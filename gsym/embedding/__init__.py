@@ -1,0 +1,1 @@
+"""GSYM files inside of ELF and Mach-O binaries."""

@@ -1,0 +1,280 @@
+"""A section `.gsym` in an ELF file.
+
+What is loaded stays where it is. Behind it follow the section, the symbol table with
+its strings, the section names and the section table. All but the first are moved there,
+and what stood at the end of the file before is cut off: so embedding again gives the
+same file, and objcopy, which keeps this order, leaves the distance of the strings as it
+is. No section changes its index.
+"""
+
+from __future__ import annotations
+
+from struct import error as StructError  # noqa: N812 - an exception, named as one
+
+from gsym.embedding.binary import SharedTable, align
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+    from gsym.embedding.binary import Binary, Payload
+
+_SECTION = b".gsym"
+_NULL, _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 0, 1, 2, 3, 8
+_ALLOC = 2
+# Greater counts and indexes of sections stand in section 0, of segments likewise.
+_GREATEST_INDEX = 0xFEFF
+_EXTENDED = 0xFFFF
+_ALIGNMENT = 8
+
+_IDENT_SIZE = 16
+# type machine version entry phoff shoff flags ehsize phentsize phnum shentsize shnum
+# shstrndx
+_HEADERS = {1: "HHIIIIIHHHHHH", 2: "HHIQQQIHHHHHH"}
+_SHOFF, _SHENTSIZE, _SHNUM, _SHSTRNDX = 5, 10, 11, 12
+_SEGMENTS = {1: "4xI8xI12x", 2: "8xQ16xQ16x"}  # p_offset, p_filesz
+_SECTIONS = {1: "IIIIIIIIII", 2: "IIQQQQIIQQ"}
+
+
+class _Section:
+    """One entry of the section table."""
+
+    def __init__(self, *fields: int) -> None:
+        self.name, self.type, self.flags, self.address, self.offset = fields[:5]
+        self.size, self.link, self.info, self.alignment, self.entry_size = fields[5:]
+
+    def fields(self) -> tuple[int, ...]:
+        """In the order of the table."""
+        return tuple(vars(self).values())
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Start and end of its bytes in the file."""
+        size = 0 if self.type in {_NULL, _NOBITS} else self.size
+        return (self.offset, self.offset + size) if size else (0, 0)
+
+
+class ElfBinary:
+    """An ELF file that a GSYM file can go into.
+
+    Raises:
+        FormatError: The headers are damaged.
+        UnsupportedError: There is something that a new section would spoil.
+    """
+
+    section = ".gsym"
+    signature = ""
+
+    def __init__(self, binary: Binary, kind: int) -> None:
+        """*kind* is EI_CLASS: 1 for 32 bits, 2 for 64."""
+        self._binary = binary
+        self._header_format = binary.struct(_HEADERS[kind])
+        self._section_format = binary.struct(_SECTIONS[kind])
+        self._segment_format = binary.struct(_SEGMENTS[kind])
+        self._header = list(
+            binary.unpack(self._header_format, _IDENT_SIZE, "the ELF header")
+        )
+        self._sections = self._read_sections()
+        self._table_size = len(self._sections) * self._section_format.size
+        self._segments = self._read_segments()
+        self._names_index = self._find_names()
+        self._names = self._part(self._sections[self._names_index])
+        self._index = self._find(_SECTION)
+        self._symbols_index: int | None
+        self._strings_index: int | None
+        self._symbols_index, self._strings_index = self._find_symbols()
+        self._name = self._add_name(_SECTION)
+
+    def shared_table(self) -> SharedTable:
+        """The string table of the symbols, where it will be behind the new section.
+
+        Raises:
+            UnsupportedError: There is none, or it is loaded and so cannot be moved.
+        """
+        if self._symbols_index is None or self._strings_index is None:
+            raise self._binary.unsupported(
+                "there is no symbol table (.symtab) that strings could be shared with"
+            )
+        distance = self._sections[self._symbols_index].size
+        return SharedTable(self._bytes_of(self._strings_index), distance)
+
+    def with_section(self, payload: Payload) -> Iterator[Buffer]:
+        """The bytes of the binary with *payload* in it."""
+        end = self._end_of_rest()
+        start = align(end, _ALIGNMENT)
+        tail = self._place(payload.size, start)
+        size = _IDENT_SIZE + self._header_format.size
+        data = self._binary.data
+        try:
+            header = self._header_format.pack(*self._header)
+            table = [self._section_format.pack(*s.fields()) for s in self._sections]
+        except StructError:
+            raise self._binary.too_large() from None
+        yield data[:_IDENT_SIZE]
+        yield header
+        yield data[size:end]
+        yield bytes(start - end)
+        yield from payload.chunks
+        yield from tail
+        yield b"".join(table)
+
+    # ---- reading
+
+    def _read_sections(self) -> list[_Section]:
+        offset, entry_size = self._header[_SHOFF], self._header[_SHENTSIZE]
+        count = self._header[_SHNUM]
+        if offset == 0:
+            raise self._binary.unsupported(
+                "there are no section headers: with one for .gsym alone, strip and "
+                "objcopy would take all the rest for nothing and drop it"
+            )
+        if entry_size != self._section_format.size:
+            raise self._binary.damaged(offset, f"section headers of {entry_size} bytes")
+        if count == 0:
+            (first,) = self._read_section_table(offset, 1)
+            count = max(first.size, 1)
+        return self._read_section_table(offset, count)
+
+    def _read_section_table(self, offset: int, count: int) -> list[_Section]:
+        size = count * self._section_format.size
+        table = self._binary.part(offset, size, "the section table")
+        return [_Section(*fields) for fields in self._section_format.iter_unpack(table)]
+
+    def _find_names(self) -> int:
+        index = self._header[_SHSTRNDX]
+        if index == _EXTENDED:
+            index = self._sections[0].link
+        if not 0 < index < len(self._sections):
+            raise self._binary.unsupported("the sections have no names")
+        return index
+
+    def _read_segments(self) -> list[tuple[int, int]]:
+        """Start and end of each in the file, and of the table itself."""
+        offset, entry_size, count = self._header[4], *self._header[8:10]
+        if count == _EXTENDED:
+            count = self._sections[0].info
+        if count == 0:
+            return []
+        if entry_size != self._segment_format.size:
+            raise self._binary.damaged(offset, f"program headers of {entry_size} bytes")
+        table = self._binary.part(offset, count * entry_size, "the program headers")
+        return [
+            (offset, offset + len(table)),
+            *(
+                (start, start + size)
+                for start, size in self._segment_format.iter_unpack(table)
+                if size
+            ),
+        ]
+
+    def _part(self, section: _Section) -> bytes:
+        start, end = section.extent
+        return bytes(self._binary.part(start, end - start, "a section"))
+
+    def _bytes_of(self, index: int) -> bytes:
+        """Of a section as it will be."""
+        if index == self._names_index:
+            return self._names
+        return self._part(self._sections[index])
+
+    def _find(self, name: bytes) -> int | None:
+        """Index of the section *name*."""
+        for index, section in enumerate(self._sections):
+            found = self._names[section.name : section.name + len(name) + 1]
+            if section.type != _NULL and found == name + b"\0":
+                if self._is_loaded(section):
+                    reason = f"the section {name.decode()} is loaded into memory"
+                    raise self._binary.unsupported(reason)
+                return index
+        return None
+
+    def _find_symbols(self) -> tuple[int, int] | tuple[None, None]:
+        """The symbol table and its strings; None where they have to stay."""
+        for index, section in enumerate(self._sections):
+            if section.type == _SYMTAB and 0 < section.link < len(self._sections):
+                strings = self._sections[section.link]
+                is_loaded = self._is_loaded(section) or self._is_loaded(strings)
+                if strings.type == _STRTAB and not is_loaded:
+                    return index, section.link
+        return None, None
+
+    @property
+    def _tail(self) -> list[int]:
+        """The sections behind the new one."""
+        tail = [self._symbols_index, self._strings_index, self._names_index]
+        # One string table may serve as both.
+        return [index for index in dict.fromkeys(tail) if index is not None]
+
+    def _is_loaded(self, section: _Section) -> bool:
+        start, end = section.extent
+        return bool(section.flags & _ALLOC) or any(
+            start < segment_end and segment_start < end
+            for segment_start, segment_end in self._segments
+        )
+
+    def _end_of_rest(self) -> int:
+        """Where all ends that stays in its place; nothing else may stand behind."""
+        size = len(self._binary.data)
+        stays = [(0, _IDENT_SIZE + self._header_format.size), *self._segments]
+        goes: list[tuple[int, int]] = []
+        moved = {self._index, *self._tail}
+        for index, section in enumerate(self._sections):
+            (goes if index in moved else stays).append(section.extent)
+        table = self._header[_SHOFF]
+        goes.append((table, table + self._table_size))
+        end = max(end for _, end in stays)
+        if end > size:
+            raise self._binary.damaged(end, "a part reaches past the end of the file")
+        covered = end
+        for start, stop in [*sorted(goes), (size, size)]:
+            if not self._binary.is_zero(covered, start):
+                raise self._binary.unsupported(
+                    f"{start - covered} bytes at offset {covered:#x} are in no section "
+                    "or segment: whoever looks for them behind the binary would not "
+                    "find them any more"
+                )
+            covered = max(covered, stop)
+        return end
+
+    # ---- placing
+
+    def _place(self, size: int, start: int) -> list[bytes]:
+        """Let the headers say where all stands, and return what follows the payload."""
+        sections = self._sections
+        if self._index is None:
+            self._index = len(sections)
+            sections.append(_Section(*10 * [0]))
+        sections[self._index] = _Section(
+            *(self._name, _PROGBITS, 0, 0, start, size, 0, 0, _ALIGNMENT, 0)
+        )
+        end = start + size
+        pieces = []
+        for index in self._tail:
+            section, data = sections[index], self._bytes_of(index)
+            offset = align(end, _ALIGNMENT if section.type == _SYMTAB else 1)
+            section.offset, section.size = offset, len(data)
+            pieces += [bytes(offset - end), data]
+            end = offset + len(data)
+        table = align(end, _ALIGNMENT)
+        pieces.append(bytes(table - end))
+        self._count_sections(table)
+        return pieces
+
+    def _add_name(self, name: bytes) -> int:
+        """Offset of *name* in the section names, which may grow."""
+        names = self._names if self._names.endswith(b"\0") else self._names + b"\0"
+        if name + b"\0" not in names:
+            names += name + b"\0"
+        self._names = names
+        return names.index(name + b"\0")
+
+    def _count_sections(self, table: int) -> None:
+        first, header = self._sections[0], self._header
+        count, names_index = len(self._sections), self._names_index
+        first.size = count if count > _GREATEST_INDEX else 0
+        first.link = names_index if names_index > _GREATEST_INDEX else 0
+        header[_SHOFF], header[_SHENTSIZE] = table, self._section_format.size
+        header[_SHNUM] = 0 if first.size else count
+        header[_SHSTRNDX] = _EXTENDED if first.link else names_index

@@ -1,0 +1,272 @@
+"""A segment `__GSYM` with a section `__gsym` in a Mach-O file.
+
+It goes in front of `__LINKEDIT`, in the file and in memory, for tools that sign and
+strip want that one to be the last. So `__LINKEDIT` moves, with all file offsets into
+it; in a dSYM, where nothing is loaded, its address stays and what stands behind it in
+the file follows. The section ends where its segment ends: then the distance to the
+string table does not depend on its size.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from gsym.embedding.binary import SharedTable, align
+from gsym.embedding.chained_fixups import with_one_more_segment
+from gsym.embedding.load_commands import (
+    LC_CODE_SIGNATURE,
+    LC_DYLD_CHAINED_FIXUPS,
+    LC_SYMTAB,
+    LoadCommands,
+)
+from gsym.embedding.signature import Signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+    from gsym.embedding.binary import Binary, Payload
+    from gsym.embedding.load_commands import Segment
+
+_SEGMENT, _SECTION, _LINKEDIT = b"__GSYM", b"__gsym", b"__LINKEDIT"
+_READ = 1  # VM_PROT_READ
+_DSYM = 10
+# MH_EXECUTE, MH_DYLIB, MH_DYLINKER, MH_BUNDLE, MH_DSYM
+_FILE_TYPES = {2, 6, 7, 8, _DSYM}
+_ARM_TYPES = {12, 0x100000C, 0x200000C}  # with pages of 16 KiB
+_SECTION_ALIGNMENT = 3  # as a power of 2
+_SIGNATURE_ALIGNMENT = 16
+
+
+class _Fixups:
+    """The chained fixups and their place in the file: nothing, where there are none."""
+
+    def __init__(self, offset: int, size: int, data: bytes) -> None:
+        self.offset, self.end = offset, offset + size
+        self.data = data
+        self.growth = len(data) - size
+
+
+class MachoBinary:
+    """A Mach-O file that a GSYM file can go into.
+
+    Attributes:
+        signature: "" for a file without one, "ad hoc" where it is made again as it
+            was, "identity dropped" where it was that of somebody.
+
+    Raises:
+        FormatError: The headers are damaged.
+        UnsupportedError: The file is of a kind or laid out in a way that leaves no
+            place for a segment.
+    """
+
+    section = "__GSYM,__gsym"
+
+    def __init__(self, binary: Binary, *, is_wide: bool) -> None:
+        self._binary = binary
+        self._commands = commands = LoadCommands(binary, is_wide=is_wide)
+        self._is_dsym = commands.file_type == _DSYM
+        if commands.file_type not in _FILE_TYPES:
+            raise binary.unsupported(
+                f"a Mach-O file of type {commands.file_type}: only programs, "
+                "libraries, bundles and dSYMs have a place for one more segment"
+            )
+        is_large = commands.cpu_type in _ARM_TYPES and not self._is_dsym
+        self._page_size = 0x4000 if is_large else 0x1000
+        linkedit, self._old = commands.segment(_LINKEDIT), commands.segment(_SEGMENT)
+        if linkedit is None:
+            raise binary.unsupported("there is no segment __LINKEDIT")
+        self._linkedit: Segment = linkedit
+        self._linkedit_start, self._linkedit_end = linkedit.offset, linkedit.end
+        first = linkedit if self._old is None else self._old
+        self._start, self._address = first.offset, first.address
+        self._check_order()
+        self._content_start = commands.content_start()
+        self._fixups = self._read_fixups()
+        self._signature, self._unsigned_end = self._read_signature()
+        self.signature = ""
+        if self._signature is not None:
+            had_identity = self._signature.had_identity
+            self.signature = "identity dropped" if had_identity else "ad hoc"
+        self._growth = 0  # bytes that __LINKEDIT moves by
+
+    def shared_table(self) -> SharedTable:
+        """The string table of the symbols, where it will be behind the new section.
+
+        Raises:
+            FormatError: It reaches past the end of the file.
+            UnsupportedError: There is none, or none that stands behind the section.
+        """
+        symbols = self._commands.find(LC_SYMTAB)
+        offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
+        if not size or offset < self._linkedit_start:
+            raise self._binary.unsupported(
+                "there is no symbol table in __LINKEDIT to share strings with"
+            )
+        table = self._binary.part(offset, size, "the string table")
+        return SharedTable(table, self._moved(offset) - self._linkedit_start)
+
+    def with_section(self, payload: Payload) -> Iterator[Buffer]:
+        """The bytes of the binary with *payload* in it. Call once."""
+        section_size = align(payload.size, 1 << _SECTION_ALIGNMENT)
+        padding = -section_size % self._page_size
+        segment_size = padding + section_size
+        self._growth = self._start + segment_size - self._linkedit_start
+        unsigned_end = self._moved(self._unsigned_end)
+        code_limit = align(unsigned_end, _SIGNATURE_ALIGNMENT)
+        self._commands.move(self._moved)
+        self._place_fixups()
+        linkedit_end = self._place_signature(code_limit)
+        self._place_segments(segment_size, linkedit_end)
+        self._place_new(segment_size, padding, payload.size)
+        head = self._head()
+        signature, data, fixups = self._signature, self._binary.data, self._fixups
+        signature_padding = 0 if signature is None else code_limit - unsigned_end
+        unsigned: Iterator[Buffer] = chain(
+            (head, data[len(head) : self._start], bytes(padding)),
+            payload.chunks,
+            (bytes(section_size - payload.size),),
+            (data[self._linkedit_start : fixups.offset], fixups.data),
+            (data[fixups.end : self._unsigned_end], bytes(signature_padding)),
+        )
+        if signature is None:
+            yield from unsigned
+            return
+        hasher = signature.hasher()
+        for piece in unsigned:
+            hasher.update(piece)
+            yield piece
+        yield signature.to_bytes(code_limit, hasher.finish())
+
+    # ---- reading
+
+    def _check_order(self) -> None:
+        """Behind the others there is nothing but the old segment and __LINKEDIT."""
+        binary, linkedit, old = self._binary, self._linkedit, self._old
+        others = [s for s in self._commands.segments if s not in {linkedit, old}]
+        if self._is_dsym:
+            is_last = all(
+                not s.size or s.end <= self._start or s.offset >= linkedit.end
+                for s in others
+            )
+        else:
+            is_last = all(
+                s.end <= self._start and s.memory_end <= self._address for s in others
+            )
+            is_last &= not (linkedit.offset | linkedit.address) % self._page_size
+            is_last &= old is None or old.memory_end == linkedit.address
+        is_last &= old is None or old.end == linkedit.offset
+        if not is_last or linkedit.end > len(binary.data):
+            raise binary.unsupported(
+                "the segments are not laid out as linkers do, with __LINKEDIT the last"
+            )
+        if not self._is_dsym and not binary.is_zero(linkedit.end, len(binary.data)):
+            raise binary.unsupported(
+                f"the bytes behind __LINKEDIT, from offset {linkedit.end:#x} on, are "
+                "in no segment: whoever looks for them would not find them any more"
+            )
+
+    def _linkedit_data(self, kind: int) -> tuple[int, int]:
+        """Offset and size of what a command has in __LINKEDIT; size 0: nothing."""
+        command = self._commands.find(kind)
+        offset, size = command.unpack("II", 8) if command is not None else (0, 0)
+        if not size:
+            return self._linkedit_start, 0
+        if not self._linkedit_start <= offset <= offset + size <= self._linkedit_end:
+            raise self._binary.damaged(offset, "link-edit data outside of __LINKEDIT")
+        return offset, size
+
+    def _read_fixups(self) -> _Fixups:
+        offset, size = self._linkedit_data(LC_DYLD_CHAINED_FIXUPS)
+        data = bytes(self._binary.data[offset : offset + size])
+        if size and self._old is None:
+            count = len(self._commands.segments)
+            data = with_one_more_segment(self._binary, offset, size, count)
+        return _Fixups(offset, size, data)
+
+    def _read_signature(self) -> tuple[Signature | None, int]:
+        """The signature, and where all ends that is none."""
+        offset, size = self._linkedit_data(LC_CODE_SIGNATURE)
+        file_end = len(self._binary.data)
+        if not size:
+            return None, file_end if self._is_dsym else self._linkedit_end
+        end = self._strings_end(offset)
+        is_last = self._binary.is_zero(offset + size, file_end)
+        if not is_last or end < self._fixups.end:
+            raise self._binary.damaged(offset, "the code signature does not come last")
+        return Signature(self._binary, offset, size), end
+
+    def _strings_end(self, signature: int) -> int:
+        """Where the string table ends, but for padding the last before *signature*."""
+        symbols = self._commands.find(LC_SYMTAB)
+        offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
+        end: int = offset + size
+        is_last = signature - _SIGNATURE_ALIGNMENT < end <= signature
+        return end if is_last else signature
+
+    # ---- writing
+
+    def _moved(self, offset: int) -> int:
+        """Where what was at *offset* of the file will be."""
+        if offset < self._linkedit_start:
+            return offset
+        fixups = self._fixups
+        return offset + self._growth + (fixups.growth if offset >= fixups.end else 0)
+
+    def _place_fixups(self) -> None:
+        command = self._commands.find(LC_DYLD_CHAINED_FIXUPS)
+        if command is not None and self._fixups.growth:
+            command.pack("I", 12, len(self._fixups.data))
+
+    def _place_signature(self, code_limit: int) -> int:
+        """Returns where __LINKEDIT ends with it."""
+        command = self._commands.find(LC_CODE_SIGNATURE)
+        if command is None or self._signature is None:
+            return self._moved(self._linkedit_end)
+        size = self._signature.size(code_limit)
+        command.pack("II", 8, code_limit, size)
+        return code_limit + size
+
+    def _place_segments(self, new_size: int, linkedit_end: int) -> None:
+        """Move __LINKEDIT and, in the file, what stands behind it."""
+        linkedit = self._linkedit
+        offset, memory_size = self._moved(self._linkedit_start), 0
+        address = self._address + new_size
+        if self._is_dsym:
+            address, memory_size = linkedit.address, linkedit.memory_size
+        size = linkedit_end - offset
+        for other in self._commands.segments:
+            if other not in {linkedit, self._old} and other.size:
+                place = self._moved(other.offset), other.size
+                other.place(other.address, other.memory_size, *place)
+        memory_size = max(memory_size, align(size, self._page_size))
+        linkedit.place(address, memory_size, offset, size)
+
+    def _place_new(self, size: int, padding: int, section_size: int) -> None:
+        """Put the new segment in the place of the old one or among the others."""
+        commands, address = self._commands, self._address
+        new = commands.new_segment(_SEGMENT, _SECTION, _READ)
+        if self._is_dsym:
+            ends = [s.memory_end for s in commands.segments if s is not self._old]
+            address = align(max(ends), self._page_size)
+        new.place(address, size, self._start, size)
+        new.place_section(padding, section_size, _SECTION_ALIGNMENT)
+        if self._old is not None:
+            commands.replace(self._old, new)
+        elif self._is_dsym:
+            # Symbols count sections: those of __DWARF keep their numbers.
+            commands.insert_behind(commands.segments[-1], new)
+        else:
+            commands.insert_before(self._linkedit, new)
+
+    def _head(self) -> bytes:
+        """The header and the load commands, which may take free bytes behind them."""
+        head, end = self._commands.to_bytes(), self._commands.end
+        if len(head) > self._content_start or not self._binary.is_zero(end, len(head)):
+            raise self._binary.unsupported(
+                f"there is no room for a load command of {len(head) - end} bytes: "
+                "link again with -headerpad 0x1000"
+            )
+        return head

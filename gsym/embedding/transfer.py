@@ -1,0 +1,202 @@
+"""A GSYM file into a binary, and out again."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gsym.atomic_file import AtomicFile, is_same_file
+from gsym.embedding.binary import Binary
+from gsym.embedding.elf import ElfBinary
+from gsym.embedding.macho import MachoBinary
+from gsym.embedding.payload import shared_payload, stand_alone_payload
+from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
+from gsym.image_source import ImageSource
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+from gsym.sources.recognition import recognise
+
+__all__ = ["EmbeddingReport", "embed", "extract"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class EmbeddingReport(NamedTuple):
+        """Where a GSYM file went, and how large all is, in bytes.
+
+        Attributes:
+            gsym: Path of the file that was embedded.
+            binary: Path of the binary.
+            output: Path of the binary with the file in it.
+            section: What it stands in: ".gsym" or "__GSYM,__gsym".
+            gsym_size: Of the stand-alone file.
+            section_size: Of the section.
+            string_table_size: Of the binary's string table, where it is shared.
+            binary_size: Of the binary before.
+            output_size: Of the output.
+            signature: "" where there is none; "ad hoc" where it is made anew as it
+                was; "identity dropped" where it is made anew ad hoc and was not.
+        """
+
+        gsym: str
+        binary: str
+        output: str
+        section: str
+        gsym_size: int
+        section_size: int
+        string_table_size: int
+        binary_size: int
+        output_size: int
+        signature: str
+
+else:
+    from collections import namedtuple
+
+    EmbeddingReport = namedtuple(
+        "EmbeddingReport",
+        "gsym binary output section gsym_size section_size string_table_size "
+        "binary_size output_size signature",
+    )
+    EmbeddingReport.__doc__ = "Where a GSYM file went, and how large all is, in bytes."
+
+_ELF_CLASSES = {1, 2}
+_ELF_ORDERS = {1: "<", 2: ">"}
+# By the first bytes: byte order, whether words have 64 bits.
+_MACHO_MAGICS = {
+    b"\xce\xfa\xed\xfe": ("<", False),
+    b"\xcf\xfa\xed\xfe": ("<", True),
+    b"\xfe\xed\xfa\xce": (">", False),
+    b"\xfe\xed\xfa\xcf": (">", True),
+}
+
+
+def embed(
+    gsym_path: str | os.PathLike[str],
+    binary: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    share_strings: bool = False,
+) -> EmbeddingReport:
+    """Put a GSYM file into a section of its binary, where `gsym.open` finds it.
+
+    The section is `.gsym` of an ELF file, `__GSYM,__gsym` of a Mach-O file; one that
+    is there is replaced. Code and data that are loaded stay as they are. The output
+    appears whole or not at all and has the permissions of the binary.
+
+    Args:
+        gsym_path: The GSYM file.
+        binary: ELF or Mach-O file; not a universal one.
+        output: File to write; by default *binary* is replaced.
+        share_strings: Leave out the strings that the symbols' string table of the
+            binary has. What changes that table later, such as `strip`, makes the
+            embedded file unusable: opening it fails then.
+
+    Raises:
+        FormatError: A file is damaged, or of another kind.
+        LimitError: The output would exceed what its headers can say, or the string
+            table is too far away for version 1.
+        OSError: A file cannot be read or written.
+        UnsupportedError: The binary has no place for a section, or no strings to
+            share.
+        UuidMismatchError: The GSYM file belongs to another binary.
+        ValueError: *output* is the GSYM file.
+    """
+    source, name = os.fspath(gsym_path), os.fspath(binary)
+    target = name if output is None else os.fspath(output)
+    if is_same_file(target, source):
+        raise ValueError(f"{target}: the output would replace the GSYM file")
+    data, file = map_file(name), map_file(source)
+    container, image = container_of(data, name), ImageSource(file, source)
+    _check_owner(image, source, data, name)
+    whole = stand_alone_payload(image, file)
+    payload, table_size = whole, 0
+    if share_strings:
+        shared = container.shared_table()
+        payload, table_size = shared_payload(image, shared, source), len(shared.table)
+    with AtomicFile(target, mode=_permissions(name)) as out:
+        for piece in container.with_section(payload):
+            out.write(piece)
+    return EmbeddingReport(
+        *(source, name, target, container.section),
+        *(whole.size, payload.size, table_size),
+        *(len(data), os.stat(target).st_size, container.signature),
+    )
+
+
+def extract(
+    binary: str | os.PathLike[str], output: str | os.PathLike[str] | None = None
+) -> int:
+    """Write the GSYM file that a binary holds as a file of its own.
+
+    It has the bytes of the file that was embedded, or, where that shares strings with
+    the binary, says the same and has all strings itself. It appears whole or not at
+    all.
+
+    Args:
+        binary: A binary that a GSYM file was embedded in.
+        output: File to write; by default the path of *binary* with `.gsym` added.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        FormatError: The binary holds no GSYM file, or a damaged one, or the strings
+            that it shares have changed.
+        OSError: A file cannot be read or written.
+        ValueError: *output* is the binary.
+    """
+    name = os.fspath(binary)
+    target = name + ".gsym" if output is None else os.fspath(output)
+    if is_same_file(target, name):
+        raise ValueError(f"{target}: the output would replace the binary")
+    data = map_file(name)
+    image = ImageSource(data, name)
+    if image.header.file_size == len(data):
+        raise FormatError("a GSYM file, not a binary that holds one", path=name)
+    payload = stand_alone_payload(image, data)
+    with AtomicFile(target) as out:
+        for chunk in payload.chunks:
+            out.write(chunk)
+    return payload.size
+
+
+def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
+    """The binary *data*, of the file *path*, as one that a section can be added to.
+
+    Raises:
+        FormatError: It is neither ELF nor Mach-O, or its headers are damaged.
+        UnsupportedError: It has no place for a section.
+    """
+    head = bytes(data[:64])
+    magic = head[:4]
+    if magic == b"\x7fELF":
+        kind, encoding = head[4:6].ljust(2, b"\0")
+        if kind not in _ELF_CLASSES or encoding not in _ELF_ORDERS:
+            raise FormatError("invalid ELF class or byte order", path=path, offset=4)
+        return ElfBinary(Binary(data, path, _ELF_ORDERS[encoding]), kind)
+    if magic in _MACHO_MAGICS:
+        order, is_wide = _MACHO_MAGICS[magic]
+        return MachoBinary(Binary(data, path, order), is_wide=is_wide)
+    if recognise(head) == "fat":
+        raise UnsupportedError(
+            "a universal file: take out one slice with lipo -thin, embed into that, "
+            "and put the slices together with lipo -create",
+            path=path,
+        )
+    raise FormatError("neither an ELF nor a Mach-O file", path=path, offset=0)
+
+
+def _check_owner(image: ImageSource, source: str, data: memoryview, path: str) -> None:
+    """The GSYM file shall not be that of another build, as far as both say."""
+    with ObjectFile(data, path) as binary:
+        build_id = binary.uuid
+    if image.uuid and build_id and image.uuid != build_id:
+        raise UuidMismatchError(
+            f"the UUID is {image.uuid.hex()}, but that of {path} {build_id.hex()}",
+            path=source,
+        )
+
+
+def _permissions(path: str) -> int:
+    """Without the bits that let a program run as its owner: that may be another now."""
+    return stat.S_IMODE(os.stat(path).st_mode) & 0o777

@@ -1,0 +1,185 @@
+"""`gsym embed` and `gsym extract`, and the other verbs on what they make."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.gsymutil import main as gsymutil
+from gsym.cli.main import main
+from tests.embeddings import assert_answers, elf, macho, write_gsym
+from tests.inputs.macho_executable import IDENTITY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with `app` and `app.gsym`, the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").write_bytes(elf().to_bytes())
+    write_gsym(tmp_path / "app.gsym")
+    return tmp_path
+
+
+def test_a_file_goes_into_its_binary(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / "app").stat().st_size
+    assert main(["embed", "app.gsym", "app"]) == 0
+    size, after = (folder / "app.gsym").stat().st_size, (folder / "app").stat().st_size
+    assert capsys.readouterr().out == (
+        "app.gsym -> app, section .gsym\n"
+        f"  {size} bytes\n"
+        f"  the binary takes {after} bytes, {before} before\n"
+    )
+    assert_answers(folder / "app")
+
+
+def test_shared_strings_are_left_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["embed", "app.gsym", "app", "-o", "out", "--share-strings"]) == 0
+    assert "without what the binary's string table has" in capsys.readouterr().out
+    assert_answers(folder / "out")
+    assert main(["extract", "out", "-o", "again.gsym"]) == 0
+    size = (folder / "again.gsym").stat().st_size
+    assert capsys.readouterr().out == f"out -> again.gsym\n  {size} bytes\n"
+    assert_answers(folder / "again.gsym")
+
+
+def test_the_file_comes_out_as_it_went_in(folder: Path) -> None:
+    assert main(["embed", "-q", "app.gsym", "app"]) == 0
+    data = (folder / "app.gsym").read_bytes()
+    (folder / "app.gsym").unlink()
+    assert main(["extract", "-q", "app"]) == 0
+    assert (folder / "app.gsym").read_bytes() == data
+
+
+def test_quiet_prints_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert folder.is_dir()
+    assert main(["embed", "-q", "app.gsym", "app"]) == 0
+    assert main(["extract", "-q", "app", "-o", "out"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_lost_identity_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "app").write_bytes(macho(signature=IDENTITY).to_bytes())
+    assert main(["embed", "app.gsym", "app"]) == 0
+    out, err = capsys.readouterr()
+    assert "section __GSYM,__gsym" in out
+    assert out.endswith("  signed ad hoc\n")
+    assert err == (
+        "gsym embed: warning: app is signed ad hoc now, without the identity and the "
+        "entitlements that it had: sign it again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["embed", "app.gsym", "app", "-o", "app.gsym"], "would replace 'app.gsym'"),
+        (["embed", "app", "app"], "would replace 'app'"),
+        (["extract", "app", "-o", "app"], "would replace 'app'"),
+        (["embed", "app.gsym"], "BINARY is missing"),
+        (["extract"], "BINARY is missing"),
+    ],
+)
+def test_command_lines_that_would_lose_a_file_are_refused(
+    folder: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main(arguments) == 2
+    assert reason in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_what_cannot_be_done_ends_with_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "app").write_bytes(elf(symbols=()).to_bytes())
+    assert main(["embed", "app.gsym", "app", "--share-strings"]) == 1
+    assert capsys.readouterr().err == (
+        "gsym: error: app: there is no symbol table (.symtab) that strings could be "
+        "shared with\n"
+    )
+    assert main(["extract", "app"]) == 1
+    assert "no GSYM file is embedded here" in capsys.readouterr().err
+
+
+# ---- other verbs on the binary --------------------------------------------------
+
+
+@pytest.fixture(params=[False, True])
+def binary(request: pytest.FixtureRequest, folder: Path) -> str:
+    """A binary with its own strings, and one that shares them."""
+    share = ["--share-strings"] if request.param else []
+    assert main(["embed", "-q", "app.gsym", "app", *share]) == 0
+    assert (folder / "app").is_file()
+    return "app"
+
+
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_lookup_answers_from_the_binary(
+    binary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = "0x1014", "0x1104", "0x1250", "0x10"
+    assert output_of(capsys, "lookup", binary, *asked) == (
+        output_of(capsys, "lookup", "app.gsym", *asked)
+    )
+
+
+def test_dump_prints_the_same_functions(
+    binary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert output_of(capsys, "dump", "--json", binary) == (
+        output_of(capsys, "dump", "--json", "app.gsym")
+    )
+
+
+def test_verify_finds_the_structure_sound(
+    binary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert output_of(capsys, "verify", binary) == "app: the structure is sound\n"
+
+
+def test_stats_account_for_every_byte(
+    binary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(output_of(capsys, "stats", "--json", binary))
+    whole = json.loads(output_of(capsys, "stats", "--json", "app.gsym"))
+    assert sum(found["sections"].values()) == found["file_size"]
+    records = found["function_records"]
+    assert sum(records.values()) == found["sections"]["function_info"]
+    for part in ("line_table", "inline_info", "call_sites", "size_and_name"):
+        assert records[part] == whole["function_records"][part]
+
+
+def test_gsymutil_takes_the_binary(
+    binary: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert gsymutil(["--address=0x1014", "--address=0x1104", binary]) == 0
+    found = capsysbinary.readouterr().out
+    assert gsymutil(["--address=0x1014", "--address=0x1104", "app.gsym"]) == 0
+    assert found == capsysbinary.readouterr().out.replace(b"app.gsym", b"app")
+
+
+def test_gsymutil_dumps_strings_of_both_tables(
+    binary: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert gsymutil([binary]) == 0
+    found = capsysbinary.readouterr().out
+    _, _, strings = found.partition(b"String table:\n")
+    shown = {
+        line.partition(b'"')[2] for line in strings.partition(b"\n\n")[0].split(b"\n")
+    }
+    assert {b'main"', b'_ZN3fooEv"', b'inlined_only"', b'/src"'} <= shown
