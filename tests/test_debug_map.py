@@ -441,6 +441,19 @@ def test_damaged_maps_end_in_an_answer(tmp_path: Path) -> None:
             assert report.functions_debug_info <= 2
 
 
+def test_a_file_is_read_once_under_all_of_its_names(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    (tmp_path / "b.o").symlink_to(tmp_path / "a.o")
+    (tmp_path / "x.a").write_bytes(bsd_archive(**{"a.o": A_O, "b.o": A_O}))
+    names = ("a.o", "./a.o", "b.o", "x.a(a.o)", "./x.a(b.o)", "./x.a(a.o)")
+    groups = [stabs(f"{tmp_path}/{name}", A_MAP) for name in names]
+    report, _ = convert(tmp_path, executable(*groups))
+    assert report.companions == (f"{tmp_path}/a.o", f"{tmp_path}/x.a")
+    (note,) = report.notes
+    assert note.startswith("3 of the 6 object files")
+    assert note.count("(named twice)") == 3
+
+
 def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:
     symbols = [Symbol(f"_f{n}", n) for n in range(64)]
     (tmp_path / "a.o").write_bytes(

@@ -154,6 +154,7 @@ DAMAGED = {
     "more slices than there is room for": with_field(4, 42)[:100],
     "a slice behind the end": with_field(8 + 8, len(FAT)),
     "a slice past the end": with_field(8 + 12, len(FAT)),
+    "slices that overlap": with_field(8 + 20 + 8, 0x60),
     "a slice of 4 GiB": with_field(8 + 12, 0xFFFFFFFF),
     "two slices for one architecture": with_field(8 + 20, X86_64)[:32]
     + (3).to_bytes(4, "big")

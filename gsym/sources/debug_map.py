@@ -66,7 +66,8 @@ class DebugMap:
     ) -> None:
         self._binary = binary
         self.paths: list[str] = []
-        self._archives: dict[str, tuple[memoryview, dict[str, Member]]] = {}
+        self._read: set[tuple[tuple[int, int], str]] = set()
+        self._archives: dict[tuple[int, int], tuple[memoryview, dict[str, Member]]] = {}
         self._missing: list[str] = []
         self._changed: list[str] = []
         made, error = ffi.new("gsym_debug_map **"), new_error()
@@ -144,16 +145,31 @@ class DebugMap:
         """The bytes of an object file and the second in which it was last changed."""
         archive, _, member = path.removesuffix(")").rpartition("(")
         if not archive or not path.endswith(")") or os.path.exists(path):
-            return self._load(path), int(os.stat(path).st_mtime)
-        if archive not in self._archives:
+            _, mtime = self._identify(path, "")
+            return self._load(path), mtime
+        identity, _ = self._identify(archive, member)
+        if identity not in self._archives:
             data = self._load(archive)
             members = {each.name: each for each in list_members(data, archive)}
-            self._archives[archive] = data, members
-        data, members = self._archives[archive]
+            self._archives[identity] = data, members
+        data, members = self._archives[identity]
         if member not in members:
             raise FormatError(f"not in {archive}", path=path)
         found = members[member]
         return data[found.offset :][: found.size], found.mtime
+
+    def _identify(self, path: str, member: str) -> tuple[tuple[int, int], int]:
+        """What tells a file from all others, and when it was last changed.
+
+        Raises:
+            FormatError: The *member* was read before, maybe by another path.
+        """
+        status = os.stat(path)
+        identity = status.st_dev, status.st_ino
+        if (identity, member) in self._read:
+            raise FormatError("named twice", path=path)
+        self._read.add((identity, member))
+        return identity, int(status.st_mtime)
 
     def _load(self, path: str) -> memoryview:
         data = map_one_of_many(path)

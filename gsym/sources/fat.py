@@ -148,7 +148,14 @@ def _read_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
         if name in slices:
             raise FormatError(f"two slices for {name}", path=path, offset=place)
         slices[name] = Slice(name, cpu_type, offset, size)
-    return tuple(slices.values())
+    found = tuple(slices.values())
+    end = 0
+    for each in sorted(found, key=lambda each: each.offset):
+        if each.offset < end:
+            reason = f"the slice for {each.architecture} overlaps another"
+            raise FormatError(reason, path=path, offset=each.offset)
+        end = each.offset + each.size
+    return found
 
 
 def _number(text: str) -> int | None:
