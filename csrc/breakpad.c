@@ -45,7 +45,7 @@ gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_
     return GSYM_OK;
 }
 
-/* ---- lines ------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 static cursor text_cursor(const uint8_t *bytes, size_t size) {
     return cursor_at(bytes, size, 0, false);
@@ -121,7 +121,7 @@ gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error) {
     return breakpad_add_waiting(breakpad, error);
 }
 
-/* ---- what was found ------------------------------------------------------------------ */
+/* ---- what was found -------------------------------------------------------------- */
 
 void breakpad_report(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
                      breakpad_place place, uint64_t value, uint64_t times) {

@@ -101,7 +101,7 @@ typedef struct breakpad_function {
     size_t piece_first, piece_count;
 } breakpad_function;
 
-/* ---- the tree of inlined calls ----------------------------------------------------- */
+/* ---- the tree of inlined calls --------------------------------------------------- */
 
 /* A node in the making, and the part of it that lies in one piece. */
 typedef struct inline_draft {
@@ -133,7 +133,7 @@ void inline_builder_deinit(inline_builder *builder);
 bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
                           inline_piece *pieces, size_t piece_count, size_t record_count);
 
-/* ---- the reader -------------------------------------------------------------------- */
+/* ---- the reader ------------------------------------------------------------------ */
 
 typedef struct breakpad_public {
     uint64_t address;

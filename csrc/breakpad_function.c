@@ -25,7 +25,22 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
     return GSYM_OK;
 }
 
-/* ---- waiting for numbers ----------------------------------------------------------- */
+/* ---- what belongs to a function -------------------------------------------------- */
+
+/* NULL where there is none at all: nothing is added to a null pointer. */
+static breakpad_row *rows_of(const gsym_breakpad *breakpad,
+                             const breakpad_function *function) {
+    breakpad_row *items = breakpad->parts.rows.items;
+    return items == NULL ? NULL : items + function->row_first;
+}
+
+static const breakpad_inline *inlines_of(const gsym_breakpad *breakpad,
+                                         const breakpad_function *function) {
+    const breakpad_inline *items = breakpad->parts.inlines.items;
+    return items == NULL ? NULL : items + function->inline_first;
+}
+
+/* ---- waiting for numbers --------------------------------------------------------- */
 
 static bool is_given(const numbering *numbers, uint32_t entry) {
     return numbers->entries.items[entry].value != NUMBER_UNDEFINED;
@@ -33,8 +48,8 @@ static bool is_given(const numbering *numbers, uint32_t entry) {
 
 static bool knows_all_numbers(const gsym_breakpad *breakpad,
                               const breakpad_function *function) {
-    const breakpad_row *row = breakpad->parts.rows.items + function->row_first;
-    const breakpad_inline *call = breakpad->parts.inlines.items + function->inline_first;
+    const breakpad_row *row = rows_of(breakpad, function);
+    const breakpad_inline *call = inlines_of(breakpad, function);
     if (!function->is_early) return true;
     for (size_t i = 0; i < function->row_count; ++i)
         if (!is_given(&breakpad->files, row[i].file)) return false;
@@ -53,7 +68,7 @@ static uint32_t file_of(gsym_breakpad *breakpad, const breakpad_function *functi
     return 0;
 }
 
-/* ---- lines --------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------- */
 
 static int compare_keys(const void *left, const void *right) {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -85,14 +100,15 @@ static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error
 
 /* Append a row, unless it says what the one before it says. Room for it is there. */
 static inline void put_row(row_list *rows, uint64_t address, uint32_t file, uint32_t line) {
-    const gsym_line_row *last = rows->items + rows->count - 1;
-    if (rows->count > 0 && last->file == file && last->line == line) return;
-    rows->items[rows->count++] = (gsym_line_row){address, file, line};
+    gsym_line_row *next = rows->items + rows->count;
+    if (rows->count > 0 && next[-1].file == file && next[-1].line == line) return;
+    *next = (gsym_line_row){address, file, line};
+    rows->count++;
 }
 
 static gsym_status make_rows(gsym_breakpad *breakpad, const breakpad_function *function,
                              gsym_error *error) {
-    breakpad_row *row = breakpad->parts.rows.items + function->row_first;
+    breakpad_row *row = rows_of(breakpad, function);
     row_list *rows = &breakpad->rows;
     uint32_t covered = 0, entry = 0, file = 0;
     rows->count = 0;
@@ -121,7 +137,7 @@ static gsym_status make_rows(gsym_breakpad *breakpad, const breakpad_function *f
     return GSYM_OK;
 }
 
-/* ---- inlined calls ------------------------------------------------------------------- */
+/* ---- inlined calls --------------------------------------------------------------- */
 
 static gsym_status name_of_origin(gsym_breakpad *breakpad,
                                   const breakpad_function *function, uint32_t entry,
@@ -137,7 +153,7 @@ static gsym_status name_of_origin(gsym_breakpad *breakpad,
 static gsym_status make_nodes(gsym_breakpad *breakpad, const breakpad_function *function,
                               gsym_error *error) {
     inline_builder *builder = &breakpad->inlines;
-    const breakpad_inline *calls = breakpad->parts.inlines.items + function->inline_first;
+    const breakpad_inline *calls = inlines_of(breakpad, function);
     gsym_inline_node *nodes;
     builder->nodes.count = 0;
     if (function->piece_count == 0) return GSYM_OK;
@@ -154,22 +170,21 @@ static gsym_status make_nodes(gsym_breakpad *breakpad, const breakpad_function *
     if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
     nodes = builder->nodes.items;
     for (size_t i = 0; i < builder->nodes.count; ++i) {
-        const breakpad_inline *call = calls + nodes[i].reserved;
+        const breakpad_inline *call = calls + (i == 0 ? 0 : nodes[i].reserved);
+        nodes[i].reserved = 0;
         if (i == 0) {
             nodes[i].name = function->name;
-            nodes[i].reserved = 0;
             continue;
         }
         GSYM_TRY(name_of_origin(breakpad, function, call->origin, &nodes[i].name, error));
         if (call->has_call_file)
             nodes[i].call_file = file_of(breakpad, function, call->call_file);
         nodes[i].call_line = call->call_line;
-        nodes[i].reserved = 0;
     }
     return GSYM_OK;
 }
 
-/* ---- the function --------------------------------------------------------------------- */
+/* ---- the function ---------------------------------------------------------------- */
 
 static gsym_status add_function(gsym_breakpad *breakpad, const breakpad_function *function,
                                 gsym_error *error) {

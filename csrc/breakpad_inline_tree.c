@@ -26,13 +26,15 @@ void inline_builder_deinit(inline_builder *builder) {
     free(builder->ranges.items);
 }
 
-/* ---- order of the pieces ---------------------------------------------------------- */
+/* ---- order of the pieces --------------------------------------------------------- */
 
 static inline uint32_t piece_level(const inline_piece *piece) {
     return (uint32_t)(piece->key >> 32);
 }
 
-static inline uint32_t piece_start(const inline_piece *piece) { return (uint32_t)piece->key; }
+static inline uint32_t piece_start(const inline_piece *piece) {
+    return (uint32_t)piece->key;
+}
 
 /* Runs of RUN pieces by insertion, then runs merged in pairs. Pieces of equal key keep
  * their order. The spare pieces are as many. */
@@ -63,7 +65,7 @@ static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare)
     }
 }
 
-/* ---- one level -------------------------------------------------------------------- */
+/* ---- one level ------------------------------------------------------------------- */
 
 /* The node of a record below `parent`; NONE where memory ran out. */
 static uint32_t node_of(inline_builder *builder, uint32_t record, uint32_t parent) {
@@ -108,14 +110,15 @@ static bool place_piece(inline_builder *builder, uint32_t record, uint32_t start
         }
         stop = end < parent.end ? end : parent.end;
         node = node_of(builder, record, parent.node);
-        if (node == NONE || !add_span(builder, level_first, start, stop, node)) return false;
+        if (node == NONE || !add_span(builder, level_first, start, stop, node))
+            return false;
         start = stop;
     }
     builder->uncovered += !is_covered;
     return true;
 }
 
-/* ---- all levels ------------------------------------------------------------------- */
+/* ---- all levels ------------------------------------------------------------------ */
 
 /* Turn the pieces into spans of nodes. */
 static bool place_pieces(inline_builder *builder, const inline_piece *pieces,
@@ -151,7 +154,7 @@ static bool place_pieces(inline_builder *builder, const inline_piece *pieces,
     return true;
 }
 
-/* ---- the result ------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------ */
 
 /* Give each node its spans as ranges; spans ascend within a level, so they ascend. */
 static bool gather_ranges(inline_builder *builder, uint64_t address) {

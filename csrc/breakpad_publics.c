@@ -25,7 +25,7 @@ gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
     return GSYM_OK;
 }
 
-/* ---- order ------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------- */
 
 static int compare_publics(const void *left, const void *right) {
     const breakpad_public *a = left, *b = right;
@@ -59,7 +59,7 @@ static size_t first_from(const gsym_breakpad *breakpad, uint64_t address) {
     return low;
 }
 
-/* ---- what functions leave of them -------------------------------------------------- */
+/* ---- what functions leave of them ------------------------------------------------ */
 
 static void mark_function(gsym_breakpad *breakpad, const creator_record *function) {
     breakpad_public *items = breakpad->publics.items;

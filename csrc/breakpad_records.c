@@ -27,7 +27,7 @@ static void complain(gsym_breakpad *breakpad, gsym_breakpad_fault fault, uint64_
     breakpad_report(breakpad, fault, breakpad->place, value, 1);
 }
 
-/* ---- names -------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------- */
 
 typedef struct text {
     const char *bytes;
@@ -49,7 +49,7 @@ static gsym_status intern(gsym_breakpad *breakpad, text name, uint64_t *strp_ret
                                    error);
 }
 
-/* ---- MODULE and INFO ------------------------------------------------------------------ */
+/* ---- MODULE and INFO ------------------------------------------------------------- */
 
 static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
                              const uint8_t *end, gsym_error *error) {
@@ -77,7 +77,7 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
     return keep_head(breakpad, record, line.end, error);
 }
 
-/* ---- FILE and INLINE_ORIGIN ------------------------------------------------------------ */
+/* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
 
 /* The definition that was read last counts for the functions that end behind it. */
 static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
@@ -107,7 +107,7 @@ static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *e
     if (!field_decimal(&line, &number)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
     breakpad->counts.files++;
     path = read_name(breakpad, &line, "");
-    if (breakpad->path_rules.count != 0) {
+    if (breakpad->path_rules.count != 0 && path.size != 0) {
         breakpad->path.size = 0;
         buffer_put(&breakpad->path, path.bytes, path.size);
         path_rules_apply(&breakpad->path_rules, &breakpad->path, 0);
@@ -137,7 +137,7 @@ static gsym_status read_inline_origin(gsym_breakpad *breakpad, cursor line,
     return define(breakpad, &breakpad->origins, number, strp, error);
 }
 
-/* ---- FUNC and PUBLIC ------------------------------------------------------------------- */
+/* ---- FUNC and PUBLIC ------------------------------------------------------------- */
 
 static gsym_status read_function(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
     uint64_t address, size, parameters, name;
@@ -166,7 +166,7 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
     return breakpad_add_public(breakpad, address, name.bytes, name.size, error);
 }
 
-/* ---- what belongs to a FUNC ------------------------------------------------------------- */
+/* ---- what belongs to a FUNC ------------------------------------------------------ */
 
 /* The part of a range that lies in the function, as offsets. */
 static bool clip_outside(const breakpad_function *function, uint64_t address,
@@ -318,7 +318,7 @@ static void skip_byte_order_mark(cursor *line) {
     if (cursor_left(line) >= 3 && memcmp(line->at, "\xef\xbb\xbf", 3) == 0) line->at += 3;
 }
 
-/* ---- any line ---------------------------------------------------------------------------- */
+/* ---- any line -------------------------------------------------------------------- */
 
 gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
     const uint8_t *record;
@@ -357,7 +357,7 @@ gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error 
     return read_row(breakpad, line, error);
 }
 
-/* ---- many lines -------------------------------------------------------------------------- */
+/* ---- many lines ------------------------------------------------------------------ */
 
 static const char INLINE_WORD[] = "INLINE ";
 

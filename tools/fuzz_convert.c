@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gsym.h"
+#include "fuzz_output.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
@@ -128,43 +128,6 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
     return status;
 }
 
-/* The whole file in memory of its own, so that a read past its end is seen. */
-static uint8_t *read_all(gsym_creator *creator, size_t *size_ret) {
-    uint8_t *file = NULL;
-    size_t size = 0, capacity = 0, got;
-    gsym_error error;
-    do {
-        if (capacity - size < 4096) {
-            capacity = capacity * 2 + 4096;
-            file = realloc(file, capacity);
-            if (file == NULL) abort();
-        }
-        if (gsym_creator_read(creator, file + size, capacity - size, &got, &error)) abort();
-        size += got;
-    } while (got > 0);
-    *size_ret = size;
-    return realloc(file, size);
-}
-
-static void decode_all(gsym_creator *creator) {
-    size_t size;
-    uint8_t *file = read_all(creator, &size);
-    gsym_image *image;
-    gsym_record *record;
-    gsym_header header;
-    gsym_error error;
-    if (gsym_image_open(file, size, &image, &error) != GSYM_OK) abort();
-    if (gsym_record_create(&record, &error) != GSYM_OK) abort();
-    gsym_image_header(image, &header);
-    for (uint32_t i = 0; i < header.num_addresses; i++) {
-        const gsym_function *function;
-        if (gsym_record_decode(record, image, i, &function, &error) != GSYM_OK) abort();
-    }
-    gsym_record_destroy(record);
-    gsym_image_close(image);
-    free(file);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_error error;
     gsym_object *object;
@@ -184,7 +147,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_input input = {.object = object, .data = data, .size = size};
     if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
     if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
-    if (convert(conversion, creator, &input) == GSYM_OK) decode_all(creator);
+    if (convert(conversion, creator, &input) == GSYM_OK) {
+        size_t file_size;
+        uint8_t *file = read_finished(creator, &file_size);
+        decode_whole(file, file_size);
+        free(file);
+    }
     gsym_conversion_destroy(conversion);
     for (uint32_t role = 0; role < 3; role++)
         for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++)
