@@ -228,7 +228,9 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
         skeleton_unit skeleton;
         files->units.items[files->units.count++] =
             (unit_source){&file->input, header, NULL};
-        if (!dwarf_find_skeleton(&skeleton, &file->input, header, abbrevs)) continue;
+        if (!dwarf_may_be_skeleton(&file->input, header) ||
+            !dwarf_read_skeleton(&skeleton, &file->input, header, abbrevs))
+            continue;
         if (!ARRAY_RESERVE(files->skeletons, 1)) return gsym_fail_memory(error);
         skeleton.unit = files->units.count - 1;
         files->skeletons.items[files->skeletons.count++] = skeleton;
@@ -354,10 +356,11 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
 }
 
 static void drop_pages(page_span span) {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = ((uintptr_t)span.start + page - 1) & ~(page - 1);
-    uintptr_t end = ((uintptr_t)span.start + span.size) & ~(page - 1);
+    uintptr_t page, start, end;
     if (span.size == 0) return;
+    page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    start = ((uintptr_t)span.start + page - 1) & ~(page - 1);
+    end = ((uintptr_t)span.start + span.size) & ~(page - 1);
     if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
 }
 

@@ -314,9 +314,15 @@ typedef struct dwarf_unit {
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                      const dwarf_unit_header *header, const dwarf_unit *skeleton,
                      abbrev_cache *abbrevs, warning_list *warnings);
-/* Whether the rest of a unit is in another file: a skeleton that has code. Then all but
- * the split unit is filled in. */
-bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
+/* Whether a unit may be a skeleton: before version 5 only its root DIE would tell, which
+ * is not to be read where no unit has addresses apart. */
+static inline bool dwarf_may_be_skeleton(const dwarf_input *input,
+                                         const dwarf_unit_header *header) {
+    return header->version >= 5 ? header->type == DW_UT_skeleton
+                                : input->sections[GSYM_DEBUG_ADDR].size > 0;
+}
+/* Whether it is one, and has code. Then all but the split unit is filled in. */
+bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
                          const dwarf_unit_header *header, abbrev_cache *abbrevs);
 /* A cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);

@@ -254,13 +254,10 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     return true;
 }
 
-bool dwarf_find_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
+bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
                          const dwarf_unit_header *header, abbrev_cache *abbrevs) {
     warning_list ignored = {0}; /* the unit is read again later */
     dwarf_unit unit;
-    if (header->version >= 5 ? header->type != DW_UT_skeleton
-                             : input->sections[GSYM_DEBUG_ADDR].size == 0)
-        return false;
     if (!dwarf_unit_open(&unit, input, header, NULL, abbrevs, &ignored)) return false;
     if (!unit.has_dwo_id || !unit.has_code) return false; /* such as a Clang module */
     *skeleton = (skeleton_unit){.input = input,
