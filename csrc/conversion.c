@@ -334,7 +334,8 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
 }
 
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
-    while (!conversion->is_stopped && conversion->next_unit < conversion->files.units.count) {
+    while (!conversion->is_stopped &&
+           conversion->next_unit < conversion->files.units.count) {
         if (atomic_load_explicit(&conversion->is_cancelled, memory_order_relaxed))
             return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
         if (conversion->idle_count == 0) {

@@ -9,7 +9,6 @@
 #include "conversion.h"
 
 #define DROP_SIZE (4u << 20) /* give finished pages back in steps of this size */
-#define SCAN_TABLES 8 /* abbreviation tables kept while skeletons are looked for */
 
 /* ---- what is given ------------------------------------------------------------------- */
 
@@ -63,7 +62,8 @@ gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_rol
     if (role != GSYM_DWARF_SPLIT && files->is_scanned)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the units are known already");
     if (is_second)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "there is a supplementary file already");
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "there is a supplementary file already");
     GSYM_TRY(add_file(files, role, file_ret, error));
     if (role == GSYM_DWARF_SUPPLEMENTARY)
         files->supplementary = files->files.items[*file_ret];
@@ -314,7 +314,7 @@ uint64_t debug_files_size(const debug_files *files) {
     return size;
 }
 
-/* ---- giving pages back ---------------------------------------------------------------- */
+/* ---- giving pages back -------------------------------------------------------------- */
 
 /* What has been read of a section since pages of it were given back last. */
 static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {

@@ -4,6 +4,8 @@
 
 #include "dwarf.h"
 
+#define SCAN_TABLES 8 /* abbreviation tables kept while skeletons are looked for */
+
 /* How far a section has been read by all. */
 typedef struct drop_mark {
     uint64_t dropped;
@@ -48,7 +50,8 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
 /* Find the units of one file. */
 gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
 
-static inline debug_file *debug_file_of(const debug_files *files, const dwarf_input *input) {
+static inline debug_file *debug_file_of(const debug_files *files,
+                                        const dwarf_input *input) {
     return files->files.items[input->number];
 }
 

@@ -66,7 +66,8 @@ const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset) {
     if (unit_holds(resolver->unit, offset)) return resolver->unit;
     if (unit_holds(&resolver->foreign, offset)) return &resolver->foreign;
     if (offset & DWARF_SUPPLEMENTARY) input = input->supplementary;
-    header = input == NULL ? NULL : dwarf_unit_holding(input, offset & ~DWARF_SUPPLEMENTARY);
+    header = input == NULL ? NULL
+                           : dwarf_unit_holding(input, offset & ~DWARF_SUPPLEMENTARY);
     if (header == NULL || !open_foreign(resolver, input, header)) {
         resolver->foreign.header = NULL;
         return NULL;

@@ -296,7 +296,8 @@ dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t 
     switch (form) {
         case DW_FORM_string: return section_string(unit->input, unit->section, raw);
         case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
-        case DW_FORM_line_strp: return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
+        case DW_FORM_line_strp:
+            return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
         case DW_FORM_strp_sup:
         case DW_FORM_GNU_strp_alt:
             if (unit->input->supplementary == NULL) return none;

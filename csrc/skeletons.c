@@ -2,8 +2,6 @@
 #include "conversion.h"
 #include "debug_files.h"
 
-#define SCAN_TABLES 8 /* abbreviation tables kept while units are looked at */
-
 size_t gsym_conversion_skeleton_count(gsym_conversion *conversion) {
     return conversion_files(conversion)->skeletons.count;
 }

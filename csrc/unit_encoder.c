@@ -144,7 +144,8 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                    .blob_size = (uint32_t)(encoder->chunk.size - offset),
                    .row_count = (uint32_t)encoded.row_count,
                    .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-                   .origin = GSYM_ORIGIN_DEBUG_INFO | (is_nameless ? CREATOR_NAMELESS : 0u)},
+                   .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
+                             (is_nameless ? CREATOR_NAMELESS : 0u)},
         .position = function->position};
     return GSYM_OK;
 }
