@@ -16,7 +16,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 SANITIZE_CC ?= gcc
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= --numprocesses auto
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check

@@ -238,7 +238,11 @@ SIBLING_FORMS = [
 ]
 
 
-@pytest.mark.parametrize("sibling", SIBLING_FORMS, ids=str)
+@pytest.mark.parametrize(
+    "sibling",
+    SIBLING_FORMS,
+    ids=lambda value: "none" if value is None else value.form.name,
+)
 @pytest.mark.parametrize("full_walk", [False, True], ids=["skips", "full"])
 def test_siblings_are_a_short_cut_and_nothing_else(
     sibling: object, full_walk: object, tmp_path: Path
