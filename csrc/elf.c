@@ -235,8 +235,13 @@ static uint32_t debug_section(const gsym_object *object, gsym_debug_section whic
 
 /* ---- build id -------------------------------------------------------------------- */
 
-/* The GNU build id among the notes of `c`. */
-static bool find_build_id(cursor c, const uint8_t **bytes_ret, size_t *size_ret) {
+/* The GNU build id among notes. Many sections may share their bytes, so not more than
+ * *left of them are read in all. */
+static bool find_build_id(const elf_object *elf, const elf_section *notes, uint64_t *left,
+                          const uint8_t **bytes_ret, size_t *size_ret) {
+    cursor c = elf_section_bytes(elf, notes);
+    if (cursor_left(&c) > *left) return false;
+    *left -= cursor_left(&c);
     while (cursor_left(&c) >= 12) {
         uint32_t name_size = cursor_u32(&c);
         uint32_t size = cursor_u32(&c);
@@ -262,20 +267,23 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
     const elf_object *elf = elf_of(object);
     uint64_t address, offset, size;
     uint32_t index = 0;
+    uint64_t left;
     /* First where linkers put it, then wherever else notes stand. */
-    for (int by_name = 1; by_name >= 0; --by_name)
+    for (int by_name = 1; by_name >= 0; --by_name) {
+        left = elf->object.size;
         for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
             elf_section section = elf_section_at(elf, i);
             if (section.type != ELF_SECTION_NOTE) continue;
             if (by_name &&
                 strcmp(elf_section_name(elf, &section), ".note.gnu.build-id") != 0)
                 continue;
-            if (find_build_id(elf_section_bytes(elf, &section), bytes_ret, size_ret))
-                return;
+            if (find_build_id(elf, &section, &left, bytes_ret, size_ret)) return;
         }
+    }
+    left = elf->object.size;
     while (find_segment(elf, PROGRAM_NOTE, &address, &offset, &size, &index)) {
         elf_section notes = {.offset = offset, .size = size};
-        if (find_build_id(elf_section_bytes(elf, &notes), bytes_ret, size_ret)) return;
+        if (find_build_id(elf, &notes, &left, bytes_ret, size_ret)) return;
     }
 }
 

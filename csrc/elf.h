@@ -47,6 +47,7 @@ typedef struct elf_object {
     uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
     elf_placement *placements; /* one for each section of a relocatable file, else NULL */
     uint32_t extended_section; /* SHT_SYMTAB_SHNDX of a relocatable file, 0: none */
+    uint64_t relocations_size; /* of all sections of them */
 } elf_object;
 
 static inline const elf_object *elf_of(const gsym_object *object) {

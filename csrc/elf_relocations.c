@@ -14,6 +14,12 @@ static bool holds_relocations(const elf_section *section) {
     return section->type == ELF_SECTION_RELA || section->type == ELF_SECTION_REL;
 }
 
+static bool lies_in_file(const elf_object *elf, const elf_section *section) {
+    uint64_t end;
+    return !__builtin_add_overflow(section->offset, section->size, &end) &&
+           end <= elf->object.size;
+}
+
 /* From the last to the first, so that each list is in the order of the file. */
 static void find_relocations(elf_object *elf, elf_placement *placements) {
     uint32_t count = elf->object.header.section_count;
@@ -22,6 +28,7 @@ static void find_relocations(elf_object *elf, elf_placement *placements) {
         if (section.type == ELF_SECTION_SYMTAB_SHNDX) elf->extended_section = i;
         if (!holds_relocations(&section) || section.info == 0 || section.info >= count)
             continue;
+        if (lies_in_file(elf, &section)) elf->relocations_size += section.size;
         placements[i].next = placements[section.info].relocations;
         placements[section.info].relocations = i;
     }
@@ -192,23 +199,19 @@ gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *byt
     const elf_object *elf = elf_of(object);
     relocation_target target = {
         .bytes = bytes, .size = size, .address = elf_section_at(elf, index).address};
-    uint64_t left = object->size;
     uint32_t i = elf->placements == NULL ? 0 : elf->placements[index].relocations;
     relocation_target_init(&target, &object->header);
     for (; i != 0; i = elf->placements[i].next) {
         elf_section section = elf_section_at(elf, i);
-        uint64_t end;
-        if (__builtin_add_overflow(section.offset, section.size, &end) ||
-            end > object->size)
+        if (!lies_in_file(elf, &section))
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s reaches past the end of the file",
                              elf_section_name(elf, &section));
         /* Or a small file could ask for any amount of work. */
-        if (section.size > left)
+        if (elf->relocations_size > object->size)
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s shares its bytes with other relocations",
                              elf_section_name(elf, &section));
-        left -= section.size;
         *failed_ret += apply_section(&target, elf, &section);
     }
     return GSYM_OK;

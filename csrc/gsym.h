@@ -603,10 +603,11 @@ void gsym_object_header_get(const gsym_object *object, gsym_object_header *heade
 /* Section `index` < header.section_count; `present` 0 where that number names none. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
-/* The first section of a name; `present` 0 where the file has none. */
-gsym_status gsym_object_find_section(const gsym_object *object, const char *name,
-                                     size_t name_size, gsym_object_section *section_ret,
-                                     gsym_error *error);
+/* The first section of a name, from number `first` on; `present` 0 where the file has
+ * none. */
+gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
+                                     const char *name, size_t name_size,
+                                     gsym_object_section *section_ret, gsym_error *error);
 /* A section of DWARF under any of the names that the format gives it; with `is_split`
  * that of split units (NAME.dwo). `present` 0 where the file has none. */
 gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,

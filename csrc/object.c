@@ -44,10 +44,10 @@ gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
     return object->format->section_at(object, index, section_ret, error);
 }
 
-gsym_status gsym_object_find_section(const gsym_object *object, const char *name,
-                                     size_t name_size, gsym_object_section *section_ret,
-                                     gsym_error *error) {
-    for (uint32_t i = 0; i < object->header.section_count; ++i) {
+gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
+                                     const char *name, size_t name_size,
+                                     gsym_object_section *section_ret, gsym_error *error) {
+    for (uint32_t i = first; i < object->header.section_count; ++i) {
         gsym_error ignored;
         memset(section_ret, 0, sizeof *section_ret);
         /* A damaged section matters only where it is the one that is looked for. */

@@ -29,6 +29,7 @@ typedef struct pe_object {
     uint32_t directory_count;
     uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
     uint64_t *addresses; /* of the sections of an object file */
+    uint64_t relocations_size; /* of those of all its sections */
 } pe_object;
 
 static inline const pe_object *pe_of(const gsym_object *object) {

@@ -13,6 +13,24 @@ enum {
     DEFAULT_ALIGNMENT = 16
 };
 
+/* The entries for a section: a cursor that covers all of them. */
+static gsym_status find_entries(const pe_object *pe, const pe_section *section,
+                                cursor *entries_ret, gsym_error *error) {
+    uint64_t count = section->relocation_count, offset = section->relocations;
+    if (count == MOST_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
+        cursor c = pe_bytes(pe, offset, ENTRY_SIZE);
+        count = cursor_u32(&c);
+        count -= count > 0; /* it counts itself */
+        offset += ENTRY_SIZE;
+    }
+    *entries_ret = pe_bytes(pe, offset, count * ENTRY_SIZE);
+    if (cursor_left(entries_ret) < count * ENTRY_SIZE)
+        return gsym_fail(error, GSYM_E_FORMAT, section->relocations,
+                         "the relocations of section %.*s reach past the end of the file",
+                         (int)section->name_size, section->name);
+    return GSYM_OK;
+}
+
 /* ---- placing ---------------------------------------------------------------------- */
 
 static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
@@ -21,6 +39,8 @@ static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
     for (uint32_t i = 0; i < count; ++i) {
         pe_section section = pe_section_at(pe, i);
         uint32_t power = section.flags >> 20 & 0xf; /* counts from 1 */
+        gsym_error ignored;
+        cursor entries;
         sections[i] = (placed_section){
             .address = section.address,
             .size = section.memory_size,
@@ -28,6 +48,8 @@ static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
             .is_loaded = !(section.flags & (SECTION_REMOVED | SECTION_DISCARDABLE)),
             .is_code = section.holds_code,
         };
+        if (find_entries(pe, &section, &entries, &ignored) == GSYM_OK)
+            pe->relocations_size += cursor_left(&entries);
     }
     if (!place_sections(sections, count, pe->object.header.is_64, &culprit)) {
         pe_section section = pe_section_at(pe, culprit);
@@ -56,24 +78,6 @@ gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
 
 /* ---- applying --------------------------------------------------------------------- */
 
-/* The entries for a section: a cursor that covers all of them. */
-static gsym_status find_entries(const pe_object *pe, const pe_section *section,
-                                cursor *entries_ret, gsym_error *error) {
-    uint64_t count = section->relocation_count, offset = section->relocations;
-    if (count == MOST_RELOCATIONS && (section->flags & SECTION_MORE_RELOCATIONS)) {
-        cursor c = pe_bytes(pe, offset, ENTRY_SIZE);
-        count = cursor_u32(&c);
-        count -= count > 0; /* it counts itself */
-        offset += ENTRY_SIZE;
-    }
-    *entries_ret = pe_bytes(pe, offset, count * ENTRY_SIZE);
-    if (cursor_left(entries_ret) < count * ENTRY_SIZE)
-        return gsym_fail(error, GSYM_E_FORMAT, section->relocations,
-                         "the relocations of section %.*s reach past the end of the file",
-                         (int)section->name_size, section->name);
-    return GSYM_OK;
-}
-
 /* False where the file has no such symbol. What is not defined here has the value 0. */
 static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_offset,
                          uint64_t *value_ret) {
@@ -100,6 +104,11 @@ gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *byte
     cursor entries;
     if (pe->addresses == NULL) return GSYM_OK;
     GSYM_TRY(find_entries(pe, &section, &entries, error));
+    /* Or a small file could ask for any amount of work. */
+    if (pe->relocations_size > object->size)
+        return gsym_fail(error, GSYM_E_FORMAT, section.relocations,
+                         "section %.*s shares its relocations with others",
+                         (int)section.name_size, section.name);
     relocation_target_init(&target, &object->header);
     while (cursor_left(&entries) >= ENTRY_SIZE) {
         relocation r = {.offset = cursor_u32_covered(&entries)};

@@ -32,11 +32,15 @@ static inline void store(uint8_t *at, unsigned size, uint64_t value, bool swap) 
         memcpy(at, &value, size);
 }
 
+enum { ULEB128_SIZE_LIMIT = 16 }; /* or many relocations could name one long number */
+
 /* Change the number that stands at a place; its size stays. */
 static bool apply_uleb128(const relocation_target *target, uint64_t offset,
                           unsigned operation, uint64_t value) {
     cursor c = cursor_at(target->bytes, target->size, offset, false);
-    uint64_t present = cursor_uleb(&c);
+    uint64_t present;
+    if (cursor_left(&c) > ULEB128_SIZE_LIMIT) c.end = c.at + ULEB128_SIZE_LIMIT;
+    present = cursor_uleb(&c);
     if (c.failed) return false;
     if (operation == RELOCATION_ADD_ULEB128) value = present + value;
     if (operation == RELOCATION_SUBTRACT_ULEB128) value = present - value;

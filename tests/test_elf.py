@@ -121,6 +121,20 @@ def test_the_build_id_is_found(section: Section, tmp_path: Path) -> None:
     assert convert_bytes(tmp_path, image).report.uuid == ID
 
 
+def test_notes_that_many_sections_share_take_time_in_proportion(tmp_path: Path) -> None:
+    count = 60_000
+    many = Section(".note", OTHER_NOTES * 40_000, NOTE)
+    elf = Elf(
+        [code_section(), many, *[Section(".note", kind=NOTE)] * count], symbols=[MAIN]
+    )
+    image = bytearray(elf.to_bytes())
+    table = int.from_bytes(image[40:48], "little")
+    place = image[table + 2 * 64 + 24 : table + 2 * 64 + 40]
+    for header in range(table + 3 * 64, table + (3 + count) * 64, 64):
+        image[header + 24 : header + 40] = place
+    assert not convert_bytes(tmp_path, bytes(image)).report.uuid
+
+
 def test_the_build_id_is_found_without_a_section(tmp_path: Path) -> None:
     image = Elf([code_section(), Section(".x", GNU_ID)], symbols=[MAIN]).to_bytes()
     place = image.index(GNU_ID)

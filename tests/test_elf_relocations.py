@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gsym
+from gsym._native import lib
 from gsym.sources.object_file import ObjectFile
 from tests.inputs.elf import (
     AARCH64,
@@ -47,7 +48,7 @@ from tests.inputs.elf import (
 from tests.inputs.encoding import ByteOrder, uleb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # Name, number, what is written, how many low bits of the place take part.
 TYPES = {
@@ -658,3 +659,86 @@ def test_relocations_that_share_their_bytes_are_refused() -> None:
         image[header + 24 : header + 40] = image[first + 24 : first + 40]
     with pytest.raises(gsym.FormatError, match="shares its bytes"):
         relocate(bytes(image))
+
+
+def share_bytes(image: bytes, first: int, others: Iterable[int]) -> bytes:
+    """The file, with sections that stand where section number *first* does."""
+    changed = bytearray(image)
+    table = int.from_bytes(image[40:48], "little")
+    place = slice(table + first * 64 + 24, table + first * 64 + 40)
+    for index in others:
+        header = table + index * 64
+        changed[header + 24 : header + 40] = image[place]
+    return bytes(changed)
+
+
+def test_relocations_that_several_sections_share_are_refused() -> None:
+    count = 64
+    many = [Relocation(0, 1, "g")] * 1000
+    elf = Elf(
+        [
+            code_section(0),
+            Section(".debug_info", PLACE),
+            *[Section(f".debug_{number}", PLACE) for number in range(count)],
+        ],
+        symbols=[Symbol("g", 0)],
+        relocations=[
+            (".debug_info", many),
+            *[(f".debug_{number}", many[:1]) for number in range(count)],
+        ],
+        type=RELOCATABLE,
+    )
+    assert relocate(elf) == (absolute(0), 0)
+    image = elf.to_bytes()
+    first = 2 + count + 3
+    shared = share_bytes(image, first, range(first + 1, first + 1 + count))
+    with pytest.raises(gsym.FormatError, match="shares its bytes"):
+        relocate(shared)
+
+
+@pytest.mark.parametrize("size", [15, 16, 17, 1 << 20])
+def test_numbers_are_as_long_as_any_that_is_needed(size: int) -> None:
+    """Or many relocations could name one that is as long as the section."""
+    data = b"\x80" * (size - 1) + b"\0"
+    elf = relocatable(*[Relocation(0, 60, "g")] * 1000, data=data, machine=RISCV)
+    if size <= 16:
+        assert relocate(elf) == (uleb(G_ADDRESS, size), 0)
+    else:
+        assert relocate(elf) == (data, 1000)
+
+
+# ---- sections of units that share a name ---------------------------------------------
+
+
+def join(image: bytes) -> bytes:
+    with ObjectFile(memoryview(image), "input") as source:
+        section = source.debug_section(lib.GSYM_DEBUG_INFO)
+        assert section is not None
+        return bytes(section[0])
+
+
+def with_units(*units: bytes) -> bytes:
+    sections = [Section(".debug_info", unit) for unit in units]
+    return Elf(
+        [code_section(0), *sections, Section(".other", b"12345678")], type=RELOCATABLE
+    ).to_bytes()
+
+
+def test_sections_of_units_are_joined_in_their_order() -> None:
+    assert join(with_units(b"first", b"second", b"third")) == b"firstsecondthird"
+
+
+def test_damage_to_other_sections_does_not_matter_to_those_of_units() -> None:
+    image = with_units(b"first", b"second")
+    table = int.from_bytes(image[40:48], "little")
+    header = table + 4 * 64
+    damaged = image[: header + 32] + b"\xff" * 8 + image[header + 40 :]
+    assert damaged[header + 32 - 8 : header + 32] == image[header + 24 : header + 32]
+    assert join(damaged) == b"firstsecond"
+
+
+def test_sections_of_units_that_share_their_bytes_are_refused() -> None:
+    """Or a small file could ask for any amount of memory."""
+    image = with_units(bytes(10_000), *[b""] * 100)
+    with pytest.raises(gsym.FormatError, match="share their bytes"):
+        join(share_bytes(image, 2, range(3, 103)))

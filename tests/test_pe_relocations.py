@@ -173,6 +173,29 @@ EXPECTED = words("""
     """)
 
 
+def test_relocations_that_several_sections_share_are_refused() -> None:
+    """Or the work could be any multiple of the size of the file."""
+    count, first = 64, 3
+    image = bytearray(
+        Pe(
+            [
+                Section(".text", flags=CODE, size=TEXT_SIZE),
+                Section(".text$g", flags=CODE, size=0x100),
+                Section(".debug_info", PLACE, relocations=[Relocation(0, 1, 0)] * 1000),
+                *[Section(".x", PLACE)] * count,
+            ],
+            [Symbol("g", 8, ".text$g")],
+            image_base=None,
+        ).to_bytes()
+    )
+    assert relocated(bytes(image))[1] == 0
+    place = image[20 + 2 * 40 + 24 : 20 + 2 * 40 + 34]
+    for header in range(20 + first * 40, 20 + (first + count) * 40, 40):
+        image[header + 24 : header + 34] = place
+    with pytest.raises(gsym.FormatError, match="shares its relocations"):
+        relocated(bytes(image))
+
+
 def two_functions(*, is_big: bool = False) -> bytes:
     """An object of f and g, both at the start of their sections."""
     dies = [

@@ -211,9 +211,11 @@ class ObjectFile:
         """
         return int(self._find_debug(which, split=split).uncompressed_size)
 
-    def _find(self, name: bytes) -> Any:
+    def _find(self, name: bytes, first: int = 0) -> Any:
         section = ffi.new("gsym_object_section *")
-        self._call(lib.gsym_object_find_section, self.handle, name, len(name), section)
+        self._call(
+            lib.gsym_object_find_section, self.handle, first, name, len(name), section
+        )
         return section
 
     def _find_debug(self, which: int, *, split: bool) -> Any:
@@ -225,13 +227,18 @@ class ObjectFile:
         """Further sections of units; linkers join them."""
         if which not in _UNIT_SECTIONS or not (split or self.is_relocatable):
             return []
-        name, others = ffi.string(first.name, first.name_size), []
-        section = ffi.new("gsym_object_section *")
-        for index in range(first.index + 1, self._header.section_count):
-            self._call(lib.gsym_object_section_at, self.handle, index, section)
-            if section.present and ffi.string(section.name, section.name_size) == name:
-                others.append(section)
-                section = ffi.new("gsym_object_section *")
+        name, others, size = ffi.string(first.name, first.name_size), [], first.size
+        section = self._find(name, first.index + 1)
+        while section.present:
+            others.append(section)
+            size += section.size
+            if size > len(self._data):  # or a small file could ask for any memory
+                raise FormatError(
+                    "sections of units share their bytes",
+                    path=self.path,
+                    offset=section.offset,
+                )
+            section = self._find(name, section.index + 1)
         return others
 
     def _payload(self, section: Any) -> Section:
