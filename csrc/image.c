@@ -213,10 +213,10 @@ static gsym_status check_extents(const gsym_image *image, const extent *sections
         GSYM_SECTION_STRING_TABLE, GSYM_SECTION_FILE_TABLE};
     for (size_t i = 0; i < sizeof order / sizeof *order; ++i) {
         const extent *section = &sections[order[i]];
-        uint64_t end = image->header.shared_size != 0 && order[i] == GSYM_SECTION_STRING_TABLE
-                           ? image->available
-                           : image->size;
-        if (!is_inside(section->offset, section->size, end))
+        bool is_shared =
+            order[i] == GSYM_SECTION_STRING_TABLE && image->header.shared_size != 0;
+        if (!is_inside(section->offset, section->size,
+                       is_shared ? image->available : image->size))
             return gsym_fail(error, GSYM_E_FORMAT, section->offset,
                              "missing bytes for %s, GSYM file might be truncated",
                              section_name(order[i]));

@@ -43,7 +43,6 @@ typedef struct file_layout {
     place file_table;
     place string_table;
     place function_info;
-    place sharing;
     uint64_t file_size;
 } file_layout;
 
@@ -96,7 +95,7 @@ static file_layout place_parts(gsym_creator *creator) {
         section->offset = place_at(&end, section->size, FOREIGN_ALIGNMENT).offset;
     }
     if (is_sharing(creator)) {
-        l.sharing = place_at(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
+        (void)place_at(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
         l.string_table = place_at(&end, creator->strings.size, 1);
         l.string_table.size = string_table_span(&creator->strings);
     }

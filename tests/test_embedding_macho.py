@@ -353,7 +353,7 @@ def test_segments_in_another_order_are_refused(name: bytes, tmp_path: Path) -> N
     at = data.index(name.ljust(16, b"\0"))
     places = struct.unpack_from("<4Q", data, at + 16)
     address, *rest = places
-    address += 0x1000 if name == b"__LINKEDIT" else 0x100000
+    address += 0x100 if name == b"__LINKEDIT" else 0x100000
     struct.pack_into("<4Q", data, at + 16, address, *rest)
     source, path = made(tmp_path, bytes(data))
     with pytest.raises(gsym.UnsupportedError, match="not laid out as linkers do"):
@@ -374,3 +374,30 @@ def test_a_changed_string_table_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(gsym.FormatError, match="string table changed, embed again"):
         gsym.open(path)
+
+
+def test_a_dsym_bundle_stands_for_the_file_in_it(tmp_path: Path) -> None:
+    bundle = tmp_path / "program.dSYM"
+    member = bundle / "Contents/Resources/DWARF/program"
+    member.parent.mkdir(parents=True)
+    member.write_bytes(macho(type=DSYM).to_bytes())
+    source = write_gsym(tmp_path / "program.gsym")
+    report = gsym.embed(source, bundle)
+    assert report.output == str(member)
+    assert_answers(member)
+    gsym.extract(bundle)
+    assert (tmp_path / "program.dSYM.gsym").read_bytes() == source.read_bytes()
+
+
+def test_old_files_for_arm_have_small_pages(tmp_path: Path) -> None:
+    """Of 32 bits; PAGE fits both, so the segment is moved to the next small one."""
+    data = bytearray(macho(32).to_bytes())
+    at = data.index(b"__LINKEDIT".ljust(16, b"\0")) + 16
+    address, *rest = struct.unpack_from("<4I", data, at)
+    struct.pack_into("<4I", data, at, address + 0x1000, *rest)
+    source, path = made(tmp_path, bytes(data))
+    gsym.embed(source, path, share_strings=True)
+    segments = Commands(path.read_bytes()).segments()
+    assert segments["__GSYM"].size == 0x1000
+    assert segments["__LINKEDIT"].address == address + 0x2000
+    assert_answers(path)

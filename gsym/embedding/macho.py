@@ -35,7 +35,8 @@ _READ = 1  # VM_PROT_READ
 _DSYM = 10
 # MH_EXECUTE, MH_DYLIB, MH_DYLINKER, MH_BUNDLE, MH_DSYM
 _FILE_TYPES = {2, 6, 7, 8, _DSYM}
-_ARM_TYPES = {12, 0x100000C, 0x200000C}  # with pages of 16 KiB
+_ARM_TYPES = {12, 0x100000C, 0x200000C}
+_PAGE, _LARGE_PAGE = 0x1000, 0x4000
 _SECTION_ALIGNMENT = 3  # as a power of 2
 _SIGNATURE_ALIGNMENT = 16
 
@@ -73,12 +74,14 @@ class MachoBinary:
                 f"a Mach-O file of type {commands.file_type}: only programs, "
                 "libraries, bundles and dSYMs have a place for one more segment"
             )
-        is_large = commands.cpu_type in _ARM_TYPES and not self._is_dsym
-        self._page_size = 0x4000 if is_large else 0x1000
         linkedit, self._old = commands.segment(_LINKEDIT), commands.segment(_SEGMENT)
         if linkedit is None:
             raise binary.unsupported("there is no segment __LINKEDIT")
         self._linkedit: Segment = linkedit
+        # Old files for ARM have small pages.
+        is_aligned = (linkedit.offset | linkedit.address) % _LARGE_PAGE == 0
+        is_large = is_aligned and commands.cpu_type in _ARM_TYPES and not self._is_dsym
+        self._page_size = _LARGE_PAGE if is_large else _PAGE
         self._linkedit_start, self._linkedit_end = linkedit.offset, linkedit.end
         first = linkedit if self._old is None else self._old
         self._start, self._address = first.offset, first.address

@@ -12,6 +12,7 @@ from gsym.embedding.macho import MachoBinary
 from gsym.embedding.payload import shared_payload, stand_alone_payload
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
 from gsym.image_source import ImageSource
+from gsym.sources.dsym import bundle_member
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.recognition import recognise
@@ -85,7 +86,7 @@ def embed(
 
     Args:
         gsym_path: The GSYM file.
-        binary: ELF or Mach-O file; not a universal one.
+        binary: ELF or Mach-O file, or dSYM bundle; not a universal file.
         output: File to write; by default *binary* is replaced.
         share_strings: Leave out the strings that the symbols' string table of the
             binary has. What changes that table later, such as `strip`, makes the
@@ -101,7 +102,7 @@ def embed(
         UuidMismatchError: The GSYM file belongs to another binary.
         ValueError: *output* is the GSYM file.
     """
-    source, name = os.fspath(gsym_path), os.fspath(binary)
+    source, name = os.fspath(gsym_path), bundle_member(os.fspath(binary))
     target = name if output is None else os.fspath(output)
     if is_same_file(target, source):
         raise ValueError(f"{target}: the output would replace the GSYM file")
@@ -145,8 +146,9 @@ def extract(
         OSError: A file cannot be read or written.
         ValueError: *output* is the binary.
     """
-    name = os.fspath(binary)
-    target = name + ".gsym" if output is None else os.fspath(output)
+    given = os.fspath(binary)
+    name = bundle_member(given)
+    target = given + ".gsym" if output is None else os.fspath(output)
     if is_same_file(target, name):
         raise ValueError(f"{target}: the output would replace the binary")
     data = map_file(name)
