@@ -20,7 +20,7 @@ static gsym_status find_section(const gsym_object *object, const char *name,
                                 uint64_t *offset_ret, uint64_t *size_ret,
                                 gsym_error *error) {
     gsym_object_section section;
-    GSYM_TRY(gsym_object_find_section(object, name, strlen(name), &section, error));
+    GSYM_TRY(gsym_object_find_section(object, 0, name, strlen(name), &section, error));
     if (section.size == 0)
         return gsym_fail(error, GSYM_E_FORMAT, 0,
                          "no GSYM file is embedded here: there is no section %s", name);

@@ -218,7 +218,7 @@ def test_the_damaged_input_is_named(tmp_path: Path) -> None:
     data = create(FUNCTIONS)
     with pytest.raises(gsym.FormatError, match=r"1\.gsym: offset .*: function 2 at"):
         merged(tmp_path, data, data[:-4])
-    with pytest.raises(gsym.FormatError, match=r"1\.gsym: .*bad magic"):
+    with pytest.raises(gsym.FormatError, match=r"1\.gsym: .*invalid ELF class"):
         merged(tmp_path, data, b"\x7fELF" + bytes(100))
     with pytest.raises(FileNotFoundError):
         gsym.merge_files([tmp_path / "none"], tmp_path / "out")

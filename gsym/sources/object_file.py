@@ -232,7 +232,7 @@ class ObjectFile:
         while section.present:
             others.append(section)
             size += section.size
-            if size > len(self._data):  # or a small file could ask for any memory
+            if size > len(self.data):  # or a small file could ask for any memory
                 raise FormatError(
                     "sections of units share their bytes",
                     path=self.path,
