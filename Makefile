@@ -75,7 +75,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to
 # files, for pytest would keep them to itself when the process dies; what measures
-# time and memory is left out, for the sanitizers change both, and so are the long
+# time and memory is left out, for the sanitizers change both, and so are the
 # comparisons with LLVM's tools.
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
@@ -92,8 +92,7 @@ sanitize: $(VENV)/.test
 	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
 	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
 	    --ignore=tests/test_dwarf_growth.py \
-	    --ignore=tests/differential/test_targets.py \
-	    --ignore=tests/differential/test_line_coverage.py $(PYTEST_ARGS) \
+	    --ignore=tests/differential $(PYTEST_ARGS) \
 	    || { cat report.* 2>/dev/null; exit 1; }
 
 bench: build $(VENV)/.test
