@@ -93,19 +93,6 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
     return GSYM_OK;
 }
 
-static void find_debug_sections(elf_object *elf) {
-    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
-        elf_section section = elf_section_at(elf, i);
-        const char *name = elf_section_name(elf, &section);
-        bool is_split = false;
-        gsym_debug_section which =
-            object_debug_section_named(name, strlen(name), &is_split);
-        if (section.type == ELF_SECTION_NOBITS || section.size == 0) continue;
-        if (which < GSYM_DEBUG_SECTION_COUNT && elf->debug_sections[is_split][which] == 0)
-            elf->debug_sections[is_split][which] = i;
-    }
-}
-
 /* The program headers that the file has room for; the header may claim more. */
 static void limit_program_count(elf_object *elf) {
     uint64_t left = bytes_behind(elf, elf->program_table);
@@ -225,6 +212,29 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
         return read_compression(elf, &section, ret, error);
     return strncmp(ret->name, ".zdebug_", 8) == 0 ? object_read_zdebug(object, ret, error)
                                                   : GSYM_OK;
+}
+
+/* In a relocatable file, those of one name stand one behind the other, as a linker would
+ * join them: armcc and type units put what may occur twice into groups of its own. */
+static void find_debug_sections(elf_object *elf) {
+    uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};
+    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        gsym_debug_section which;
+        bool is_split = false;
+        /* A damaged one is found too: whoever wants it will say so. */
+        (void)section_at(&elf->object, i, &section, &ignored);
+        which = object_debug_section_named(section.name, section.name_size, &is_split);
+        if (which == GSYM_DEBUG_SECTION_COUNT || section.type == ELF_SECTION_NOBITS ||
+            section.memory_size == 0)
+            continue;
+        if (elf->debug_sections[is_split][which] == 0)
+            elf->debug_sections[is_split][which] = i;
+        if (elf->placements == NULL || is_split) continue;
+        elf->placements[i].address = sizes[which];
+        sizes[which] += section.uncompressed_size;
+    }
 }
 
 static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,

@@ -29,7 +29,7 @@
 
 /* What linking would say of a section of a relocatable file. */
 typedef struct elf_placement {
-    uint64_t address;
+    uint64_t address; /* of a debug section: where it starts among those of its name */
     uint32_t relocations; /* first section of relocations for this one, 0: none */
     uint32_t next;        /* section of relocations for the same one, 0: no more */
 } elf_placement;

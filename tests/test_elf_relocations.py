@@ -707,7 +707,7 @@ def test_numbers_are_as_long_as_any_that_is_needed(size: int) -> None:
         assert relocate(elf) == (data, 1000)
 
 
-# ---- sections of units that share a name ---------------------------------------------
+# ---- debug sections that share a name ------------------------------------------------
 
 
 def join(image: bytes) -> bytes:
@@ -726,6 +726,29 @@ def with_units(*units: bytes) -> bytes:
 
 def test_sections_of_units_are_joined_in_their_order() -> None:
     assert join(with_units(b"first", b"second", b"third")) == b"firstsecondthird"
+
+
+@pytest.mark.parametrize("compression", [None, "zlib", "gnu"])
+def test_what_refers_to_a_joined_section_finds_its_place_in_the_whole(
+    compression: Compression | None,
+) -> None:
+    elf = Elf(
+        [
+            code_section(0),
+            Section(".debug_line", b"first" * 100, compression=compression),
+            Section(".debug_line", b"second", compression=compression),
+            Section(".debug_info", bytes(4)),
+        ],
+        symbols=[Symbol("$line", 0, kind=0, section=3)],
+        relocations=[(".debug_info", [Relocation(0, 10, "$line", 3)])],
+        type=RELOCATABLE,
+    )
+    place = int.from_bytes(relocate(elf).data, "little")
+    with ObjectFile(memoryview(elf.to_bytes()), "input") as source:
+        section = source.debug_section(lib.GSYM_DEBUG_LINE)
+        assert source.debug_section_size(lib.GSYM_DEBUG_LINE) == 506
+    assert section is not None
+    assert bytes(section[0][place:]) == b"ond"
 
 
 def test_damage_to_other_sections_does_not_matter_to_those_of_units() -> None:

@@ -168,7 +168,7 @@ OUTCOMES: dict[str, tuple[int, int] | str] = {
     "empty-cie.o.elf": (1, 0),
     "gcc48-simple.o": (1, 1),
     "gcc_tailcall.o.elf": (1, 1),
-    "gmtime_r.o.elf": (1, 0),
+    "gmtime_r.o.elf": (1, 1),
     "improved-dwarfv4.o.elf": (2, 2),
     "loongarch64-relocs.o.elf": (1, 1),
     "mips64-relocs-be.o.elf": (1, 0),
@@ -192,8 +192,9 @@ OUTCOMES: dict[str, tuple[int, int] | str] = {
     "test_gnudebugaltlink.common": "no functions to encode",
     "update32.o.elf": (7, 7),
 }
-# LLVM finds no unit for an address where the unit has none itself, as in old clang.
-NOT_FOUND_BY_LLVM = {"clang33-simple.o", "penalty_64_clang.o.elf"}
+# LLVM finds no unit for an address where the unit has none itself, as in old clang, and
+# does not join sections of one name, as armcc makes them.
+NOT_FOUND_BY_LLVM = {"clang33-simple.o", "gmtime_r.o.elf", "penalty_64_clang.o.elf"}
 
 
 def is_relocatable(path: Path) -> bool:
@@ -229,6 +230,17 @@ def test_a_real_file_has_these_functions(
     report = gsym.convert(str(real_files[name]), output)
     assert (report.functions, report.functions_with_lines) == outcome
     assert report.warnings == {}
+
+
+def test_the_sections_of_armcc_are_joined(
+    real_files: dict[str, Path], tmp_path: Path
+) -> None:
+    """The lines as readelf --debug-dump=line prints the second line program."""
+    output = str(tmp_path / "out.gsym")
+    gsym.convert(str(real_files["gmtime_r.o.elf"]), output)
+    with gsym.open(output) as reader:
+        lines = [reader.lookup(address).frames[0].line for address in (0, 2, 0xE, 0x15, 0x16)]
+    assert lines == [66, 79, 80, 80, 81]
 
 
 @pytest.mark.usefixtures("llvm_symbolizer")

@@ -194,13 +194,10 @@ class ObjectFile:
             FormatError: It reaches past the file or its compressed data is damaged.
             UnsupportedError: It is compressed in an unknown way.
         """
-        section = self._find_debug(which, split=split)
-        if not section.present:
-            return None
-        others = self._find_others(which, section, split=split)
-        if not others:
-            return self._payload(section)
-        parts = [self._payload(each)[0] for each in (section, *others)]
+        sections = self._find_debug(which, split=split)
+        if len(sections) < 2:
+            return self._payload(sections[0]) if sections else None
+        parts = [self._payload(section)[0] for section in sections]
         return memoryview(b"".join(parts)), False
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
@@ -209,7 +206,8 @@ class ObjectFile:
         Raises:
             FormatError: It reaches past the file.
         """
-        return int(self._find_debug(which, split=split).uncompressed_size)
+        sections = self._find_debug(which, split=split)
+        return sum(section.uncompressed_size for section in sections)
 
     def _find(self, name: bytes, first: int = 0) -> Any:
         section = ffi.new("gsym_object_section *")
@@ -218,28 +216,26 @@ class ObjectFile:
         )
         return section
 
-    def _find_debug(self, which: int, *, split: bool) -> Any:
+    def _find_debug(self, which: int, *, split: bool) -> list[Any]:
+        """The section; several where a linker would join them."""
         section = ffi.new("gsym_object_section *")
         self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
-        return section
-
-    def _find_others(self, which: int, first: Any, *, split: bool) -> list[Any]:
-        """Further sections of units; linkers join them."""
-        if which not in _UNIT_SECTIONS or not (split or self.is_relocatable):
-            return []
-        name, others, size = ffi.string(first.name, first.name_size), [], first.size
-        section = self._find(name, first.index + 1)
+        joins = which in _UNIT_SECTIONS if split else self.is_relocatable
+        sections, size = [], 0
         while section.present:
-            others.append(section)
+            sections.append(section)
             size += section.size
+            if not joins:
+                break
             if size > len(self.data):  # or a small file could ask for any memory
                 raise FormatError(
-                    "sections of units share their bytes",
+                    "sections of one name share their bytes",
                     path=self.path,
                     offset=section.offset,
                 )
+            name = ffi.buffer(section.name, section.name_size)[:]
             section = self._find(name, section.index + 1)
-        return others
+        return sections
 
     def _payload(self, section: Any) -> Section:
         start, end = section.offset, section.offset + section.size
