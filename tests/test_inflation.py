@@ -41,7 +41,7 @@ TEXT = b"".join(b"%d," % number for number in range(400_000))
 def inflater(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which module inflates zlib's streams."""
     if request.param == "isal":
-        pytest.importorskip("isal", reason="the extra `fast` is not installed")
+        pytest.importorskip("isal", reason="there is no wheel of isal for this machine")
     else:
         monkeypatch.setitem(sys.modules, "isal", None)
     return str(request.param)
