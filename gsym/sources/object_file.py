@@ -195,10 +195,10 @@ class ObjectFile:
             UnsupportedError: It is compressed in an unknown way.
         """
         sections = self._find_debug(which, split=split)
-        if len(sections) < 2:
-            return self._payload(sections[0]) if sections else None
-        parts = [self._payload(section)[0] for section in sections]
-        return memoryview(b"".join(parts)), False
+        parts = [self._payload(section) for section in sections]
+        if len(parts) > 1:
+            return memoryview(b"".join(data for data, _ in parts)), False
+        return parts[0] if parts else None
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
         """Bytes that `debug_section` gives; 0 where there is none.
