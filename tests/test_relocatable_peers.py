@@ -239,8 +239,8 @@ def test_the_sections_of_armcc_are_joined(
     output = str(tmp_path / "out.gsym")
     gsym.convert(str(real_files["gmtime_r.o.elf"]), output)
     with gsym.open(output) as reader:
-        found = [reader.lookup(address) for address in (0, 2, 0xE, 0x15, 0x16)]
-    assert [each.frames[0].line for each in found] == [66, 79, 80, 80, 81]
+        rows = reader.lookup_many([0, 2, 0xE, 0x15, 0x16]).to_pylist()
+    assert [row["line"] for row in rows] == [66, 79, 80, 80, 81]
 
 
 @pytest.mark.usefixtures("llvm_symbolizer")
