@@ -199,6 +199,10 @@ void creator_count_repeated(gsym_creator *creator, uint64_t count) {
     creator->report.functions_debug_info += count;
 }
 
+void creator_supply_strings(gsym_creator *creator, uint64_t size) {
+    string_table_supply(&creator->strings, size);
+}
+
 void creator_count_symbols(gsym_creator *creator, uint64_t count) {
     creator->report.functions_symbol_table += count;
 }

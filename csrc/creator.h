@@ -39,6 +39,8 @@ gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t si
 /* Keep encoded functions; among equals the order of these calls decides. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);
+/* Strings will come from input of so many bytes: see string_table_supply. */
+void creator_supply_strings(gsym_creator *creator, uint64_t size);
 /* Report functions that were not kept since they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
 /* Report symbols that were not kept since a function says more. */

@@ -181,4 +181,14 @@ static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     return (const char *)start;
 }
 
+#define NAME_SIZE_LIMIT 65536u /* no language makes longer ones */
+
+/* The same for a name among others, of which many may share their end: none may cost as
+ * much as all of them. */
+static inline const char *cursor_name(cursor *c, size_t *size_ret) {
+    if (cursor_left(c) > NAME_SIZE_LIMIT)
+        c->end = c->at + NAME_SIZE_LIMIT + 1; /* with the NUL */
+    return cursor_cstring(c, size_ret);
+}
+
 #endif

@@ -274,7 +274,7 @@ static dwarf_string section_string(const dwarf_input *input, gsym_debug_section 
                                    uint64_t offset) {
     cursor c = dwarf_section(input, which, offset);
     dwarf_string string = {NULL, 0};
-    string.bytes = cursor_cstring(&c, &string.size);
+    string.bytes = cursor_name(&c, &string.size);
     return string;
 }
 

@@ -111,7 +111,7 @@ static gsym_status add_symbol(gsym_conversion *conversion, const elf_object *elf
     /* Where sections touch each other, the end of one is no place in the next. */
     if ((is_weak || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
-    if (symbol->type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
+    if (!is_weak && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, symbol->name, &size);

@@ -8,6 +8,8 @@
 #include "creator.h"
 
 enum { FIRST_SLOT_COUNT = 1024 };
+/* Names that are put together from those of scopes repeat these. */
+enum { SUPPLY_PER_BYTE = 32, LEAST_SUPPLY = 16 << 20 };
 
 /* ---- hash ------------------------------------------------------------------- */
 
@@ -110,6 +112,7 @@ static void slot_table_insert(slot_table *table, uint64_t hash, uint64_t number)
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
                               gsym_error *error) {
     table->size_limit = size_limit;
+    table->supply = UINT64_MAX;
     table->size = 1; /* the empty string's NUL */
     if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1) ||
         !slot_table_init(&table->slots, FIRST_SLOT_COUNT))
@@ -121,6 +124,14 @@ gsym_status string_table_init(string_table *table, uint64_t size_limit,
 void string_table_deinit(string_table *table) {
     free(table->bytes);
     free(table->slots.slots);
+}
+
+void string_table_supply(string_table *table, uint64_t size) {
+    if (table->supply == UINT64_MAX) table->supply = table->size + LEAST_SUPPLY;
+    if (size > (UINT64_MAX - table->supply) / SUPPLY_PER_BYTE)
+        table->supply = UINT64_MAX;
+    else
+        table->supply += SUPPLY_PER_BYTE * size;
 }
 
 static inline bool string_table_equals(const string_table *table, uint64_t strp,
@@ -142,6 +153,10 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "string table size exceeded 32-bit max: version 1 cannot hold it, "
                          "version 2 can (--output-version 2)");
+    if (table->size > table->supply || size > table->supply - table->size)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its names share their bytes and would take %u times its size",
+                         SUPPLY_PER_BYTE);
     if (!slot_table_reserve(&table->slots) ||
         (size + 1 > table->capacity - table->size &&
          !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))

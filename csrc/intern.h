@@ -26,6 +26,7 @@ typedef struct string_table {
     size_t size;
     size_t capacity;
     uint64_t size_limit; /* what the file's string offsets can address */
+    uint64_t supply;     /* what the input can fill; UINT64_MAX: it is not known */
     slot_table slots;
     /* A table of the binary that will hold the file: its first byte has the number
      * shared_strp, and no string can be added any more. NULL: none. */
@@ -50,6 +51,9 @@ typedef struct file_table {
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
                               gsym_error *error);
 void string_table_deinit(string_table *table);
+/* Strings come from input of so many bytes more; where many of its names share their ends,
+ * they could be any number of times as long. */
+void string_table_supply(string_table *table, uint64_t size);
 /* `hash` is string_hash() of the bytes, which hold no NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error);

@@ -1,7 +1,6 @@
 /* object.c - recognises a container by its content; what all formats have in common. */
+#include "conversion.h"
 #include "object.h"
-
-enum { NAME_SIZE_LIMIT = 65536 };
 
 const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
     [GSYM_DEBUG_INFO] = "debug_info",
@@ -126,10 +125,7 @@ gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *s
 const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) {
     const char *name;
     cursor_skip(&names, offset);
-    /* Many symbols may share the end of a name: none may cost as much as the table. */
-    if (cursor_left(&names) > NAME_SIZE_LIMIT)
-        names.end = names.at + NAME_SIZE_LIMIT + 1; /* with the NUL */
-    name = cursor_cstring(&names, size_ret);
+    name = cursor_name(&names, size_ret);
     return names.failed ? NULL : name;
 }
 
@@ -154,5 +150,6 @@ gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                gsym_error *error) {
+    creator_supply_strings(conversion_creator(conversion), object->size);
     return object->format->add_symbols(conversion, object, error);
 }

@@ -242,12 +242,13 @@ def test_dynamic_symbols_count_only_without_others(
     assert describe(convert_bytes(tmp_path, image).functions) == expected
 
 
+@pytest.mark.parametrize("kind", [FUNC, IFUNC])
 def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
-    tmp_path: Path,
+    kind: int, tmp_path: Path
 ) -> None:
     image = Elf(
         [code_section()],
-        symbols=[Symbol("thumb", 0x1001, 0x10), Symbol("arm", 0x1020, 0x10)],
+        symbols=[Symbol("thumb", 0x1001, 0x10, kind), Symbol("arm", 0x1020, 0x10)],
         bits=32,
         machine=ARM,
     ).to_bytes()
