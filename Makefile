@@ -98,6 +98,8 @@ sanitize: $(VENV)/.test
 bench: build $(VENV)/.test
 	$(NEED_CORPUS)
 	$(BIN)/python -m benchmarks.conversion $(CORPUS) --write
+	$(BIN)/python -m benchmarks.conversion $(CORPUS) --set containers --write
+	$(BIN)/python -m benchmarks.breakpad $(CORPUS) --write
 	$(BIN)/python -m benchmarks.lookup $(CORPUS) --write
 
 accept: build $(VENV)/.test

@@ -1,9 +1,12 @@
 """Conversion: gsym against llvm-gsymutil, as whole processes.
 
-    python -m benchmarks.conversion CORPUS [--rounds N] [--input NAME]... [--write]
+    python -m benchmarks.conversion CORPUS [--set NAME] [--rounds N] [--input NAME]...
+        [--write]
 
-CORPUS is a folder with big/vmlinux and the other inputs named below. For each
-input and thread count both programs run in turn, A B A B, each from its start to
+CORPUS is a folder with big/vmlinux and the other inputs named below. The set `plain`
+is of ELF files as linkers write them; `containers` of compressed sections, a dSYM and
+split units with their package (docs/benchmarks.md says where from). For each input and
+thread count both programs run in turn, A B A B, each from its start to
 the finished file; the figures are medians, the ratios medians over the pairs.
 """
 
@@ -17,8 +20,6 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
-
-from elftools.elf.elffile import ELFFile
 
 from benchmarks.process import (
     Field,
@@ -35,17 +36,27 @@ from benchmarks.report import (
     table,
     write_region,
 )
+from gsym._native import lib
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
 
-INPUTS = (
-    "vmlinux",
-    "libjvm.plain",
-    "ceph-osd.plain",
-    "libc.plain",
-    "libpython3.11d.so",
-)
+INPUTS = {
+    "plain": (
+        "vmlinux",
+        "libjvm.plain",
+        "ceph-osd.plain",
+        "libc.plain",
+        "libpython3.11d.so",
+    ),
+    "containers": (
+        "libjvm.debug",
+        "ceph-osd.debug",
+        "libduckdb.dylib.dSYM",
+        "libduckdb.so",
+    ),
+}
+REGIONS = {"plain": "conversion", "containers": "containers"}
 GSYM = Path(sys.executable).with_name("gsym")
-# The sections that llvm-gsymutil has to read as well.
-NEEDED = ("info", "abbrev", "line", "str", "line_str", "ranges", "rnglists", "addr")
 MEGABYTE = 1_000_000
 MAGIC = 0x4753594D
 # Our functions and our file, as parts of the peer's, of a conversion that worked.
@@ -77,12 +88,26 @@ class Sizes(NamedTuple):
     breakpad: int
 
 
+def object_file(binary: Path) -> Path:
+    """*binary*, or the file in it if it is a dSYM."""
+    members = sorted(binary.glob("Contents/Resources/DWARF/*"))
+    return members[0] if members else binary
+
+
 def dwarf_size(binary: Path) -> int:
-    """Bytes of the sections a conversion needs, uncompressed."""
-    names = {f".debug_{name}" for name in (*NEEDED, "str_offsets", "aranges", "types")}
-    with binary.open("rb") as stream:
-        sections = ELFFile(stream).iter_sections()
-        return sum(each.data_size for each in sections if each.name in names)
+    """Bytes of the sections that are needed, uncompressed, with those of a package."""
+    size = 0
+    for path, split in (
+        (binary, False),
+        (binary.with_name(f"{binary.name}.dwp"), True),
+    ):
+        if path.exists():
+            with ObjectFile(map_file(str(path)), str(path)) as source:
+                size += sum(
+                    source.debug_section_size(which, split=split)
+                    for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
+                )
+    return size
 
 
 def check_outputs(ours: Path, llvm: Path) -> None:
@@ -164,6 +189,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--set", choices=INPUTS, default="plain", help="of inputs")
     parser.add_argument("--rounds", type=int, default=5, help="pairs per line")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--input", action="append", help="a name below CORPUS/big")
@@ -176,7 +202,7 @@ def main() -> None:
     """Measure, print, and with --write keep the tables."""
     arguments = parse_arguments()
     times, sizes, inputs = [], [], []
-    for name in arguments.input or INPUTS:
+    for name in arguments.input or INPUTS[arguments.set]:
         binary = arguments.corpus / "big" / name
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
@@ -187,14 +213,16 @@ def main() -> None:
                 # With several threads the peer's file differs from run to run.
                 if threads == min(arguments.threads):
                     found = Sizes(
-                        dwarf_size(binary),
+                        dwarf_size(object_file(binary)),
                         (folder / "ours.gsym").stat().st_size,
                         (folder / "llvm.gsym").stat().st_size,
                         breakpad_size(binary, arguments.dump_syms, folder),
                     )
                     sizes.append(size_row(name, found))
-        inputs.append([name, str(binary.stat().st_size), digest(binary)])
-    command = f"python -m benchmarks.conversion CORPUS --rounds {arguments.rounds}"
+        file = object_file(binary)
+        inputs.append([name, str(file.stat().st_size), digest(file)])
+    options = f"--set {arguments.set} --rounds {arguments.rounds}"
+    command = f"python -m benchmarks.conversion CORPUS {options}"
     parts = [
         environment(command),
         LEGEND.format(rounds=arguments.rounds),
@@ -206,7 +234,7 @@ def main() -> None:
     text = "\n\n".join(parts)
     print(text)
     if arguments.write:
-        write_region("conversion", text)
+        write_region(REGIONS[arguments.set], text)
 
 
 if __name__ == "__main__":
