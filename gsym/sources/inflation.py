@@ -81,8 +81,6 @@ def _allocate(size: int) -> memoryview:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"no memory for a section of {size} bytes") from error
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
     return memoryview(memory)
 
 
