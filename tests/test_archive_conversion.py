@@ -243,8 +243,9 @@ def test_archives_of_all_tools_are_read(
 def test_a_file_that_a_thin_archive_misses_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.a"
     path.write_bytes(b"!<thin>\n" + header("gone.o/", 100))
-    with pytest.raises(FileNotFoundError, match=r"gone\.o"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.o") as raised:
         gsym.convert(path)
+    assert raised.value.strerror.endswith(f", though {path} names it")
 
 
 # ---- the command --------------------------------------------------------------------

@@ -403,6 +403,7 @@ def test_a_report_that_cannot_be_written_fails(
             "option '--verify' excludes '--segment-size'",
         ),
         ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
+        ("a --object-prefix-map /o", "option '--object-prefix-map': '/o' is not of"),
     ],
 )
 def test_a_wrong_command_line_is_refused_before_any_work(

@@ -329,7 +329,7 @@ def test_an_object_file_that_changed_is_said_to_have(tmp_path: Path) -> None:
         report, found = convert(tmp_path, image)
         assert found == EXPECTED
         assert len(report.notes) == count
-    assert "1 object files were changed" in report.notes[0]
+    assert "1 object file was changed" in report.notes[0]
 
 
 def test_without_any_object_file_it_is_an_error(
@@ -341,7 +341,14 @@ def test_without_any_object_file_it_is_an_error(
         convert(tmp_path, image)
     assert main(["convert", str(tmp_path / "app")]) == 1
     error = capsys.readouterr().err
-    for part in ("/nowhere/0.o (not there)", "and 2 more", "dsymutil"):
+    bundle = f"no dSYM bundle: tried {tmp_path}/app.dSYM/Contents/Resources/DWARF/app"
+    for part in (
+        "/nowhere/0.o (not there)",
+        "and 2 more",
+        "--object-prefix-map",
+        "dsymutil",
+        f"{bundle} (not there)",
+    ):
         assert part in error
     assert not (tmp_path / "app.gsym").exists()
 

@@ -258,8 +258,8 @@ def _converter(values: Values) -> Converter:
     version, byteorder = version_and_byteorder(values)
     uuid = _uuid(values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
-    path_map = tuple(path_rule(rule) for rule in values.texts("--path-map"))
-    object_map = [path_rule(rule) for rule in values.texts("--object-prefix-map")]
+    path_map = tuple(_path_rules(values, "--path-map"))
+    object_map = _path_rules(values, "--object-prefix-map")
     search = search_options(values)
     patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
     ranges = [address_range(text) for text in values.texts("--address-range")]
@@ -320,7 +320,7 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     from gsym.cli.verify import verify
 
     (output,) = report.outputs
-    rules = [path_rule(rule) for rule in values.texts("--path-map")]
+    rules = _path_rules(values, "--path-map")
     quiet = values.flag("--quiet")
     # A GSYM file names no architecture, and is nothing to compare DWARF with.
     binary = report.input if report.architecture else None
@@ -333,6 +333,10 @@ def _verify(report: ConversionReport, values: Values) -> bool:
         extracted.flush()
         copy = extracted.name
         return verify(output, copy, path_map=rules, search=search, quiet=quiet)
+
+
+def _path_rules(values: Values, option: str) -> list[tuple[str, str]]:
+    return [path_rule(option, rule) for rule in values.texts(option)]
 
 
 def _patterns(values: Values, option: str) -> list[str]:

@@ -262,15 +262,15 @@ def parse_number(text: str, what: str) -> int:
     )
 
 
-def path_rule(rule: str) -> tuple[str, str]:
-    """The two prefixes of a value `OLD=NEW` of `--path-map`.
+def path_rule(option: str, rule: str) -> tuple[str, str]:
+    """The two prefixes of a value `OLD=NEW` of *option*.
 
     Raises:
         UsageError: It has another form.
     """
     old, equals, new = rule.partition("=")
     if not old or not equals:
-        raise UsageError(f"option '--path-map': '{rule}' is not of the form OLD=NEW")
+        raise UsageError(f"option '{option}': '{rule}' is not of the form OLD=NEW")
     return old, new
 
 

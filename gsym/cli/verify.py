@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
     rules = values.texts("--path-map")
     if rules and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
-    path_map = [path_rule(rule) for rule in rules]
+    path_map = [path_rule("--path-map", rule) for rule in rules]
     search = search_options(values)
     is_right = verify(path, binary, sample=sample, path_map=path_map, search=search)
     return 0 if is_right else EXIT_WRONG

@@ -177,7 +177,7 @@ def open_member(data: memoryview, path: str, name: str) -> memoryview:
     for each, member in object_members(data, path):
         if each == name:
             if member.offset == 0:
-                return map_file(_thin_path(member, path))
+                return _map_thin_member(member, path)
             return data[member.offset :][: member.size]
     raise MemberError(f"has no object file '{name}'", path=path)
 
@@ -199,6 +199,14 @@ def _kind_of(member: Member, data: memoryview, path: str) -> str:
 
 def _thin_path(member: Member, path: str) -> str:
     return os.path.join(os.path.dirname(path), member.name)
+
+
+def _map_thin_member(member: Member, path: str) -> memoryview:
+    try:
+        return map_file(_thin_path(member, path))
+    except FileNotFoundError as error:
+        reason = f"{error.strerror}, though {path} names it"
+        raise FileNotFoundError(error.errno, reason, error.filename) from None
 
 
 def _is_table(name: bytes) -> bool:

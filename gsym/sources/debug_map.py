@@ -81,8 +81,8 @@ class DebugMap:
         if self._missing and not self.objects:
             raise MissingDebugInfoError(
                 f"its debug information is in {len(entries)} object files, and none of "
-                f"them is there: {_some(self._missing)}; keep them, or run dsymutil "
-                "where they are",
+                f"them is there: {_some(self._missing)}; tell with "
+                "--object-prefix-map where they are now, or run dsymutil there",
                 path=binary.path,
             )
 
@@ -92,13 +92,15 @@ class DebugMap:
         found = []
         count = len(self._missing) + len(self.objects)
         if self._missing:
+            are = "is" if len(self._missing) == 1 else "are"
             found.append(
                 f"{len(self._missing)} of the {count} object files that hold its debug "
-                f"information are missing: {_some(self._missing)}"
+                f"information {are} missing: {_some(self._missing)}"
             )
         if self._changed:
+            were = "file was" if len(self._changed) == 1 else "files were"
             found.append(
-                f"{len(self._changed)} object files were changed after it was linked: "
+                f"{len(self._changed)} object {were} changed after it was linked: "
                 f"{_some(self._changed)}"
             )
         return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym._native import lib
+from gsym.errors import MissingDebugInfoError
 from gsym.sources.companion_search import CompanionSearch, describe_candidates
 from gsym.sources.debug_info import DebugInfo
 from gsym.sources.debug_map import DebugMap
@@ -20,7 +21,8 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
     """The files to read for *binary*, which has no DWARF of its own.
 
     Raises:
-        MissingDebugInfoError: It names object files, and none of them is there.
+        MissingDebugInfoError: It names object files, and none of them is there, and
+            no bundle is.
     """
     search = CompanionSearch(binary)
 
@@ -33,11 +35,15 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
     for path in bundles_beside(binary.path):
         for bundle in search.open(path, fault):
             return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
-    debug_map = DebugMap(binary, options.object_map)
+    tried = f"tried {describe_candidates(search.tried)}"
+    try:
+        debug_map = DebugMap(binary, options.object_map)
+    except MissingDebugInfoError as error:
+        reason = f"{error.reason}; no dSYM bundle: {tried}"
+        raise MissingDebugInfoError(reason, path=error.path) from None
     if debug_map.objects:
         return DebugInfo(
             *(binary, None, (binary,), tuple(debug_map.paths)),
             *(debug_map.notes, debug_map),
         )
-    tried = f"no debug information: tried {describe_candidates(search.tried)}"
-    return DebugInfo(binary, None, (binary,), (), (tried,))
+    return DebugInfo(binary, None, (binary,), (), (f"no debug information: {tried}",))
