@@ -121,8 +121,9 @@ def export_breakpad(
     Args:
         source: The GSYM file, or a reader that has it open.
         output: File to write.
-        identity: The module's names and ids; `complete_identity` says what stands
-            in for those that are "".
+        identity: The module's names and ids, as `gsym.identify` has them of a binary.
+            Without a name it is that of *source* without `.gsym`; ids that are "" are
+            made of the UUID.
         progress: Called now and then with (work done, work in all).
 
     Raises:

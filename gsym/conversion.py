@@ -128,6 +128,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             and none is chosen.
         MemberError: It is an archive of several object files and none is chosen, or
             has no *member*.
+        MissingDebugInfoError: It is a Mach-O file that names object files, and none of
+            them is there.
         EmptyError: It names no function, or none is selected.
         GsymError: A function that *call_sites_yaml* names does not exist.
         LimitError: The output does not fit version 1, for its size or for an

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 import gsym
 from gsym._native import ffi, lib
+from gsym.cli import gsymutil_options
 from gsym.cli.main import VERBS
 from tests.differential.differences import CLASSES
 
@@ -126,6 +129,30 @@ def fields_explained(page: str, record: str) -> list[str]:
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         gsym.nope  # noqa: B018 - the access is the test
+
+
+def commands_shown(text: str) -> list[list[str]]:
+    """The words of each command of ours in a part of a page, without variables."""
+    spans = re.findall(r"`((?:[A-Z_]+=\S+ )?gsym(?:util)? [^`]+)`", text)
+    lines = [shlex.split(span) for span in spans]
+    return [words[1:] if "=" in words[0] else words for words in lines]
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [("README.md", "Any input"), ("docs/inputs.md", "One command for each input")],
+)
+def test_every_command_for_an_input_is_understood(page: str, heading: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    shown = commands_shown(section)
+    assert len(shown) > 10
+    for program, *arguments in shown:
+        if program == "gsymutil":
+            gsymutil_options.parse(arguments)
+        else:
+            module = importlib.import_module(f"gsym.cli.{arguments[0]}")
+            module.COMMAND.parse(arguments[1:])
 
 
 def test_the_manual_shows_every_help_text_as_it_is() -> None:

@@ -102,7 +102,10 @@ _OPTIONS = (
     (
         "--symtab-file",
         "value",
-        "Take the symbol table from this file, not from the one converted",
+        (
+            "Take the symbol table from this file, not from the one converted;\n"
+            "not supported yet"
+        ),
     ),
     ("--verbose", "", "With lookups: print all that is known of the function"),
     ("--verify", "", "Check the converted file against the debug information"),

@@ -24,8 +24,8 @@ COMMAND = Command(
     (
         Operand(
             "FILE",
-            "GSYM file, or the name that stands in front of -0x... in those of its "
-            "segments; further segments may follow it by name",
+            "GSYM file, binary that holds one, or the name that stands in front of "
+            "-0x... in those of its segments; further segments may follow it by name",
         ),
         Operand(
             "ADDRESS",
