@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _SIZE_END = 1 << 64
 _SUFFIX = ".gsym"
+_HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
 
@@ -249,9 +250,12 @@ def slice_outputs(
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
-    if not architectures and member is None and recognise_file(path) != "fat":
+    kind = recognise_file(path)
+    if not architectures and member is None and kind != "fat":
         return ((None, target),)
     data, label = map_file(path), path
+    if member is None and kind in {"breakpad", "gsym"}:
+        return ((_one_architecture(data, architectures), target),)
     if member is not None:
         data, label = open_member(data, path, member), member_label(path, member)
     slices = matching_slices(list_slices(data, label), architectures, label)
@@ -260,6 +264,17 @@ def slice_outputs(
     return tuple(
         (each.architecture, f"{target}.{each.architecture}") for each in slices
     )
+
+
+def _one_architecture(data: memoryview, wanted: Sequence[str]) -> str:
+    """The one of *wanted* that a file of records is for; any where it is for none.
+
+    `convert` compares it once more with all that the file says.
+    """
+    from gsym.sources.breakpad import read_module
+
+    found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
+    return found if found in wanted else wanted[0]
 
 
 def member_outputs(

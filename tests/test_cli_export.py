@@ -10,6 +10,7 @@ import gsym
 from gsym.cli.main import main
 from tests.creations import create
 from tests.inputs.elf import Elf
+from tests.inputs.pe import Pe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +106,15 @@ def test_another_binary_is_refused(
     complaint = f"{binary}: its UUID is {other}, not {BUILD_ID.hex()}"
     assert complaint in capsys.readouterr().err
     assert export(source, "--binary", str(binary), "--debug-id", DEBUG_ID) == 0
+
+
+def test_a_binary_without_an_id_is_no_advice(
+    source: Path, binary: Path, capsys: Captured
+) -> None:
+    source.write_bytes(create(FUNCTIONS))
+    binary.write_bytes(Pe().to_bytes())
+    assert export(source, "--binary", str(binary)) == 1
+    assert capsys.readouterr().err.endswith("does not tell; use --debug-id\n")
 
 
 @pytest.mark.parametrize(

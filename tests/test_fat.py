@@ -179,7 +179,9 @@ def test_offsets_of_64_bits_do_not_wrap(tmp_path: Path) -> None:
             convert_bytes(tmp_path, bytes(image))
 
 
-def test_a_damaged_slice_spares_the_others(tmp_path: Path) -> None:
+def test_a_damaged_slice_is_named_and_spares_the_others(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     image = fat((INTEL, b"\xcf\xfa\xed\xfe"), SLICES[1])
     assert (
         describe(convert_bytes(tmp_path, image, {"architecture": "arm64"}).functions)
@@ -188,6 +190,7 @@ def test_a_damaged_slice_spares_the_others(tmp_path: Path) -> None:
     assert main(["convert", "-q", str(tmp_path / "input"), "-o", f"{tmp_path}/o"]) == 1
     assert names(f"{tmp_path}/o.arm64") == "1000-1010 arm\n"
     assert not (tmp_path / "o.x86_64").exists()
+    assert ": for x86_64: " in capfd.readouterr().err
 
 
 # ---- command lines
@@ -234,3 +237,29 @@ def test_gsymutil_says_what_llvm_gsymutil_says(
         text=True,
     )
     assert printed == (peer.returncode, peer.stdout, peer.stderr)
+
+
+def test_a_breakpad_file_has_to_be_for_the_architecture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "app.sym")
+    head = f"MODULE mac x86_64 {'0123456789ABCDEF' * 2}0 app"
+    Path(path).write_text(f"{head}\nFUNC 1000 10 0 f\n", encoding="utf-8")
+    wanted = ["arm64", "x86_64"]
+    (report,) = gsym.convert_slices(path, architectures=wanted)
+    assert (report.architecture, report.outputs) == ("x86_64", (f"{path}.gsym",))
+    assert main(["convert", path, "--arch", "x86_64"]) == 0
+    Path(f"{path}.gsym").unlink()
+    assert main(["convert", path, "--arch", "arm64"]) == 1
+    error = "app.sym: is for x86_64, not for arm64\n"
+    assert capsys.readouterr().err.endswith(error)
+    assert not Path(f"{path}.gsym").exists()
+
+
+def test_a_gsym_file_is_for_no_architecture(tmp_path: Path) -> None:
+    path = str(tmp_path / "app.gsym")
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
+        creator.save(path)
+    with pytest.raises(gsym.UnsupportedError, match="does not say what architecture"):
+        gsym.convert_slices(path, architectures=["arm64"])

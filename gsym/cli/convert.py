@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     Converter = Callable[[str, str, str | None, str | None], ConversionReport]
     P = ParamSpec("P")
+    SliceStep = Callable[[str, str | None, str | None, str], bool]
 
 COMMAND = Command(
     "gsym convert",
@@ -185,7 +186,8 @@ def run(arguments: list[str]) -> int:
 
     def convert_member(source: str, member: str | None, target: str) -> bool:
         slices = slice_outputs(source, target, values.texts("--arch"), member)
-        done = [_try(convert_slice, source, member, *each) for each in slices]
+        step = convert_slice if len(slices) == 1 else _naming_slice(convert_slice)
+        done = [_try(step, source, member, *each) for each in slices]
         return all(done)
 
     def convert_slice(
@@ -217,6 +219,21 @@ def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) 
     except (GsymError, OSError, MemoryError) as error:
         print(f"gsym: error: {describe(error)}", file=sys.stderr)
         return False
+
+
+def _naming_slice(step: SliceStep) -> SliceStep:
+    """*step* for one of several slices: its errors say which."""
+
+    def run_step(
+        source: str, member: str | None, architecture: str | None, target: str
+    ) -> bool:
+        try:
+            return step(source, member, architecture, target)
+        except GsymError as error:
+            error.reason = f"for {architecture}: {error.reason}"
+            raise
+
+    return run_step
 
 
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:

@@ -78,7 +78,7 @@ def run(arguments: list[str]) -> int:
                 reader, output, identity=identity, progress=progress
             )
         except IdentityError as error:
-            raise _name_options(error) from None
+            raise _name_options(error, values) from None
         finally:
             if progress is not None:
                 progress.clear()
@@ -115,11 +115,11 @@ def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleI
     return identify(binary, uuid=uuid)._replace(**given)
 
 
-def _name_options(error: IdentityError) -> GsymError:
-    options = [_OPTION_OF_FIELD[field] for field in error.missing]
-    return GsymError(
-        f"{error.reason}; use --binary or {' and '.join(options)}", path=error.path
-    )
+def _name_options(error: IdentityError, values: Values) -> GsymError:
+    options = " and ".join(_OPTION_OF_FIELD[field] for field in error.missing)
+    if values.text("--binary") is None:
+        options = f"--binary or {options}"
+    return GsymError(f"{error.reason}; use {options}", path=error.path)
 
 
 def _tell(path: str, report: ExportReport) -> None:
