@@ -1,4 +1,4 @@
-"""What the README shows works when it is typed in."""
+"""What the README and the page of the API show works when it is typed in."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    """Code blocks of the README marked with *language*."""
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str, page: str = README) -> list[str]:
+    """Code blocks of a page marked with *language*."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
 def steps(console: str) -> list[tuple[str, list[str]]]:
@@ -83,6 +83,19 @@ def test_the_python_example_runs(checkout: Path) -> None:
     first, *frames, last = map(shape, shown.splitlines())
     assert [shape(printed[0]), shape(printed[-1])] == [first, last]
     assert shape(printed[-2]) == frames[-1]
+
+
+def test_the_calls_of_the_manual_run(checkout: Path) -> None:
+    subprocess.run(
+        ["cc", "-g", "-O2", "-o", "stairs", "tools/demo/stairs.c"], check=True
+    )
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    (example,) = blocks("python", page)
+    script = checkout / "example.py"
+    script.write_text(example, encoding="utf-8")
+    source, error = run(f"{sys.executable} example.py")
+    assert source.endswith("tools/demo/stairs.c")
+    assert error == "app.gsym: no function is selected"
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:
