@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +67,9 @@ def program(tmp_path_factory: pytest.TempPathFactory, cxx_compiler: str) -> Prog
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=True)
+    """Without the sanitizers, if the tests have them: gdb never ends with those."""
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env)
 
 
 @pytest.mark.parametrize("share", [False, True])
