@@ -32,6 +32,7 @@ class AtomicFile:
         path: Where the file shall appear.
         keep_same: Leave a file that holds the same bytes already as it is, with
             its time stamp: what was made from it is not out of date.
+        mode: Its permissions, from the first byte on; by default those of any new file.
 
     Raises:
         OSError: The file cannot be created, written, synced or renamed. The
@@ -53,17 +54,19 @@ class AtomicFile:
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        if _is_special(self._path):
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        # By its name: /dev/stdout leads to a pipe, which has no path.
+        if _is_special(self._name):
+            self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
             return self
         directory, name = os.path.split(self._path)
+        mode = 0o666 if self._mode is None else self._mode
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         while True:
             # Part of the name only, for it may be as long as names can be.
             candidate = f".{name[:40]}.{os.urandom(6).hex()}.tmp"
             temporary = os.path.join(directory, candidate)
             try:
-                self._descriptor = os.open(temporary, flags, 0o666)
+                self._descriptor = os.open(temporary, flags, mode)
             except FileExistsError:
                 continue
             except OSError as error:

@@ -116,6 +116,24 @@ def test_the_mode_is_that_of_any_new_file(tmp_path: Path, mask: int) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask
 
 
+def test_a_pipe_without_a_path_is_written_to() -> None:
+    source, target = os.pipe()
+    write(f"/dev/fd/{target}", b"x")
+    os.close(target)
+    with os.fdopen(source, "rb") as pipe:
+        assert pipe.read() == b"x"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o444])
+def test_a_mode_holds_from_the_first_byte_on(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "a"
+    with AtomicFile(path, mode=mode) as file:
+        file.write(b"x")
+        (temporary,) = tmp_path.iterdir()
+        assert stat.S_IMODE(temporary.stat().st_mode) == mode
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
 def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     target, link = tmp_path / "to" / "a", tmp_path / "link"
