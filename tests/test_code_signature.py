@@ -246,6 +246,7 @@ def test_directories_of_all_versions_are_read(
         (20 + 36, 0x20090000, "unknown kind"),
         (20 + 36, 0x1F02000C, "hashes outside"),
         (20 + 36, 0x20020020, "pages of"),
+        (20 + 36, 0x20020001, "pages of"),
     ],
 )
 def test_a_damaged_signature_is_refused(

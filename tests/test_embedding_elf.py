@@ -259,6 +259,26 @@ def test_loaded_symbols_stay_where_they_are(tmp_path: Path) -> None:
     assert binary.read_bytes()[64:0x800] == data.ljust(0x800, b"\0")[64:]
 
 
+def test_a_first_section_with_content_is_not_emptied(tmp_path: Path) -> None:
+    """Its size would be taken for a count, and written over."""
+    data = bytearray(elf().to_bytes())
+    table = int.from_bytes(data[40:48], "little")
+    data[table + 4] = 1  # SHT_PROGBITS
+    source, binary = made(tmp_path, bytes(data))
+    with pytest.raises(gsym.FormatError, match="section 0 is not of type SHT_NULL"):
+        gsym.embed(source, binary)
+    assert binary.read_bytes() == data
+
+
+def test_segments_of_another_file_are_not_taken_for_those_of_this(
+    tmp_path: Path,
+) -> None:
+    """As in the debug files of eu-strip."""
+    source, binary = made(tmp_path, elf(segments=(Segment(0x1000, size=1 << 16),)))
+    with pytest.raises(gsym.FormatError, match=r"a segment reaches past .* eu-strip"):
+        gsym.embed(source, binary)
+
+
 def test_a_binary_without_a_section_table_gets_none(tmp_path: Path) -> None:
     data = bytearray(elf().to_bytes())
     data[40:48] = bytes(8)

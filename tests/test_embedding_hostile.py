@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import time
+import tracemalloc
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -53,6 +55,18 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     path = write_gsym(tmp_path_factory.mktemp("hostile") / "file.gsym", uuid=b"")
     data = path.read_bytes()
     return Embedder(ImageSource(data), len(data), data)
+
+
+def measured(embedder: Embedder, data: bytes) -> tuple[float, int]:
+    """Seconds and bytes that an attempt takes; it must be refused."""
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        with pytest.raises(gsym.GsymError):
+            embedder.embed(data, share=True)
+        return time.process_time() - start, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def head_of(data: bytes) -> list[int]:
@@ -147,3 +161,52 @@ def test_every_byte_of_the_shared_table_counts(name: str, embedder: Embedder) ->
         with pytest.raises(gsym.FormatError, match="string table changed, embed again"):
             gsym.Reader(data)
         data[at] ^= 0x20
+
+
+# ---- counts ----------------------------------------------------------------------
+
+
+def test_sections_take_no_more_memory_than_they_have_bytes(embedder: Embedder) -> None:
+    """Nor is each of them looked for in each segment."""
+    count = 20_000
+    header = bytearray(elf(symbols=()).to_bytes()[:64])
+    first = struct.pack("<2I4Q2I2Q", 0, 0, 0, 0, 0, count, 1, count, 0, 0)
+    symbols = struct.pack("<2I4Q2I2Q", 1, 2, 0, 0, 64, 64, 1, 0, 1, 24)
+    table = first + symbols * (count - 1)
+    segment = struct.pack("<2I6Q", 1, 4, 0, 0, 0, 64, 64, 1)
+    struct.pack_into("<2Q", header, 32, 64 + len(table), 64)
+    struct.pack_into("<6H", header, 52, 64, 56, 0xFFFF, 64, 0, 1)
+    data = bytes(header) + table + segment * count
+    seconds, memory = measured(embedder, data)
+    assert seconds < 5
+    assert memory < 4 * len(data)
+
+
+def test_load_commands_without_end_are_refused(embedder: Embedder) -> None:
+    count = 1_000_000
+    data = bytearray(macho().to_bytes()[:32])
+    struct.pack_into("<2I", data, 16, count, 8 * count)
+    seconds, memory = measured(embedder, bytes(data) + struct.pack("<2I", 8, 8) * count)
+    assert seconds < 1
+    assert memory < 1 << 20
+
+
+def test_blobs_of_a_signature_that_lie_over_each_other_are_refused(
+    embedder: Embedder,
+) -> None:
+    """Each is as large as nearly all of them, and would be copied."""
+    data = macho(signature=AD_HOC).to_bytes()
+    start, count, size = data.rindex(b"\xfa\xde\x0c\xc0"), 10_000, 1 << 16
+    at = 12 + 8 * count
+    signature = struct.pack(">3I", 0xFADE0CC0, at + size, count)
+    signature += b"".join(struct.pack(">2I", 0x20000 + n, at) for n in range(count))
+    signature += struct.pack(">2I", 0xFADE7171, size).ljust(size, b"\0")
+    old, new = len(data) - start, len(signature)
+    linkedit = data.index(b"__LINKEDIT") + 40
+    (linkedit_size,) = struct.unpack_from("<Q", data, linkedit)
+    changed = bytearray(data[:start] + signature)
+    struct.pack_into("<Q", changed, linkedit, linkedit_size + new - old)
+    command = data.index(struct.pack("<4I", 0x1D, 16, start, old)) + 12
+    struct.pack_into("<I", changed, command, new)
+    _, memory = measured(embedder, bytes(changed))
+    assert memory < 8 << 20

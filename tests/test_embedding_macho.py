@@ -360,6 +360,22 @@ def test_segments_in_another_order_are_refused(name: bytes, tmp_path: Path) -> N
         gsym.embed(source, path)
 
 
+@pytest.mark.parametrize("memory_size", [0, 0x1000])
+def test_no_loaded_segment_changes_its_number(memory_size: int, tmp_path: Path) -> None:
+    """Bindings name segments by number. What Go puts last, __DWARF, is not loaded."""
+    place = 0x1000, memory_size, 0x1000, 0, 1, 1, 0, 0
+    segment = b"__DWARF".ljust(16, b"\0") + struct.pack("<4Q4I", *place)
+    binary = macho(commands=((0x19, segment),))
+    source, path = made(tmp_path, binary)
+    if memory_size:
+        with pytest.raises(gsym.UnsupportedError, match="not laid out as linkers do"):
+            gsym.embed(source, path)
+        return
+    gsym.embed(source, path)
+    assert list(Commands(path.read_bytes()).segments())[-1] == "__DWARF"
+    assert_answers(path)
+
+
 def test_a_file_of_another_build_is_not_embedded(tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(uuid=bytes(16)))
     with pytest.raises(gsym.UuidMismatchError, match=UUID.hex()):

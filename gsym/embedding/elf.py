@@ -9,6 +9,7 @@ is. No section changes its index.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from struct import error as StructError  # noqa: N812 - an exception, named as one
 
 from gsym.embedding.binary import SharedTable, align
@@ -38,16 +39,15 @@ _SEGMENTS = {1: "4xI8xI12x", 2: "8xQ16xQ16x"}  # p_offset, p_filesz
 _SECTIONS = {1: "IIIIIIIIII", 2: "IIQQQQIIQQ"}
 
 
-class _Section:
+_Fields = namedtuple(
+    "_Fields", "name type flags address offset size link info alignment entry_size"
+)
+
+
+class _Section(_Fields):
     """One entry of the section table."""
 
-    def __init__(self, *fields: int) -> None:
-        self.name, self.type, self.flags, self.address, self.offset = fields[:5]
-        self.size, self.link, self.info, self.alignment, self.entry_size = fields[5:]
-
-    def fields(self) -> tuple[int, ...]:
-        """In the order of the table."""
-        return tuple(vars(self).values())
+    __slots__ = ()
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -76,11 +76,12 @@ class ElfBinary:
         self._header = list(
             binary.unpack(self._header_format, _IDENT_SIZE, "the ELF header")
         )
-        self._sections = self._read_sections()
-        self._table_size = len(self._sections) * self._section_format.size
+        # As it will be; a file may have very many sections.
+        self._table = self._read_table()
+        self._table_size = len(self._table)
         self._segments = self._read_segments()
         self._names_index = self._find_names()
-        self._names = self._part(self._sections[self._names_index])
+        self._names = self._part(self._section(self._names_index))
         self._index = self._find(_SECTION)
         self._symbols_index: int | None
         self._strings_index: int | None
@@ -97,7 +98,7 @@ class ElfBinary:
             raise self._binary.unsupported(
                 "there is no symbol table (.symtab) that strings could be shared with"
             )
-        distance = self._sections[self._symbols_index].size
+        distance = self._section(self._symbols_index).size
         return SharedTable(self._bytes_of(self._strings_index), distance)
 
     def with_section(self, payload: Payload) -> Iterator[Buffer]:
@@ -109,7 +110,6 @@ class ElfBinary:
         data = self._binary.data
         try:
             header = self._header_format.pack(*self._header)
-            table = [self._section_format.pack(*s.fields()) for s in self._sections]
         except StructError:
             raise self._binary.too_large() from None
         yield data[:_IDENT_SIZE]
@@ -118,11 +118,33 @@ class ElfBinary:
         yield bytes(start - end)
         yield from payload.chunks
         yield from tail
-        yield b"".join(table)
+        yield self._table
+
+    # ---- the section table
+
+    @property
+    def _count(self) -> int:
+        return len(self._table) // self._section_format.size
+
+    def _sections(self) -> Iterator[_Section]:
+        return map(_Section._make, self._section_format.iter_unpack(self._table))
+
+    def _section(self, index: int) -> _Section:
+        at = index * self._section_format.size
+        return _Section(*self._section_format.unpack_from(self._table, at))
+
+    def _put(self, index: int, section: _Section) -> None:
+        """Change a section, or add one behind the last."""
+        try:
+            entry = self._section_format.pack(*section)
+        except StructError:
+            raise self._binary.too_large() from None
+        at = index * len(entry)
+        self._table[at : at + len(entry)] = entry
 
     # ---- reading
 
-    def _read_sections(self) -> list[_Section]:
+    def _read_table(self) -> bytearray:
         offset, entry_size = self._header[_SHOFF], self._header[_SHENTSIZE]
         count = self._header[_SHNUM]
         if offset == 0:
@@ -132,42 +154,46 @@ class ElfBinary:
             )
         if entry_size != self._section_format.size:
             raise self._binary.damaged(offset, f"section headers of {entry_size} bytes")
-        if count == 0:
-            (first,) = self._read_section_table(offset, 1)
-            count = max(first.size, 1)
-        return self._read_section_table(offset, count)
-
-    def _read_section_table(self, offset: int, count: int) -> list[_Section]:
-        size = count * self._section_format.size
-        table = self._binary.part(offset, size, "the section table")
-        return [_Section(*fields) for fields in self._section_format.iter_unpack(table)]
+        what = "the section table"
+        first = _Section(*self._binary.unpack(self._section_format, offset, what))
+        if first.type != _NULL:
+            raise self._binary.damaged(offset, "section 0 is not of type SHT_NULL")
+        size = (count or max(first.size, 1)) * entry_size
+        return bytearray(self._binary.part(offset, size, what))
 
     def _find_names(self) -> int:
         index = self._header[_SHSTRNDX]
         if index == _EXTENDED:
-            index = self._sections[0].link
-        if not 0 < index < len(self._sections):
+            index = self._section(0).link
+        if not 0 < index < self._count:
             raise self._binary.unsupported("the sections have no names")
         return index
 
     def _read_segments(self) -> list[tuple[int, int]]:
-        """Start and end of each in the file, and of the table itself."""
+        """Start and end of each in the file, and of the headers."""
+        header = 0, _IDENT_SIZE + self._header_format.size
         offset, entry_size, count = self._header[4], *self._header[8:10]
         if count == _EXTENDED:
-            count = self._sections[0].info
+            count = self._section(0).info
         if count == 0:
-            return []
+            return [header]
         if entry_size != self._segment_format.size:
             raise self._binary.damaged(offset, f"program headers of {entry_size} bytes")
         table = self._binary.part(offset, count * entry_size, "the program headers")
-        return [
-            (offset, offset + len(table)),
-            *(
-                (start, start + size)
-                for start, size in self._segment_format.iter_unpack(table)
-                if size
-            ),
+        segments = [
+            (start, start + size)
+            for start, size in self._segment_format.iter_unpack(table)
+            if size
         ]
+        end = max((end for _, end in segments), default=0)
+        if end > len(self._binary.data):
+            raise self._binary.damaged(
+                end,
+                "a segment reaches past the end of the file: the file is cut off, or "
+                "eu-strip made it, whose debug files say of all segments where they "
+                "are in the binary",
+            )
+        return [header, (offset, offset + len(table)), *segments]
 
     def _part(self, section: _Section) -> bytes:
         start, end = section.extent
@@ -177,11 +203,11 @@ class ElfBinary:
         """Of a section as it will be."""
         if index == self._names_index:
             return self._names
-        return self._part(self._sections[index])
+        return self._part(self._section(index))
 
     def _find(self, name: bytes) -> int | None:
         """Index of the section *name*."""
-        for index, section in enumerate(self._sections):
+        for index, section in enumerate(self._sections()):
             found = self._names[section.name : section.name + len(name) + 1]
             if section.type != _NULL and found == name + b"\0":
                 if self._is_loaded(section):
@@ -192,13 +218,16 @@ class ElfBinary:
 
     def _find_symbols(self) -> tuple[int, int] | tuple[None, None]:
         """The symbol table and its strings; None where they have to stay."""
-        for index, section in enumerate(self._sections):
-            if section.type == _SYMTAB and 0 < section.link < len(self._sections):
-                strings = self._sections[section.link]
-                is_loaded = self._is_loaded(section) or self._is_loaded(strings)
-                if strings.type == _STRTAB and not is_loaded:
-                    return index, section.link
-        return None, None
+        tables = (i for i, s in enumerate(self._sections()) if s.type == _SYMTAB)
+        index = next(tables, None)  # there is one at most
+        if index is None:
+            return None, None
+        section = self._section(index)
+        strings = self._section(section.link if section.link < self._count else 0)
+        is_loaded = self._is_loaded(section) or self._is_loaded(strings)
+        if strings.type != _STRTAB or is_loaded:
+            return None, None
+        return index, section.link
 
     @property
     def _tail(self) -> list[int]:
@@ -217,16 +246,19 @@ class ElfBinary:
     def _end_of_rest(self) -> int:
         """Where all ends that stays in its place; nothing else may stand behind."""
         size = len(self._binary.data)
-        stays = [(0, _IDENT_SIZE + self._header_format.size), *self._segments]
-        goes: list[tuple[int, int]] = []
-        moved = {self._index, *self._tail}
-        for index, section in enumerate(self._sections):
-            (goes if index in moved else stays).append(section.extent)
+        end = max(end for _, end in self._segments)
         table = self._header[_SHOFF]
-        goes.append((table, table + self._table_size))
-        end = max(end for _, end in stays)
+        goes = [(table, table + self._table_size)]
+        moved = {self._index, *self._tail}
+        for index, section in enumerate(self._sections()):
+            if index in moved:
+                goes.append(section.extent)
+            else:
+                end = max(end, section.extent[1])
         if end > size:
-            raise self._binary.damaged(end, "a part reaches past the end of the file")
+            raise self._binary.damaged(
+                end, "a section reaches past the end of the file"
+            )
         covered = end
         for start, stop in [*sorted(goes), (size, size)]:
             if not self._binary.is_zero(covered, start):
@@ -242,19 +274,15 @@ class ElfBinary:
 
     def _place(self, size: int, start: int) -> list[bytes]:
         """Let the headers say where all stands, and return what follows the payload."""
-        sections = self._sections
-        if self._index is None:
-            self._index = len(sections)
-            sections.append(_Section(*10 * [0]))
-        sections[self._index] = _Section(
-            *(self._name, _PROGBITS, 0, 0, start, size, 0, 0, _ALIGNMENT, 0)
-        )
+        fields = self._name, _PROGBITS, 0, 0, start, size, 0, 0, _ALIGNMENT, 0
+        index = self._count if self._index is None else self._index
+        self._put(index, _Section(*fields))
         end = start + size
         pieces = []
         for index in self._tail:
-            section, data = sections[index], self._bytes_of(index)
+            section, data = self._section(index), self._bytes_of(index)
             offset = align(end, _ALIGNMENT if section.type == _SYMTAB else 1)
-            section.offset, section.size = offset, len(data)
+            self._put(index, section._replace(offset=offset, size=len(data)))
             pieces += [bytes(offset - end), data]
             end = offset + len(data)
         table = align(end, _ALIGNMENT)
@@ -271,10 +299,10 @@ class ElfBinary:
         return names.index(name + b"\0")
 
     def _count_sections(self, table: int) -> None:
-        first, header = self._sections[0], self._header
-        count, names_index = len(self._sections), self._names_index
-        first.size = count if count > _GREATEST_INDEX else 0
-        first.link = names_index if names_index > _GREATEST_INDEX else 0
+        header, count, names_index = self._header, self._count, self._names_index
+        size = count if count > _GREATEST_INDEX else 0
+        link = names_index if names_index > _GREATEST_INDEX else 0
+        self._put(0, self._section(0)._replace(size=size, link=link))
         header[_SHOFF], header[_SHENTSIZE] = table, self._section_format.size
-        header[_SHNUM] = 0 if first.size else count
-        header[_SHSTRNDX] = _EXTENDED if first.link else names_index
+        header[_SHNUM] = 0 if size else count
+        header[_SHSTRNDX] = _EXTENDED if link else names_index

@@ -62,6 +62,7 @@ _KNOWN = {_LC_SEGMENT, _LC_SEGMENT_64, _LC_NOTE, *_OFFSETS, *_WITHOUT_OFFSETS}
 _HEADER_SIZES = {False: 28, True: 32}  # by whether words have 64 bits
 _COUNT_AT = 16  # in the header: how many commands; their size follows
 _LEAST_COMMAND = 8
+_GREATEST_SIZE = 1 << 20  # of all; linkers write a few thousand bytes
 _NAMES_SIZE = 32  # the names of a section and of its segment
 
 
@@ -209,6 +210,8 @@ class LoadCommands:
         ]
 
     def _read(self, start: int, size: int, count: int) -> list[LoadCommand]:
+        if size > _GREATEST_SIZE:
+            raise self._binary.damaged(_COUNT_AT + 4, f"load commands of {size} bytes")
         region = self._binary.part(start, size, "the load commands")
         at, commands = 0, []
         for _ in range(count):

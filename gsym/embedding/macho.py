@@ -160,6 +160,10 @@ class MachoBinary:
             )
             is_last &= not (linkedit.offset | linkedit.address) % self._page_size
             is_last &= old is None or old.memory_end == linkedit.address
+            # Those behind it in the order of commands change their number.
+            behind = self._commands.segments
+            behind = behind[behind.index(linkedit) + 1 :]
+            is_last &= not any(s.memory_size for s in behind)
         is_last &= old is None or old.end == linkedit.offset
         if not is_last or linkedit.end > len(binary.data):
             raise binary.unsupported(

@@ -41,7 +41,8 @@ _DIRECTORY = Struct(">9I4BI3IQ3Q2I")
 _SIZES = {0x20500: 96, 0x20400: 88, 0x20300: 64, 0x20200: 52, 0x20100: 48, 0: 44}
 _AD_HOC = 0x2  # a flag
 _MAIN_BINARY = 0x1  # a flag of the executable segment
-_GREATEST_PAGE_SHIFT = 16
+# 0: one hash for all. Smaller pages than memory has would be more hashes than file.
+_PAGE_SHIFTS = {0, *range(12, 17)}
 # By hashType, the weakest first: name and size.
 _HASHES = {1: ("sha1", 20), 3: ("sha256", 20), 2: ("sha256", 32), 4: ("sha384", 48)}
 _ALIGNMENT = 16
@@ -64,7 +65,7 @@ class _CodeDirectory:
         self.hash_name, self.hash_size = _HASHES[self.hash_type]
         if not special * size <= hashes <= len(raw) or size != self.hash_size:
             raise ValueError("a CodeDirectory with hashes outside of it")
-        if self.page_shift > _GREATEST_PAGE_SHIFT:
+        if self.page_shift not in _PAGE_SHIFTS:
             raise ValueError(f"pages of 1 << {self.page_shift} bytes")
         self.identifier = raw[identifier : raw.index(b"\0", identifier)]
         # By slot, from slot 1 on; they stand in front of the hashes of pages.
@@ -203,9 +204,13 @@ def _read_blobs(data: bytes) -> Iterable[tuple[int, bytes]]:
     magic, size, count = _HEAD.unpack_from(data)
     if magic != _SUPER_BLOB or size > len(data):
         raise ValueError("no SuperBlob")
+    total = 0
     for at in range(count):
         slot, offset = _INDEX.unpack_from(data, _HEAD.size + at * _INDEX.size)
         _, blob_size = _BLOB.unpack_from(data, offset)
         if blob_size > len(data) - offset:
             raise ValueError("a blob outside of it")
+        total += blob_size
+        if total > len(data):
+            raise ValueError("blobs that lie over each other")
         yield slot, data[offset : offset + blob_size]
