@@ -20,7 +20,7 @@ COMMAND = Command(
     "Put a GSYM file into a section of its binary",
     (
         Operand("FILE", "GSYM file"),
-        Operand("BINARY", "ELF or Mach-O file that it was made from"),
+        Operand("BINARY", "ELF or Mach-O file or dSYM bundle that it belongs to"),
     ),
     (
         Option(
@@ -32,13 +32,14 @@ COMMAND = Command(
         Option(
             "--share-strings",
             "leave out the strings that the binary's symbol table has; what rewrites "
-            "that table, such as strip, makes FILE unusable",
+            "that table later, such as strip, makes the embedded file unusable",
         ),
         Option("--quiet", "print errors only", short="-q"),
     ),
     """\
 The section is .gsym of an ELF file, __GSYM,__gsym of a Mach-O file; one that is there
-is replaced. All commands that read a GSYM file take the binary as well.""",
+is replaced. Code and data that are loaded stay as they are. A signed Mach-O file is
+signed again, ad hoc. All commands that read a GSYM file take the binary as well.""",
 )
 
 

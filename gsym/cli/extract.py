@@ -10,7 +10,7 @@ from gsym.embedding.transfer import extract
 COMMAND = Command(
     "gsym extract",
     "Take the GSYM file out of a binary that holds one",
-    (Operand("BINARY", "ELF or Mach-O file that a GSYM file was embedded in"),),
+    (Operand("BINARY", "ELF or Mach-O file or dSYM bundle that holds one"),),
     (
         Option(
             "--output",
