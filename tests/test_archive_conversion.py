@@ -245,7 +245,7 @@ def test_a_file_that_a_thin_archive_misses_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"!<thin>\n" + header("gone.o/", 100))
     with pytest.raises(FileNotFoundError, match=r"gone\.o") as raised:
         gsym.convert(path)
-    assert raised.value.strerror.endswith(f", though {path} names it")
+    assert f", though {path} names it" in str(raised.value)
 
 
 # ---- the command --------------------------------------------------------------------
