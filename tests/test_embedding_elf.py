@@ -23,6 +23,7 @@ from tests.inputs.elf import (
     ALLOC,
     RELOCATABLE,
     STRTAB,
+    SYMTAB,
     Elf,
     Section,
     Segment,
@@ -219,6 +220,18 @@ def test_without_symbols_there_is_nothing_to_share(tmp_path: Path) -> None:
         gsym.embed(source, binary, share_strings=True)
     gsym.embed(source, binary)
     assert_answers(binary)
+
+
+def test_a_symbol_table_without_strings_has_none_to_share(tmp_path: Path) -> None:
+    data = bytearray(elf().to_bytes())
+    table, count = int.from_bytes(data[40:48], "little"), data[60]
+    for entry in range(table, table + 64 * count, 64):
+        if data[entry + 4] == SYMTAB:
+            strings = table + 64 * data[entry + 40]
+            data[strings + 32 : strings + 40] = bytes(8)
+    source, binary = made(tmp_path, bytes(data))
+    with pytest.raises(gsym.UnsupportedError, match=r"no symbol table \(\.symtab\)"):
+        gsym.embed(source, binary, share_strings=True)
 
 
 def test_a_payload_behind_the_sections_is_not_hidden(tmp_path: Path) -> None:

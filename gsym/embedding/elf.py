@@ -94,12 +94,14 @@ class ElfBinary:
         Raises:
             UnsupportedError: There is none, or it is loaded and so cannot be moved.
         """
-        if self._symbols_index is None or self._strings_index is None:
+        index = self._strings_index
+        strings = b"" if index is None else self._bytes_of(index)
+        if self._symbols_index is None or not strings:
             raise self._binary.unsupported(
                 "there is no symbol table (.symtab) that strings could be shared with"
             )
         distance = self._section(self._symbols_index).size
-        return SharedTable(self._bytes_of(self._strings_index), distance)
+        return SharedTable(strings, distance)
 
     def with_section(self, payload: Payload) -> Iterator[Buffer]:
         """The bytes of the binary with *payload* in it."""
