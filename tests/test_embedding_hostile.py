@@ -182,6 +182,17 @@ def test_sections_take_no_more_memory_than_they_have_bytes(embedder: Embedder) -
     assert memory < 4 * len(data)
 
 
+def test_an_old_section_far_behind_the_file_is_not_waited_for(
+    embedder: Embedder,
+) -> None:
+    whole = embedder.embed(elf().to_bytes(), share=False)
+    data, start = bytearray(whole), whole.index(b"MYSG")
+    at = data.rindex(struct.pack("<2Q", start, embedder.size))
+    struct.pack_into("<Q", data, at, 1 << 62)
+    data[start : start + embedder.size] = bytes(embedder.size)
+    assert embedder.embed(bytes(data), share=False) == whole
+
+
 def test_load_commands_without_end_are_refused(embedder: Embedder) -> None:
     count = 1_000_000
     data = bytearray(macho().to_bytes()[:32])

@@ -81,7 +81,8 @@ class Binary:
         return self.data[offset : offset + size]
 
     def is_zero(self, start: int, end: int) -> bool:
-        """Whether all bytes from *start* to *end* are zero."""
+        """Whether all bytes from *start* to *end* are zero; there may be fewer."""
+        end = min(end, len(self.data))
         return not any(
             bytes(self.data[at : min(at + _BLOCK_SIZE, end)]).strip(b"\0")
             for at in range(start, end, _BLOCK_SIZE)
