@@ -34,6 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),
     frozenset({"conversion", "embedding", "verification"}),
+    frozenset({"binary_lookup"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),
     frozenset({"markup_filter", "api", "profile", "export"}),

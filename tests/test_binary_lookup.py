@@ -1,0 +1,162 @@
+"""Which GSYM file answers for a binary, and where one that is made is kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.binary_lookup import BinarySearch, FoundGsym, find_gsym
+from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
+from tests.inputs.elf import CODE, Elf, Section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEARCH = BinarySearch(debug_directories=())
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of what is made."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(folder))
+    return folder
+
+
+def made(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.gsym"))
+
+
+def names(found: FoundGsym) -> list[str]:
+    assert found.reader is not None
+    return [function.name for function in found.reader.functions()]
+
+
+def file_beside(path: str, name: str, uuid: bytes) -> str:
+    """A GSYM file of one function beside a binary."""
+    with gsym.Creator(uuid=uuid) as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, name))
+        creator.save(f"{path}.gsym")
+    return f"{path}.gsym"
+
+
+def test_a_gsym_file_answers_for_itself(tmp_path: Path) -> None:
+    path = file_beside(str(tmp_path / "app"), "itself", ID)
+    assert names(find_gsym(path)) == ["itself"]
+
+
+def test_a_binary_that_holds_one_is_not_converted(tmp_path: Path, cache: Path) -> None:
+    text = Section(".text", bytes(16), flags=CODE, address=0x1000)
+    path = place(tmp_path / "app", Elf([text], build_id=ID).to_bytes())
+    gsym.embed(file_beside(path, "embedded", ID), path)
+    file_beside(path, "beside", ID)
+    assert names(find_gsym(path)) == ["embedded"]
+    assert made(cache) == []
+
+
+def test_a_file_beside_the_binary_is_used(tmp_path: Path, cache: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    file_beside(path, "beside", ID)
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["beside"]
+    assert found.notes == ()
+    assert made(cache) == []
+
+
+def test_a_file_in_a_folder_of_such_is_used(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    place(tmp_path / "files/app.gsym", b"")
+    shutil.move(file_beside(path, "kept apart", ID), tmp_path / "files/app.gsym")
+    search = SEARCH._replace(gsym_directories=(str(tmp_path / "files"),))
+    assert names(find_gsym(path, search)) == ["kept apart"]
+    assert names(find_gsym(path, search._replace(beside=False))) == ["in_binary"]
+
+
+def test_a_file_of_another_build_is_not_used_and_told(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    stale = file_beside(path, "stale", OTHER_ID)
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["in_binary"]
+    (note,) = found.notes
+    assert note.startswith(f"{stale} is not used: its UUID is {OTHER_ID.hex()}")
+    assert ID.hex() in note
+
+
+def test_a_damaged_file_is_not_used_and_told(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    place(tmp_path / "app.gsym", b"MYSG and no more")
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["in_binary"]
+    assert len(found.notes) == 1
+
+
+def test_without_build_id_an_older_file_is_stale(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped())
+    beside = file_beside(path, "beside", b"")
+    assert names(find_gsym(path, SEARCH)) == ["beside"]
+    os.utime(beside, (1, 1))
+    found = find_gsym(path, SEARCH)
+    assert names(found) == ["in_binary"]
+    assert "older" in found.notes[0]
+
+
+@pytest.mark.parametrize("build_id", [ID, None])
+def test_what_is_made_is_kept(
+    build_id: bytes | None,
+    tmp_path: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = place(tmp_path / "app", stripped(build_id=build_id))
+    assert names(find_gsym(path, SEARCH)) == ["in_binary"]
+    assert len(made(cache)) == 1
+    monkeypatch.setattr(gsym.conversion, "convert", None)
+    assert names(find_gsym(path, SEARCH)) == ["in_binary"]
+
+
+def test_without_build_id_a_changed_binary_is_converted_again(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped())
+    find_gsym(path, SEARCH)
+    place(tmp_path / "app", debug_file())
+    os.utime(path, (1, 1))
+    assert "in_debug" in names(find_gsym(path, SEARCH))
+
+
+def test_a_debug_file_that_came_later_is_read(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    search = SEARCH._replace(debug_directories=(str(tmp_path / "lib"),))
+    assert names(find_gsym(path, search)) == ["in_binary"]
+    place(tmp_path / f"lib/{ID_PATH}", debug_file(ID))
+    assert "in_debug" in names(find_gsym(path, search))
+
+
+def test_a_spoiled_file_in_the_cache_is_made_anew(tmp_path: Path, cache: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    find_gsym(path, SEARCH)
+    (kept,) = made(cache)
+    kept.write_bytes(b"")
+    assert names(find_gsym(path, SEARCH)) == ["in_binary"]
+    assert kept.stat().st_size > 0
+
+
+def test_without_a_writable_cache_nothing_is_kept(tmp_path: Path, cache: Path) -> None:
+    cache.write_text("a file is in the way")
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    assert names(find_gsym(path, SEARCH)) == ["in_binary"]
+
+
+def test_a_binary_without_functions_has_no_reader(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(symbols=()))
+    assert find_gsym(path, SEARCH) == FoundGsym(None)
+
+
+def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", b"no binary")
+    with pytest.raises(gsym.GsymError, match="app"):
+        find_gsym(path, SEARCH)
+    with pytest.raises(FileNotFoundError):
+        find_gsym(f"{path}.not")
