@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.conversion import convert, convert_members, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
+    from gsym.demangling import demangle
     from gsym.embedding.transfer import EmbeddingReport, embed, extract
     from gsym.errors import (
         ArchitectureError,
@@ -77,6 +78,7 @@ _MODULE_OF = {
     "convert": "conversion",
     "convert_members": "conversion",
     "convert_slices": "conversion",
+    "demangle": "demangling",
     "embed": "embedding.transfer",
     "export_breakpad": "breakpad_export",
     "extract": "embedding.transfer",
@@ -119,6 +121,7 @@ __all__ = [
     "convert",
     "convert_members",
     "convert_slices",
+    "demangle",
     "embed",
     "export_breakpad",
     "extract",

@@ -17,7 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     | frozenset({"atomic_file", "workers"}),
     frozenset({"_core"}),
     frozenset({"_native"}),
-    frozenset({"formats", "sources", "mapped_image"}),
+    frozenset({"formats", "sources", "mapped_image", "demangling"}),
     frozenset({"decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),

@@ -46,6 +46,7 @@ COMMAND = Command(
             "--return-addresses",
             "the addresses are where calls return to: look up the call before them",
         ),
+        Option("--demangle", "print names as people write them", short="-C"),
         Option("--merged-functions", "show functions folded into one as well"),
         Option("--strict", "exit with 3 when an address has no answer"),
     ),
@@ -129,6 +130,7 @@ class _Session:
             self._shift -= 1
         self._merged = values.flag("--merged-functions")
         self._strict = values.flag("--strict")
+        self._demangles = values.flag("--demangle")
         self._line = _json_line if values.flag("--json") else _text
         self._missed = self._damaged = False
 
@@ -161,7 +163,21 @@ class _Session:
                 reason = f"damaged record: {error.reason}"
         if found is None:
             self._missed = True
+        elif self._demangles:
+            found = _demangled(found)
         return self._line(address, found, reason or "no function covers this address")
+
+
+def _demangled(found: Lookup) -> Lookup:
+    from gsym.demangling import demangle
+
+    return found._replace(
+        function=found.function._replace(name=demangle(found.function.name)),
+        frames=tuple(
+            frame._replace(name=demangle(frame.name)) for frame in found.frames
+        ),
+        merged=tuple(map(_demangled, found.merged)),
+    )
 
 
 def _answer_standard_input(session: _Session) -> None:

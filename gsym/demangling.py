@@ -1,0 +1,237 @@
+"""Names as the linker knows them -> names as people write them.
+
+GSYM files keep the linker's names, which can be compared with symbol tables. C++ is
+demangled by the C++ runtime that is installed, opened at the first name that needs it;
+Rust, Swift and D by the package `demangle` (extra `demangle`). A name that cannot be
+demangled, or not within the limits here, stays what it is: names come from files that
+anybody may have made.
+"""
+
+from __future__ import annotations
+
+from gsym._native import ffi, to_bytes, to_str
+
+__all__ = ["demangle", "demangle_bytes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MAX_NAME_SIZE = 1 << 16
+MAX_TEXT_SIZE = 1 << 20
+# The limit of GNU's runtime, beyond which others use up the stack.
+MAX_CXX_NAME_SIZE = 1024
+MAX_CXX_WORK = 1 << 24  # bytes of text that a name may stand for, as estimated
+_MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
+
+_CXX_RUNTIMES = (
+    "libstdc++.so.6",
+    "libc++abi.so.1",
+    "/usr/lib/libc++abi.dylib",
+)
+_FIRST_CHARACTERS = (b"_", b"$", b".")
+_RUST_HASH_SIZE = len("17h0123456789abcdefE")
+_SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")
+
+
+def demangle(name: str) -> str:
+    """*name* as its programmer wrote it.
+
+    Args:
+        name: As the linker knows it. The underscore that Mach-O files put in front of
+            names, dots in front and a version or `@plt` behind are understood.
+
+    Returns:
+        The readable name; *name* itself where it is not mangled, is too long (in C++
+        1024 bytes, else 64 KiB), stands for more than 1 MiB of text, or where what it
+        takes is not installed.
+    """
+    return to_str(demangle_bytes(to_bytes(name)))
+
+
+def demangle_bytes(name: bytes) -> bytes:
+    """The same for a name as it stands in a file."""
+    if not name.startswith(_FIRST_CHARACTERS) or len(name) > MAX_NAME_SIZE:
+        return name
+    return _cache[name]
+
+
+class Cache(dict[bytes, bytes]):
+    """Answers to names that look mangled; emptied when it is full."""
+
+    __slots__ = ("_size",)
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def __missing__(self, name: bytes) -> bytes:
+        text = _demangle(name)
+        size = len(name) + len(text)
+        if self._size + size > _MAX_CACHED_SIZE:
+            self.clear()
+            self._size = 0
+        self._size += size
+        self[name] = text
+        return text
+
+
+_cache = Cache()
+
+
+def _demangle(name: bytes) -> bytes:
+    body = name.lstrip(b".")  # of entry points on 64-bit PowerPC
+    front = name[: len(name) - len(body)]
+    body, at, version = body.partition(b"@")
+    plain = body[1:] if body.startswith(b"__") else body
+    text = None
+    if plain and b"\0" not in plain:
+        text = _language_of(plain)(plain)
+    if not text or len(text) > MAX_TEXT_SIZE:
+        return name
+    return front + text + at + version
+
+
+def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
+    """Who demangles a name of this form."""
+    if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
+        return _from_legacy_rust if _is_legacy_rust(plain) else _from_cxx
+    if plain.startswith(b"_R") and plain[2:3].isalnum():
+        return _from_rust
+    if plain.startswith(_SWIFT):
+        return _from_swift
+    if plain.startswith(b"_D") and (plain[2:3].isdigit() or plain == b"_Dmain"):
+        return _from_d
+    return _keep
+
+
+def _is_legacy_rust(plain: bytes) -> bool:
+    """Whether a name of C++ ends in the hash that Rust's first mangling puts there."""
+    tail = plain.partition(b".")[0][-_RUST_HASH_SIZE:]
+    return tail.startswith(b"17h") and tail.endswith(b"E")
+
+
+def _keep(_plain: bytes) -> None:
+    return None
+
+
+# ---- C++
+
+
+def _from_cxx(plain: bytes) -> bytes | None:
+    if len(plain) > MAX_CXX_NAME_SIZE:
+        return None
+    if cxx_work(plain) > MAX_CXX_WORK:
+        return _from_package(plain, "itanium")
+    return _cxx_runtime(plain)
+
+
+def cxx_work(plain: bytes) -> int:
+    """For how much text, in bytes, a C++ name may stand: the order of the worst case.
+
+    `S1_` repeats a part that is complete in front of the first `S1_`, so it costs what
+    stands there. `T_` repeats an argument, wherever that is. Each may double the text:
+    the runtime would write gigabytes for a name of 250 bytes.
+    """
+    if plain.count(b"_") <= 14:  # noqa: PLR2004 - so often may 1024 double
+        return 0
+    work = begin = doublings = 0
+    costs: dict[bytes, int] = {}
+    end = plain.find(b"_", 2)
+    while end >= 0:
+        number = plain[max(end - 4, begin) : end]
+        start = max(number.rfind(b"S"), number.rfind(b"T"))
+        if start >= 0 and plain[end - len(number) + start :][:1] == b"T":
+            doublings += 1
+        elif start >= 0:
+            work += end - begin
+            key = number[start:] if number.count(b"S") == 1 else number
+            work += costs.setdefault(key, work)
+            begin = end
+        end = plain.find(b"_", end + 1)
+    return (work + len(plain)) << doublings
+
+
+class CxxRuntime:
+    """`__cxa_demangle` of the C++ runtime, which is opened when it is first needed."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._function: Any = None
+
+    def __call__(self, plain: bytes) -> bytes | None:
+        if not self._is_open:
+            self._open()
+        if self._function is None:
+            return None
+        text = self._function(plain, ffi.NULL, ffi.NULL, ffi.NULL)
+        if not text:
+            return None
+        try:
+            return ffi.string(text, MAX_TEXT_SIZE + 1)  # type: ignore[no-any-return]
+        finally:
+            self._free(text)
+
+    def _open(self) -> None:
+        """Take the first runtime there is.
+
+        cffi's own loader, below `ffi.dlopen`: that one would take an interface
+        compiled for the purpose, and ctypes takes longer to import than a lookup.
+        """
+        import _cffi_backend
+
+        for path in _CXX_RUNTIMES:
+            try:
+                library: Any = _cffi_backend.load_library(path, _cffi_backend.RTLD_NOW)
+                function = library.load_function(
+                    ffi.typeof("char *(*)(char *, char *, size_t *, int *)"),
+                    "__cxa_demangle",
+                )
+                self._free = library.load_function(
+                    ffi.typeof("void (*)(char *)"), "free"
+                )
+            except (OSError, AttributeError):
+                continue
+            self._function = function
+            break
+        self._is_open = True
+
+
+_cxx_runtime = CxxRuntime()
+
+
+# ---- languages that the package `demangle` knows
+
+
+def _from_legacy_rust(plain: bytes) -> bytes | None:
+    """Without the package the name reads as C++, with the hash behind it."""
+    return _from_package(plain, "rust") or _from_cxx(plain)
+
+
+def _from_rust(plain: bytes) -> bytes | None:
+    return _from_package(plain, "rust")
+
+
+def _from_swift(plain: bytes) -> bytes | None:
+    return _from_package(plain, "swift")
+
+
+def _from_d(plain: bytes) -> bytes | None:
+    return _from_package(plain, "d")
+
+
+def _from_package(plain: bytes, language: str) -> bytes | None:
+    """None where it is not installed or does not know the name.
+
+    It has limits of its own: 256 levels, 64 KiB of text.
+    """
+    try:
+        import demangle as package
+    except ImportError:
+        return None
+    name = to_str(plain)
+    try:
+        text = package.demangle(name, language=(language,))
+    except Exception:  # noqa: BLE001 - a fault of the package costs one name
+        return None
+    return None if text == name else to_bytes(text)

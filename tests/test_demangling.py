@@ -1,0 +1,232 @@
+"""Demangling: C++ by the runtime, other languages by a package, hostile names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym import demangling
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEQUENCE = "0123456789ABCDEFGHIJKLMNOPQR"
+# In whole names by chance alone; letters are those of types and of what opens a part.
+MANGLED_PIECES = st.sampled_from(
+    [*"NIJEPRKOFXLDTSZcilfv_0123456789", "St", "S_", "S0_", "S1_", "T_", "3foo", "Dp"]
+)
+
+
+def bomb(levels: int) -> str:
+    """A name each part of which has the part before it twice."""
+    parts = (f"S_IS{letter}_S{letter}_E" for letter in SEQUENCE[:levels])
+    return "_Z1fSt4pairIiiE" + "".join(parts)
+
+
+needs_runtime = pytest.mark.skipif(
+    gsym.demangle("_Z1fv") != "f()", reason="no C++ runtime is installed"
+)
+
+
+@needs_runtime
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("_Z3addIiET_S0_S0_", "int add<int>(int, int)"),
+        ("__Z3foov", "foo()"),  # as Mach-O files have it
+        ("_Z3foov@plt", "foo()@plt"),
+        ("_Z3foov@@VERSION_1", "foo()@@VERSION_1"),
+        ("._Z3foov", ".foo()"),
+        ("_Z3foov.constprop.0", "foo() [clone .constprop.0]"),
+        ("_Z1fRSo", "f(std::ostream&)"),
+        ("_Z3fo\udcffv", "fo\udcff()"),
+        ("_GLOBAL__I_x", "global constructors keyed to x"),
+    ],
+)
+def test_names_of_cxx_are_demangled(name: str, text: str) -> None:
+    assert gsym.demangle(name) == text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "_", "__", ".", "$", "@", "_Z", "__Z", "_R", "_D", "_D1", "$s", "_$s"),
+        *("main", "i", "Ss", "_start", "_GLOBAL__sub_I_x", "_Zgarbage", "_ZN3foo"),
+        "_Z3foov\0",
+    ],
+)
+def test_what_is_not_mangled_stays(name: str) -> None:
+    assert gsym.demangle(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_Z1f" + "P" * 2000 + "i",
+        "_Z1f" + "P" * (1 << 20) + "i",
+        "_Z" + "N" * 60_000,
+        "_Z3000" + "a" * 3000 + "v",
+        "_R" + "NvC" * 20_000,
+        "_D1" + "a" * 70_000,
+        "$s" + "S" * 70_000,
+    ],
+)
+def test_very_long_and_deep_names_stay(name: str) -> None:
+    assert gsym.demangle(name) == name
+
+
+@needs_runtime
+def test_a_deep_name_within_the_limits_is_demangled() -> None:
+    assert gsym.demangle("_Z1f" + "P" * 900 + "i") == "f(int" + "*" * 900 + ")"
+
+
+def test_a_name_that_stands_for_gigabytes_stays() -> None:
+    started = time.monotonic()
+    for levels in range(8, len(SEQUENCE)):
+        text = gsym.demangle(bomb(levels))
+        assert len(text) <= demangling.MAX_TEXT_SIZE
+    assert gsym.demangle(bomb(26)) == bomb(26)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("repeat", ["S_", "S0_", "T_", "T0_", "SS_", "S1S_", "SZZ_"])
+def test_every_form_of_repetition_is_counted(repeat: str) -> None:
+    name = "_Z1f3foo" + repeat * 64
+    name += "".join(f"S{letter}_" for letter in SEQUENCE) * 2
+    assert demangling.cxx_work(name.encode()) > demangling.MAX_CXX_WORK
+
+
+@given(st.lists(MANGLED_PIECES, max_size=120).map("".join))
+def test_names_by_chance_are_demangled_or_stay(tail: str) -> None:
+    for front in ("_Z", "_Z1f", "_ZN", "__Z", "_R", "_D1", "$s"):
+        text = gsym.demangle(front + tail)
+        assert text == front + tail or 0 < len(text) <= demangling.MAX_TEXT_SIZE
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_name(name: bytes) -> None:
+    assert demangling.demangle_bytes(name) is not None
+    assert demangling.demangle_bytes(b"_Z" + name) is not None
+
+
+def test_without_a_runtime_names_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demangling, "_CXX_RUNTIMES", ("libno-such-runtime.so",))
+    monkeypatch.setattr(demangling, "_cxx_runtime", demangling.CxxRuntime())
+    monkeypatch.setattr(demangling, "_cache", demangling.Cache())
+    assert gsym.demangle("_Z3foov") == "_Z3foov"
+
+
+def test_the_cache_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demangling, "_MAX_CACHED_SIZE", 1000)
+    cache = demangling.Cache()
+    for number in range(1000):
+        assert cache[b"_Z1fv.%d" % number]
+        assert len(cache) < 100
+
+
+# ---- languages of the package
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
+    """Stands in for the package `demangle`; the names it was asked for."""
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def demangle(name: str, *, language: tuple[str, ...]) -> str:
+        asked.append((name, language))
+        if "fault" in name:
+            raise RecursionError
+        return name if "unknown" in name else f"<{name}>"
+
+    module = ModuleType("demangle")
+    module.demangle = demangle  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "demangle", module)
+    monkeypatch.setattr(demangling, "_cache", demangling.Cache())
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "language"),
+    [
+        ("_RNvC3foo3bar", "_RNvC3foo3bar", "rust"),
+        ("__RNvC3foo3bar", "_RNvC3foo3bar", "rust"),
+        (
+            "_ZN3foo3bar17h0123456789abcdefE",
+            "_ZN3foo3bar17h0123456789abcdefE",
+            "rust",
+        ),
+        ("$s3foo3barV", "$s3foo3barV", "swift"),
+        ("_$s3foo3barV", "_$s3foo3barV", "swift"),
+        ("_T03foo", "_T03foo", "swift"),
+        ("_D3foo3barFZv", "_D3foo3barFZv", "d"),
+        ("__D3foo3barFZv", "_D3foo3barFZv", "d"),
+        ("_Dmain", "_Dmain", "d"),
+    ],
+)
+def test_the_package_is_asked_for_its_languages(
+    package: list[tuple[str, tuple[str, ...]]], name: str, plain: str, language: str
+) -> None:
+    assert gsym.demangle(name) == f"<{plain}>"
+    assert gsym.demangle(name) == f"<{plain}>"
+    assert package == [(plain, (language,))]
+
+
+@pytest.mark.parametrize("name", ["_RNvC5fault", "_RNvC7unknown", "_Dxyz", "_Runknown"])
+def test_what_the_package_cannot_do_stays(
+    package: list[tuple[str, tuple[str, ...]]], name: str
+) -> None:
+    assert gsym.demangle(name) == name
+    assert len(package) <= 1
+
+
+@needs_runtime
+def test_legacy_rust_reads_as_cxx_without_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "demangle", None)
+    monkeypatch.setattr(demangling, "_cache", demangling.Cache())
+    name = "_ZN3foo3bar17h0123456789abcdefE"
+    assert gsym.demangle(name) == "foo::bar::h0123456789abcdef"
+    assert gsym.demangle("_RNvC3foo3bar") == "_RNvC3foo3bar"
+
+
+def test_the_package_demangles_rust_swift_and_d() -> None:
+    pytest.importorskip("demangle", reason="the extra `demangle` is not installed")
+    assert gsym.demangle("_RNvC3foo3bar") == "foo::bar"
+    assert gsym.demangle("_ZN3foo3bar17h0123456789abcdefE") == "foo::bar"
+    assert gsym.demangle("_T0s5printyypF") == "Swift.print(Any) -> ()"
+    assert gsym.demangle("_D3foo3barFZv") == "foo.bar()"
+
+
+# ---- at the command line
+
+
+@needs_runtime
+def test_lookup_demangles_when_it_is_asked_to(tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    inner = gsym.InlineInfo("_Z5innerv", "/a.c", 3, (gsym.Range(0x1000, 0x1010),))
+    root = gsym.InlineInfo("_Z5outerv", "", 0, (gsym.Range(0x1000, 0x1010),), (inner,))
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "_Z5outerv", inline=root))
+        creator.save(path)
+
+    def lookup(*options: str) -> str:
+        command = [sys.executable, "-m", "gsym", "lookup", *options, str(path)]
+        return subprocess.run(
+            [*command, "0x1000"], check=True, capture_output=True, text=True
+        ).stdout
+
+    assert "_Z5innerv" in lookup()
+    for option in ("-C", "--demangle"):
+        assert lookup(option) == (
+            "0x1000: inner() [inlined]\n        outer() at /a.c:3\n"
+        )
+    assert '"name": "outer()", "start"' in lookup("--json", "-C")
