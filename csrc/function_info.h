@@ -69,6 +69,27 @@ gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, bool *found_ret, gsym_error *error);
 
+/* The state of a line program behind one of its rows. */
+typedef struct line_checkpoint {
+    uint32_t offset; /* of the row, from the start of the function */
+    uint32_t at;     /* of the next opcode, from the start of the payload */
+    uint32_t file;
+    uint32_t line;
+} line_checkpoint;
+
+typedef struct checkpoint_list {
+    line_checkpoint *items;
+    size_t count, capacity;
+} checkpoint_list;
+
+/* Append a checkpoint every `spacing` bytes. False where the table is damaged, a row lies
+ * too far from the function or memory ran out. */
+bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
+/* As line_table_find, of a sound table, from one of its checkpoints on or, with NULL, from
+ * its start. False: the first row lies above. */
+bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+                            uint64_t start, uint64_t address, gsym_line_row *row_ret);
+
 /* Compare two tables that start together row by row, by address alone: -1, 0, 1. */
 int line_table_compare_addresses(const cursor *left, const cursor *right);
 
@@ -95,6 +116,31 @@ typedef struct inline_match {
 } inline_match;
 
 bool inline_walk_next(inline_walk *walk, inline_match *match_ret);
+
+/* A node as an index has it. Nodes are numbered from 1 on, the root is the first. */
+typedef struct call_node {
+    uint32_t parent; /* 0: it is the root */
+    uint32_t start;  /* of its first range, from the start of the function */
+    uint32_t fields; /* where its name stands, from the start of the payload */
+} call_node;
+
+typedef struct call_range {
+    uint32_t start; /* offsets from the start of the function */
+    uint32_t end;
+    uint32_t node;
+} call_range;
+
+typedef struct call_tree {
+    struct { call_node *items; size_t count, capacity; } nodes;
+    struct { call_range *items; size_t count, capacity; } ranges; /* in order of nodes */
+} call_tree;
+
+/* Append all nodes. False where the tree is damaged, reaches too far from the function or
+ * memory ran out. */
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
+/* The node as the walk finds it; `start` is that of the function. */
+inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
+                              const call_node *node);
 
 /* One InfoType of a record. */
 typedef struct record_info {

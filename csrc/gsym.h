@@ -188,6 +188,12 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
+/* Lookups index large functions that they meet again, as long as all indexes take less
+ * than so many bytes of memory. 0: never. Without this call it is the size of the file,
+ * but 1 MiB at least and 256 MiB at most. */
+void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
+/* Bytes of memory that indexes take. */
+uint64_t gsym_image_indexes_size(const gsym_image *image);
 void gsym_image_header(const gsym_image *image, gsym_header *header_ret);
 /* Version 2 directory entry `index` < header.section_count. */
 gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
@@ -262,7 +268,7 @@ typedef struct gsym_answer {
  * first, to frames[0 .. capacity), and the patterns of the call site that
  * returns to exactly this address to regexes[0 .. regex_capacity). `child` 0
  * asks for the function itself, 1 .. merged_count for the functions merged into
- * it. Safe from many threads on one image; allocates nothing. */
+ * it. Safe from many threads on one image; allocates indexes only. */
 gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
                               uint32_t flags, gsym_frame *frames, size_t capacity,
                               uint64_t *regexes, size_t regex_capacity,

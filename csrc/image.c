@@ -14,6 +14,8 @@
 
 enum {
     MIN_FILE_SIZE = 6, /* magic and version */
+    LEAST_INDEX_LIMIT = 1 << 20,
+    MOST_INDEX_LIMIT = 256 << 20,
     KNOWN_SECTIONS = GSYM_SECTION_UUID + 1
 };
 
@@ -279,29 +281,51 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
+/* All indexes of a C++ file take two thirds of its size. */
+static uint64_t index_limit(uint64_t file_size) {
+    if (file_size < LEAST_INDEX_LIMIT) return LEAST_INDEX_LIMIT;
+    return file_size < MOST_INDEX_LIMIT ? file_size : MOST_INDEX_LIMIT;
+}
+
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error) {
     gsym_status status;
     uint64_t file_offset, file_size;
     gsym_image *image;
     GSYM_TRY(gsym_embedded_find(data, size, &file_offset, &file_size, error));
-    image = calloc(1, sizeof *image);
+    image = calloc(1, sizeof *image + sizeof *image->indexes);
     if (image == NULL) return gsym_fail_memory(error);
     image->data = data + file_offset;
     image->size = (size_t)file_size;
     image->available = size - (size_t)file_offset;
     image->header.file_offset = file_offset;
     image->header.file_size = file_size;
+    image->indexes = (index_cache *)(image + 1);
     status = open_image(image, error);
+    if (status == GSYM_OK &&
+        !index_cache_init(image->indexes, image->header.num_addresses,
+                          index_limit(file_size)))
+        status = gsym_fail_memory(error);
     if (status != GSYM_OK) {
-        free(image);
+        gsym_image_close(image);
         return status;
     }
     *image_ret = image;
     return GSYM_OK;
 }
 
-void gsym_image_close(gsym_image *image) { free(image); }
+void gsym_image_limit_indexes(gsym_image *image, uint64_t limit) {
+    atomic_store_explicit(&image->indexes->limit, limit, memory_order_relaxed);
+}
+
+uint64_t gsym_image_indexes_size(const gsym_image *image) {
+    return atomic_load_explicit(&image->indexes->used, memory_order_relaxed);
+}
+
+void gsym_image_close(gsym_image *image) {
+    index_cache_deinit(image->indexes);
+    free(image);
+}
 
 void gsym_image_header(const gsym_image *image, gsym_header *header_ret) {
     *header_ret = image->header;

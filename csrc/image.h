@@ -2,7 +2,7 @@
 #ifndef GSYM_IMAGE_H
 #define GSYM_IMAGE_H
 
-#include "cursor.h"
+#include "index_cache.h"
 
 struct gsym_image {
     const uint8_t *data; /* of the GSYM file, which may be a part of a binary */
@@ -17,6 +17,7 @@ struct gsym_image {
     uint64_t record_end;  /* end of the bytes that may hold records */
     unsigned strp_size; /* bytes of a string offset, and of a record offset */
     bool swap;
+    index_cache *indexes;
 };
 
 /* Start of entry `index` < num_addresses, counted from base_address. */

@@ -203,6 +203,63 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
     return GSYM_OK;
 }
 
+/* ---- list ------------------------------------------------------------------- */
+
+static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tree) {
+    uint32_t number = (uint32_t)tree->nodes.count;
+    for (uint64_t i = 0; i < count; ++i) {
+        uint64_t start = base + cursor_uleb(c);
+        uint64_t size = cursor_uleb(c);
+        if (c->failed || start > UINT32_MAX || size > UINT32_MAX - start) return false;
+        if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
+        if (size == 0) continue;
+        if (!ARRAY_RESERVE(tree->ranges, 1)) return false;
+        tree->ranges.items[tree->ranges.count++] =
+            (call_range){(uint32_t)start, (uint32_t)(start + size), number};
+    }
+    return true;
+}
+
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree) {
+    cursor c = *payload;
+    uint32_t parent = 0;
+    if (cursor_left(&c) > UINT32_MAX) return false;
+    do {
+        uint64_t range_count = cursor_uleb(&c);
+        uint32_t base = parent == 0 ? 0 : tree->nodes.items[parent - 1].start;
+        call_node *node;
+        bool has_children;
+        if (range_count == 0) {
+            if (parent != 0) parent = tree->nodes.items[parent - 1].parent;
+            continue;
+        }
+        if (!ARRAY_RESERVE(tree->nodes, 1)) return false;
+        tree->nodes.items[tree->nodes.count++] = (call_node){.parent = parent};
+        if (!list_ranges(&c, range_count, base, tree)) return false;
+        node = &tree->nodes.items[tree->nodes.count - 1];
+        has_children = cursor_u8(&c) != 0;
+        node->fields = (uint32_t)(c.at - payload->at);
+        cursor_skip(&c, strp_size);
+        cursor_skip_leb(&c);
+        cursor_skip_leb(&c);
+        if (has_children) parent = (uint32_t)tree->nodes.count;
+    } while (parent != 0 && !c.failed);
+    return !c.failed;
+}
+
+inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
+                              const call_node *node) {
+    cursor c = *payload;
+    inline_match match;
+    cursor_skip(&c, node->fields);
+    match.name = cursor_uint(&c, strp_size);
+    match.start = start + node->start;
+    match.call_file = (uint32_t)cursor_uleb(&c);
+    match.call_line = (uint32_t)cursor_uleb(&c);
+    match.is_root = node->parent == 0;
+    return match;
+}
+
 /* ---- walk ------------------------------------------------------------------- */
 
 static bool ranges_cover(cursor *c, uint64_t base, uint64_t count, uint64_t address,

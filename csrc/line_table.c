@@ -410,6 +410,48 @@ gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t addr
     return GSYM_OK;
 }
 
+bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
+                            checkpoint_list *list) {
+    line_program program;
+    gsym_error ignored;
+    const uint8_t *last = payload->at;
+    uint64_t address = 0;
+    if ((uint64_t)(payload->end - payload->at) > UINT32_MAX ||
+        line_program_begin(&program, payload, 0, &ignored) != GSYM_OK)
+        return false;
+    while (line_program_next(&program)) {
+        if (program.row.address < address || program.row.address > UINT32_MAX) return false;
+        address = program.row.address;
+        if ((size_t)(program.c.at - last) < spacing) continue;
+        last = program.c.at;
+        if (!ARRAY_RESERVE(*list, 1)) return false;
+        list->items[list->count++] =
+            (line_checkpoint){(uint32_t)address, (uint32_t)(last - payload->at),
+                              program.row.file, program.row.line};
+    }
+    return !program.c.failed;
+}
+
+bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+                            uint64_t start, uint64_t address, gsym_line_row *row_ret) {
+    line_program program;
+    gsym_line_row row = {0, 0, 0};
+    gsym_error ignored;
+    bool found = checkpoint != NULL;
+    (void)line_program_begin(&program, payload, start, &ignored);
+    if (found) {
+        program.c.at = payload->at + checkpoint->at;
+        program.row = row = (gsym_line_row){start + checkpoint->offset, checkpoint->file,
+                                            checkpoint->line};
+    }
+    while (line_program_next(&program) && program.row.address <= address) {
+        row = program.row;
+        found = true;
+    }
+    *row_ret = row;
+    return found;
+}
+
 int line_table_compare_addresses(const cursor *left, const cursor *right) {
     line_program a, b;
     gsym_error ignored;

@@ -1,7 +1,7 @@
 /* lookup.c - address -> function, source line and inlined calls.
  *
  * One pass over the bytes of one record, from the front, that keeps no state but on
- * the stack. LLVM's rules (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the
+ * the stack; a large record that is asked for again gets an index. LLVM's rules (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the
  * data costs: with LLVM's the answer, with ours only the file and line. */
 #include "function_info.h"
 #include "image.h"
@@ -19,6 +19,7 @@ typedef struct found_function {
     cursor inlines;
     cursor merged;
     uint32_t regex_count;
+    const function_index *index; /* NULL: the record was decoded */
 } found_function;
 
 typedef struct lookup_query {
@@ -66,11 +67,18 @@ static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
 
 static gsym_status find_row(const lookup_query *query, const record_info *info,
                             found_function *function, gsym_error *error) {
-    bool found;
-    gsym_status status = line_table_find(&info->payload, query->start, query->address,
-                                         &function->row, &found, error);
-    if (GSYM_UNLIKELY(status != GSYM_OK))
-        return fail_in_data(query, status, info->offset, error);
+    if (function->index != NULL) {
+        uint64_t offset = query->address - query->start;
+        (void)line_table_find_behind(
+            &info->payload, function_index_checkpoint(function->index, offset),
+            query->start, query->address, &function->row);
+    } else {
+        bool found;
+        gsym_status status = line_table_find(&info->payload, query->start, query->address,
+                                             &function->row, &found, error);
+        if (GSYM_UNLIKELY(status != GSYM_OK))
+            return fail_in_data(query, status, info->offset, error);
+    }
     function->has_line_table = true;
     if (query->llvm && function->row.file == 0)
         return gsym_fail(error, GSYM_E_FORMAT, info->offset,
@@ -125,6 +133,22 @@ static gsym_status read_record(const lookup_query *query, cursor *record,
     return GSYM_OK;
 }
 
+/* The same from the index of the record. */
+static gsym_status read_indexed(const lookup_query *query, const cursor *record,
+                                found_function *function, gsym_error *error) {
+    const function_index *index = function->index;
+    function->size = index->size;
+    function->name = index->name;
+    for (uint32_t type = GSYM_INFO_LINE_TABLE; type <= GSYM_INFO_CALL_SITES; ++type) {
+        record_info info = {.type = type};
+        if (index->parts[type].size == 0) continue;
+        info.payload = function_index_payload(index, record, type);
+        info.offset = cursor_offset(&info.payload);
+        GSYM_TRY(read_info(query, &info, function, error));
+    }
+    return GSYM_OK;
+}
+
 /* ---- the frames ---------------------------------------------------------------- */
 
 static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
@@ -143,6 +167,13 @@ static uint32_t known_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }
 
+static bool is_frame(const lookup_query *query, const inline_match *match,
+                     bool *in_table_ret) {
+    bool has_file = names_a_file(query->image, match->call_file, in_table_ret);
+    /* The root stands for the function itself, unless it names a call. */
+    return has_file || (!query->llvm && !match->is_root);
+}
+
 static gsym_status put_inline_frames(const lookup_query *query,
                                      const found_function *function,
                                      gsym_frame *innermost, frame_sink *sink,
@@ -157,14 +188,12 @@ static gsym_status put_inline_frames(const lookup_query *query,
     uint32_t unknown_file = 0;
     bool has_unknown_file = false;
     while (inline_walk_next(&walk, &match)) {
-        bool in_table, is_frame = names_a_file(image, match.call_file, &in_table);
+        bool in_table, shows = is_frame(query, &match, &in_table);
         if (!in_table) {
             has_unknown_file = true;
             unknown_file = match.call_file;
         }
-        /* The root stands for the function itself, unless it names a call. */
-        if (!query->llvm && !match.is_root) is_frame = true;
-        if (!is_frame) continue;
+        if (!shows) continue;
         innermost->file = known_file(image, match.call_file);
         innermost->line = match.call_line;
         put_frame(sink, *innermost);
@@ -180,14 +209,24 @@ static gsym_status put_inline_frames(const lookup_query *query,
     return GSYM_OK;
 }
 
+static gsym_status check_row_file(const lookup_query *query,
+                                  const found_function *function, gsym_error *error) {
+    if (query->llvm && function->has_line_table &&
+        function->row.file >= query->image->header.num_files)
+        return fail_file(query->image, function->row.file, error);
+    return GSYM_OK;
+}
+
+static bool shows_inlines(const lookup_query *query, const found_function *function) {
+    return function->has_inlines && (function->has_line_table || !query->llvm);
+}
+
 static gsym_status put_frames(const lookup_query *query, const found_function *function,
                               frame_sink *sink, gsym_error *error) {
     gsym_frame innermost = {.name = function->name,
                             .offset = query->address - query->start};
-    if (query->llvm && function->has_line_table &&
-        function->row.file >= query->image->header.num_files)
-        return fail_file(query->image, function->row.file, error);
-    if (function->has_inlines && (function->has_line_table || !query->llvm))
+    GSYM_TRY(check_row_file(query, function, error));
+    if (shows_inlines(query, function))
         GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
     innermost.file = known_file(query->image, function->row.file);
     innermost.line = function->row.line;
@@ -216,10 +255,44 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
         GSYM_TRY(put_frames(query, function, &sink, error));
     }
     reverse(frames, sink.count - sink.skip);
-    if (query->llvm) /* there, offsets have 32 bits */
-        for (size_t i = 0; i < sink.count - sink.skip; ++i)
-            frames[i].offset = (uint32_t)frames[i].offset;
     *count_ret = (uint32_t)sink.count;
+    return GSYM_OK;
+}
+
+/* The index gives the innermost call first. */
+static gsym_status write_indexed_frames(const lookup_query *query,
+                                        const found_function *function,
+                                        gsym_frame *frames, size_t capacity,
+                                        uint32_t *count_ret, gsym_error *error) {
+    const gsym_image *image = query->image;
+    const function_index *index = function->index;
+    uint64_t offset = query->address - query->start;
+    const call_node *node = NULL;
+    gsym_frame frame = {.file = known_file(image, function->row.file),
+                        .line = function->row.line,
+                        .inlined = true};
+    size_t count = 0;
+    GSYM_TRY(check_row_file(query, function, error));
+    if (shows_inlines(query, function)) node = function_index_innermost(index, offset);
+    for (; node != NULL; node = function_index_caller(index, node)) {
+        bool in_table;
+        inline_match match = inline_info_node(&function->inlines, image->strp_size,
+                                              query->start, node);
+        bool shows = is_frame(query, &match, &in_table);
+        if (!in_table && query->llvm) return fail_file(image, match.call_file, error);
+        if (!shows) continue;
+        frame.name = match.name;
+        frame.offset = query->address - match.start;
+        if (count < capacity) frames[count] = frame;
+        ++count;
+        frame.file = known_file(image, match.call_file);
+        frame.line = match.call_line;
+    }
+    frame.name = function->name;
+    frame.offset = offset;
+    frame.inlined = false;
+    if (count < capacity) frames[count] = frame;
+    *count_ret = (uint32_t)count + 1;
     return GSYM_OK;
 }
 
@@ -281,7 +354,12 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     *answer_ret = answer;
     if (!found) return GSYM_OK;
     query.start = image->header.base_address + image_addr_offset(image, answer.entry);
-    GSYM_TRY(read_record(&query, &record, &function, error));
+    function.index =
+        index_cache_get(image->indexes, answer.entry, &record, image->strp_size);
+    if (function.index != NULL)
+        GSYM_TRY(read_indexed(&query, &record, &function, error));
+    else
+        GSYM_TRY(read_record(&query, &record, &function, error));
     if (function.has_merged) {
         cursor merged = function.merged;
         GSYM_TRY(merged_functions_count(&merged, &answer.merged_count, error));
@@ -297,8 +375,14 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     answer.function_name = function.name;
     answer.regex_count = function.regex_count;
     answer.found = 1;
-    GSYM_TRY(write_frames(&query, &function, frames, capacity, &answer.frame_count,
-                          error));
+    if (function.index != NULL)
+        GSYM_TRY(write_indexed_frames(&query, &function, frames, capacity,
+                                      &answer.frame_count, error));
+    else
+        GSYM_TRY(write_frames(&query, &function, frames, capacity, &answer.frame_count,
+                              error));
+    for (size_t i = 0; query.llvm && i < answer.frame_count && i < capacity; ++i)
+        frames[i].offset = (uint32_t)frames[i].offset; /* there, offsets have 32 bits */
     *answer_ret = answer;
     return GSYM_OK;
 }

@@ -143,11 +143,15 @@ class MappedImage:
 
     __slots__ = ("_scratches", "files", "header", "image", "path", "strings")
 
-    def __init__(self, data: Buffer, path: str | None) -> None:
+    def __init__(
+        self, data: Buffer, path: str | None, index_limit: int | None = None
+    ) -> None:
         view = ffi.from_buffer("uint8_t[]", data)
         error, image = new_error(), ffi.new("gsym_image **")
         check(lib.gsym_image_open(view, len(view), image, error), error, path)
         self.image: CData = ffi.gc(image[0], _Release(view))
+        if index_limit is not None:
+            lib.gsym_image_limit_indexes(self.image, index_limit)
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path

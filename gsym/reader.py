@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 def open(  # the name is the API
-    path: str | os.PathLike[str], uuid: bytes | None = None
+    path: str | os.PathLike[str],
+    uuid: bytes | None = None,
+    *,
+    index_limit: int | None = None,
 ) -> Reader:
     """Map the GSYM file at *path*.
 
@@ -41,6 +44,7 @@ def open(  # the name is the API
             binary that a GSYM file was embedded in is read in place.
         uuid: The identifier that the file must have, to be sure that it belongs
             to the binary at hand; by default any.
+        index_limit: See `Reader`.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -62,7 +66,7 @@ def open(  # the name is the API
             data: Buffer = mmap(file.fileno(), 0, access=ACCESS_READ)
         except (ValueError, OSError):  # empty, or a pipe
             data = file.readall()
-    return Reader(data, path=name, uuid=uuid)
+    return Reader(data, path=name, uuid=uuid, index_limit=index_limit)
 
 
 class Reader:
@@ -72,6 +76,9 @@ class Reader:
         data: The bytes of the file, which must not change while it is open.
         path: The name that errors carry.
         uuid: The identifier that the file must have.
+        index_limit: Bytes of memory for indexes of large functions, which lookups make
+            when they meet one again; 0 for none. By default the size of the file, but
+            1 MiB at least and 256 MiB at most.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
@@ -82,9 +89,14 @@ class Reader:
     __slots__ = ("__weakref__", "_functions_by_name", "_header", "_mapped", "_path")
 
     def __init__(
-        self, data: Buffer, *, path: str | None = None, uuid: bytes | None = None
+        self,
+        data: Buffer,
+        *,
+        path: str | None = None,
+        uuid: bytes | None = None,
+        index_limit: int | None = None,
     ) -> None:
-        mapped = MappedImage(data, path)
+        mapped = MappedImage(data, path, index_limit)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         self._path = path
@@ -134,6 +146,11 @@ class Reader:
     def size(self) -> int:
         """Bytes of the whole file; of the section where a binary holds it."""
         return int(self._open_image().header.file_size)
+
+    @property
+    def index_size(self) -> int:
+        """Bytes of memory that indexes of large functions take so far."""
+        return int(lib.gsym_image_indexes_size(self._open_image().image))
 
     @property
     def _image(self) -> CData:

@@ -12,7 +12,7 @@ MOST = 64  # frames and patterns that are asked for; no test makes more
 class Image:
     """A GSYM file in memory, asked under the engine's own flags."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, index_limit: int | None = None) -> None:
         self._data = ffi.from_buffer(data)
         self._error = new_error()
         image = ffi.new("gsym_image **")
@@ -20,6 +20,13 @@ class Image:
             lib.gsym_image_open(self._data, len(data), image, self._error), self._error
         )
         self._image = ffi.gc(image[0], lib.gsym_image_close)
+        if index_limit is not None:
+            lib.gsym_image_limit_indexes(self._image, index_limit)
+
+    @property
+    def index_size(self) -> int:
+        """Bytes of memory that indexes take."""
+        return int(lib.gsym_image_indexes_size(self._image))
 
     def _string(self, strp: int) -> str:
         size = ffi.new("size_t *")

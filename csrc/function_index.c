@@ -1,0 +1,241 @@
+/* function_index.c - index one record. */
+#include "function_index.h"
+
+enum {
+    LEAST_PAYLOAD = 128,     /* smaller ones are decoded as fast */
+    CHECKPOINT_SPACING = 64, /* bytes of opcodes */
+    STEPS_PER_RANGE = 256,   /* work that a tree may ask for */
+    DIGIT_BITS = 11,
+    DIGITS = 1 << DIGIT_BITS,
+    FEW_EDGES = 64
+};
+
+/* Start or end of a range. */
+typedef struct range_edge {
+    uint32_t offset;
+    uint32_t number; /* 2 * range, and 1 more for its end */
+} range_edge;
+
+/* What an index is put together from. */
+typedef struct index_builder {
+    function_index index;
+    checkpoint_list checkpoints;
+    call_tree tree;
+    range_edge *edges; /* room for two of each range's */
+    uint32_t *ranks;   /* of each edge among the boundaries, by its number */
+    uint32_t *boundaries;
+    uint32_t *innermost;
+} index_builder;
+
+/* ---- the record --------------------------------------------------------------------- */
+
+/* Known InfoTypes stand once each and ascend, as every encoder writes them. */
+static bool read_parts(function_index *index, const cursor *record, unsigned strp_size) {
+    cursor c = *record;
+    uint32_t last = GSYM_INFO_END_OF_LIST;
+    record_info info;
+    gsym_error ignored;
+    if (function_info_decode_head(&c, strp_size, &index->size, &index->name, &ignored) !=
+        GSYM_OK)
+        return false;
+    for (;;) {
+        if (function_info_next(&c, &info, &ignored) != GSYM_OK) return false;
+        if (info.type == GSYM_INFO_END_OF_LIST) return true;
+        if (info.type > GSYM_INFO_CALL_SITES) continue;
+        if (info.type <= last) return false;
+        last = info.type;
+        if ((uint64_t)(info.payload.end - record->at) > UINT32_MAX) return false;
+        index->parts[info.type] =
+            (index_part){(uint32_t)(info.payload.at - record->at),
+                         (uint32_t)(info.payload.end - info.payload.at)};
+    }
+}
+
+/* ---- the tree of calls ---------------------------------------------------------------- */
+
+static void insert_edges(range_edge *edges, size_t count) {
+    for (size_t i = 1; i < count; ++i) {
+        range_edge edge = edges[i];
+        size_t at = i;
+        for (; at > 0 && edges[at - 1].offset > edge.offset; --at) edges[at] = edges[at - 1];
+        edges[at] = edge;
+    }
+}
+
+/* Sort by offset, the highest of which is `last`. The result stands in either half of
+ * what is given: `count` edges and as much room. */
+static const range_edge *sort_edges(range_edge *edges, size_t count, uint32_t last) {
+    range_edge *spare = edges + count;
+    if (count <= FEW_EDGES) {
+        insert_edges(edges, count);
+        return edges;
+    }
+    for (unsigned shift = 0; shift < 32 && last >> shift != 0; shift += DIGIT_BITS) {
+        uint32_t starts[DIGITS] = {0}, sum = 0;
+        range_edge *sorted = spare;
+        for (size_t i = 0; i < count; ++i)
+            ++starts[(edges[i].offset >> shift) & (DIGITS - 1)];
+        for (size_t i = 0; i < DIGITS; ++i) {
+            uint32_t start = sum;
+            sum += starts[i];
+            starts[i] = start;
+        }
+        for (size_t i = 0; i < count; ++i)
+            sorted[starts[(edges[i].offset >> shift) & (DIGITS - 1)]++] = edges[i];
+        spare = edges;
+        edges = sorted;
+    }
+    return edges;
+}
+
+/* The boundaries, and which of them each edge is. */
+static bool list_boundaries(index_builder *builder) {
+    const call_tree *tree = &builder->tree;
+    size_t range_count = tree->ranges.count, count = 2 * range_count;
+    uint32_t last = 0, boundary_count = 0;
+    const range_edge *sorted;
+    builder->edges = malloc(2 * count * sizeof *builder->edges);
+    builder->ranks = malloc(count * sizeof *builder->ranks);
+    builder->boundaries = malloc(count * sizeof *builder->boundaries);
+    builder->innermost = calloc(count, sizeof *builder->innermost);
+    if (builder->edges == NULL || builder->ranks == NULL || builder->boundaries == NULL ||
+        builder->innermost == NULL)
+        return false;
+    for (uint32_t i = 0; i < range_count; ++i) {
+        const call_range *range = &tree->ranges.items[i];
+        builder->edges[2 * (size_t)i] = (range_edge){range->start, 2 * i};
+        builder->edges[2 * (size_t)i + 1] = (range_edge){range->end, 2 * i + 1};
+        if (range->end > last) last = range->end;
+    }
+    sorted = sort_edges(builder->edges, count, last);
+    for (size_t i = 0; i < count; ++i) {
+        if (boundary_count == 0 ||
+            builder->boundaries[boundary_count - 1] != sorted[i].offset)
+            builder->boundaries[boundary_count++] = sorted[i].offset;
+        builder->ranks[sorted[i].number] = boundary_count - 1;
+    }
+    builder->index.boundary_count = boundary_count;
+    return true;
+}
+
+/* Give each call, in the order of the tree, what is still its caller's: a lookup takes the
+ * first call of a list that covers its address. */
+static bool assign_calls(index_builder *builder) {
+    const call_tree *tree = &builder->tree;
+    uint64_t steps = STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
+    for (size_t i = 0; i < tree->ranges.count; ++i) {
+        uint32_t number = tree->ranges.items[i].node;
+        uint32_t parent = tree->nodes.items[number - 1].parent;
+        uint32_t end = builder->ranks[2 * i + 1];
+        if (end - builder->ranks[2 * i] > steps) return false;
+        steps -= end - builder->ranks[2 * i];
+        for (uint32_t at = builder->ranks[2 * i]; at < end; ++at)
+            if (builder->innermost[at] == parent) builder->innermost[at] = number;
+    }
+    return true;
+}
+
+static void join_equals(index_builder *builder) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < builder->index.boundary_count; ++i) {
+        if (kept > 0 && builder->innermost[kept - 1] == builder->innermost[i]) continue;
+        builder->boundaries[kept] = builder->boundaries[i];
+        builder->innermost[kept++] = builder->innermost[i];
+    }
+    builder->index.boundary_count = kept;
+}
+
+static bool flatten(index_builder *builder) {
+    if (builder->tree.ranges.count > UINT32_MAX / 4) return false;
+    if (builder->tree.ranges.count == 0) return true;
+    if (!list_boundaries(builder) || !assign_calls(builder)) return false;
+    join_equals(builder);
+    return true;
+}
+
+/* ---- creating ------------------------------------------------------------------------- */
+
+static bool build(index_builder *builder, const cursor *record, unsigned strp_size) {
+    function_index *index = &builder->index;
+    const index_part *lines = &index->parts[GSYM_INFO_LINE_TABLE];
+    const index_part *calls = &index->parts[GSYM_INFO_INLINE_INFO];
+    cursor payload;
+    if (!read_parts(index, record, strp_size)) return false;
+    if (lines->size < LEAST_PAYLOAD && calls->size < LEAST_PAYLOAD) return false;
+    payload = function_index_payload(index, record, GSYM_INFO_LINE_TABLE);
+    if (lines->size > 0 &&
+        !line_table_checkpoints(&payload, CHECKPOINT_SPACING, &builder->checkpoints))
+        return false;
+    payload = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
+    return calls->size == 0 ||
+           (inline_info_list(&payload, strp_size, &builder->tree) && flatten(builder));
+}
+
+static void *put_array(uint8_t **at, const void *items, size_t count, size_t item_size) {
+    void *copy = *at;
+    if (count > 0) memcpy(copy, items, count * item_size);
+    *at += count * item_size;
+    return copy;
+}
+
+static function_index *pack(const index_builder *builder) {
+    size_t checkpoints = builder->checkpoints.count, nodes = builder->tree.nodes.count;
+    size_t boundaries = builder->index.boundary_count;
+    size_t size = sizeof(function_index) + checkpoints * sizeof(line_checkpoint) +
+                  nodes * sizeof(call_node) + boundaries * 2 * sizeof(uint32_t);
+    function_index *index = malloc(size);
+    uint8_t *at = (uint8_t *)(index + 1);
+    if (index == NULL) return NULL;
+    *index = builder->index;
+    index->bytes = size;
+    index->checkpoint_count = (uint32_t)checkpoints;
+    index->checkpoints =
+        put_array(&at, builder->checkpoints.items, checkpoints, sizeof(line_checkpoint));
+    index->nodes = put_array(&at, builder->tree.nodes.items, nodes, sizeof(call_node));
+    index->boundaries = put_array(&at, builder->boundaries, boundaries, sizeof(uint32_t));
+    index->innermost = put_array(&at, builder->innermost, boundaries, sizeof(uint32_t));
+    return index;
+}
+
+function_index *function_index_create(const cursor *record, unsigned strp_size) {
+    index_builder builder = {0};
+    function_index *index = NULL;
+    if (build(&builder, record, strp_size)) index = pack(&builder);
+    free(builder.checkpoints.items);
+    free(builder.tree.nodes.items);
+    free(builder.tree.ranges.items);
+    free(builder.edges);
+    free(builder.ranks);
+    free(builder.boundaries);
+    free(builder.innermost);
+    return index;
+}
+
+/* ---- asking --------------------------------------------------------------------------- */
+
+const line_checkpoint *function_index_checkpoint(const function_index *index,
+                                                 uint64_t offset) {
+    const line_checkpoint *low = index->checkpoints;
+    size_t left = index->checkpoint_count;
+    if (left == 0 || low->offset > offset) return NULL;
+    while (left > 1) {
+        size_t half = left / 2;
+        low += half & (0 - (size_t)(low[half].offset <= offset));
+        left -= half;
+    }
+    return low;
+}
+
+const call_node *function_index_innermost(const function_index *index, uint64_t offset) {
+    const uint32_t *low = index->boundaries;
+    size_t left = index->boundary_count;
+    uint32_t number;
+    if (left == 0 || *low > offset) return NULL;
+    while (left > 1) {
+        size_t half = left / 2;
+        low += half & (0 - (size_t)(low[half] <= offset));
+        left -= half;
+    }
+    number = index->innermost[low - index->boundaries];
+    return number == 0 ? NULL : &index->nodes[number - 1];
+}

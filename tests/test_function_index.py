@@ -1,0 +1,184 @@
+"""Indexes of large functions: the same answers as decoding, whatever a record holds."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym._native import lib
+from tests import oracle
+from tests.engine import Image
+from tests.handmade import (
+    A_C,
+    END,
+    HEAD,
+    MAIN,
+    ONE,
+    SIZE,
+    START,
+    TWO,
+    file_of,
+    function_of,
+    info,
+)
+from tests.inputs.encoding import uleb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLAGS = (0, lib.GSYM_LOOKUP_LLVM)
+NAMES = (ONE, TWO, A_C)
+
+
+def outcome(image: Image, address: int, flags: int) -> object:
+    """The answer, or what the error says."""
+    try:
+        return image.lookup(address, flags)
+    except gsym.GsymError as error:
+        return str(error)
+
+
+def differences(data: bytes, addresses: range) -> list[tuple[int, object, object]]:
+    """Addresses at which an index changes the answer."""
+    plain, indexed = Image(data, 0), Image(data)
+    found = []
+    for flags, address in itertools.product(FLAGS, addresses):
+        expected = outcome(plain, address, flags)
+        for _ in range(3):
+            answer = outcome(indexed, address, flags)
+            if answer != expected:
+                found.append((address, expected, answer))
+    assert plain.index_size == 0
+    return found
+
+
+def random_rows(rng: random.Random, count: int) -> tuple[oracle.LineRow, ...]:
+    """Ascending, several at one address, now and then without a file."""
+    steps = rng.choices([0, 1, 2, 7], k=count)
+    addresses = itertools.accumulate(steps, initial=START + rng.randrange(4))
+    return tuple(
+        oracle.LineRow(address, rng.choice([0, 1, 1, 1, 9]), rng.randrange(1, 5_000))
+        for address in itertools.islice(addresses, count)
+    )
+
+
+def random_call(
+    rng: random.Random, base: int, end: int, depth: int
+) -> oracle.InlineInfo:
+    """A call whose ranges need not ascend, nor keep to those of its caller."""
+    ranges = []
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        start = rng.randrange(base, end + 8)
+        ranges.append((start, start + rng.choice([0, 1, 4, 30, 100])))
+    low = ranges[0][0]
+    children = [
+        random_call(rng, low, max(low + 1, end), depth + 1)
+        for _ in range(rng.randrange(6) if depth < 5 else 0)
+    ]
+    file, line = rng.choice([0, 1, 1, 9]), rng.randrange(100)
+    return oracle.InlineInfo(
+        tuple(ranges), rng.choice(NAMES), file, line, tuple(children)
+    )
+
+
+def random_function(seed: int) -> oracle.FunctionInfo:
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    children = tuple(
+        random_call(rng, START, START + SIZE, 0) for _ in range(rng.randrange(1, 40))
+    )
+    root_file = rng.choice([0, 0, 1])
+    root = oracle.InlineInfo(((START, START + SIZE - 9),), MAIN, root_file, 3, children)
+    rows = random_rows(rng, rng.randrange(20, 300))
+    return function_of(rows if rng.randrange(8) else None, root)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_index_answers_as_decoding_does(seed: int) -> None:
+    version, order = 1 + seed % 2, ("little", "big")[seed // 2 % 2]
+    file = file_of(random_function(seed), version=version, byteorder=order)
+    data = oracle.encode_file(file)
+    assert differences(data, range(START - 2, START + SIZE + 2)) == []
+
+
+def large_file() -> bytes:
+    rows = tuple(oracle.LineRow(START + n, 1, 5 + n % 90) for n in range(SIZE))
+    calls = tuple(
+        oracle.InlineInfo(((START + n, START + n + 2),), ONE, 1, n)
+        for n in range(0, 100, 3)
+    )
+    root = oracle.InlineInfo(((START, START + SIZE),), MAIN, 0, 0, calls)
+    return oracle.encode_file(file_of(function_of(rows, root)))
+
+
+def test_a_large_function_is_indexed_when_it_is_met_again() -> None:
+    reader = gsym.Reader(large_file())
+    assert reader.lookup(START) is not None
+    assert reader.index_size == 0
+    assert reader.lookup(START + 1) is not None
+    size = reader.index_size
+    assert size > 0
+    assert reader.lookup(START + 2) is not None
+    assert reader.index_size == size
+
+
+def test_no_index_is_made_beyond_the_limit() -> None:
+    reader = gsym.Reader(large_file(), index_limit=0)
+    answers = [reader.lookup(START) for _ in range(3)]
+    assert answers[0] == answers[2] is not None
+    assert reader.index_size == 0
+
+
+def test_small_functions_get_no_index() -> None:
+    data = oracle.encode_file(file_of(function_of((oracle.LineRow(START, 1, 5),))))
+    reader = gsym.Reader(data)
+    assert all(reader.lookup(START + at) for at in range(10))
+    assert reader.index_size == 0
+
+
+@pytest.mark.parametrize("value", [0x00, 0x01, 0x7F, 0x80, 0xFF])
+def test_a_damaged_record_answers_as_decoding_does(value: int) -> None:
+    data = large_file()
+    first = gsym.Reader(data).header.strtab_offset
+    for at in range(first, len(data)):
+        damaged = data[:at] + bytes([value]) + data[at + 1 :]
+        assert differences(damaged, range(START, START + SIZE, 51)) == [], at
+
+
+def chain_of_calls(depth: int, ranges: int) -> bytes:
+    """A file of one function, all its calls in one another over its whole range."""
+    parts = b"".join(uleb(2 * n) + uleb(1) for n in range(ranges))
+    call = uleb(ranges) + parts + b"\1" + ONE.to_bytes(4, "little") + uleb(1) + uleb(7)
+    record = HEAD + info(2, call * depth + b"\0" * depth) + END
+    return oracle.encode_file(file_of(function_of()), [record])
+
+
+def test_deep_trees_are_indexed() -> None:
+    reader = gsym.Reader(chain_of_calls(200, 2))
+    answers = [reader.lookup(START + 2 * n) for n in (0, 1, 0, 1, 0)]
+    assert [len(answer.frames) for answer in answers if answer] == [201] * 5  # the root as well
+    assert reader.index_size > 0
+
+
+def test_trees_that_would_take_long_to_flatten_are_not() -> None:
+    """Each call asks for all boundaries: work by the square of the record."""
+    reader = gsym.Reader(chain_of_calls(1_000, 1_000))
+    for _ in range(3):
+        assert reader.lookup(START) is not None
+    assert reader.index_size == 0
+
+
+def test_real_files_answer_the_same(fixtures: Path) -> None:
+    files = sorted((fixtures / "gsym").rglob("*.gsym"))
+    assert files
+    for path in files:
+        plain = gsym.open(path, index_limit=0)
+        indexed = gsym.open(path)
+        for function in itertools.islice(plain.functions(), 2_000):
+            for offset in {0, function.size // 3, max(0, function.size - 1)}:
+                expected = plain.lookup(function.address + offset)
+                for _ in range(3):
+                    assert indexed.lookup(function.address + offset) == expected
