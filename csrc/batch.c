@@ -1,8 +1,16 @@
-/* batch.c - answers to many addresses as columns. */
+/* batch.c - answers to many addresses as columns.
+ *
+ * Addresses are worked out in ascending order, a function at a time, and their answers
+ * put back into the order that was asked. */
+#include "address_order.h"
 #include "buffer.h"
-#include "image.h"
+#include "function_sweep.h"
 
-enum { FRAMES_AT_FIRST = 64 };
+enum {
+    BLOCK = 1 << 20,     /* addresses that are put in order together */
+    FRAMES_AT_FIRST = 64,
+    LEAST_SWEPT = 4      /* addresses in one function that are worth an index */
+};
 
 struct gsym_batch {
     size_t count, capacity;
@@ -16,11 +24,6 @@ struct gsym_batch {
     uint64_t found;
     uint64_t damaged;
 };
-
-typedef struct frame_list {
-    gsym_frame *items;
-    size_t capacity;
-} frame_list;
 
 /* One image of a set, and what its numbers count on from. */
 typedef struct segment {
@@ -61,11 +64,129 @@ static uint32_t global_file(const segment *from, uint32_t file) {
     return is_known ? from->file_base + file : 0;
 }
 
-static void append(gsym_batch *batch, const segment *from, size_t address_index,
-                   const gsym_answer *answer, const gsym_frame *frames) {
-    for (uint32_t i = 0; i < answer->frame_count; ++i) {
+/* ---- finding frames ----------------------------------------------------------------- */
+
+/* Where the frames of one address are. */
+typedef struct found_frames {
+    size_t first;
+    uint32_t count; /* 0: there is no answer */
+    uint32_t entry;
+} found_frames;
+
+/* What a block of addresses is worked out with. */
+typedef struct batch_work {
+    placed_address *order; /* room for two of each address */
+    found_frames *found;   /* in the order that was asked */
+    struct { gsym_frame *items; size_t count, capacity; } frames;
+    function_sweep sweep;
+} batch_work;
+
+/* One address by itself. */
+static gsym_status look_up(batch_work *work, const gsym_image *image, uint64_t address,
+                           found_frames *ret, bool *is_damaged_ret, gsym_error *error) {
+    gsym_answer answer;
+    gsym_error fault;
+    size_t room = FRAMES_AT_FIRST;
+    for (;;) {
+        if (!ARRAY_RESERVE(work->frames, room)) return gsym_fail_memory(error);
+        *is_damaged_ret =
+            gsym_image_lookup(image, address, 0, 0,
+                              work->frames.items + work->frames.count, room, NULL, 0,
+                              &answer, &fault) != GSYM_OK;
+        if (*is_damaged_ret || !answer.found) return GSYM_OK;
+        if (answer.frame_count <= room) break;
+        room = answer.frame_count;
+    }
+    *ret = (found_frames){work->frames.count, answer.frame_count, answer.entry};
+    work->frames.count += answer.frame_count;
+    return GSYM_OK;
+}
+
+/* The first address behind those that entry `entry` answers for. */
+static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor *record) {
+    cursor head = *record;
+    uint64_t start = image_addr_offset(image, entry), size = cursor_u32(&head);
+    uint64_t end = size == 0 || start + size < start ? UINT64_MAX : start + size;
+    uint64_t base = image->header.base_address;
+    for (uint32_t next = entry + 1; next < image->header.num_addresses; ++next) {
+        uint64_t next_start = image_addr_offset(image, next);
+        if (next_start == start) continue;
+        /* Tables that do not ascend are answered address by address. */
+        if (next_start < start) return 0;
+        end = next_start < end ? next_start : end;
+        break;
+    }
+    return end > UINT64_MAX - base ? UINT64_MAX : base + end;
+}
+
+/* Addresses [0, count) ascend and are all for `image`: answer as many as one function has,
+ * if there are enough of them. *done_ret is how many were. */
+static gsym_status sweep_function(batch_work *work, const gsym_image *image,
+                                  const placed_address *addresses, size_t count,
+                                  size_t *done_ret, gsym_error *error) {
+    function_sweep *sweep = &work->sweep;
+    gsym_error ignored;
+    uint32_t entry;
+    uint64_t end;
+    cursor record;
+    bool found;
+    *done_ret = 0;
+    if (count < LEAST_SWEPT ||
+        image_find(image, addresses[0].address, &entry, &record, &found, &ignored) !=
+            GSYM_OK ||
+        !found)
+        return GSYM_OK;
+    end = entry_end(image, entry, &record);
+    if (addresses[LEAST_SWEPT - 1].address >= end ||
+        !function_sweep_begin(sweep, image, entry, &record))
+        return GSYM_OK;
+    for (size_t i = 0; i < count && addresses[i].address < end; ++i) {
+        found_frames *answer = &work->found[addresses[i].place];
+        if (i > 0 && addresses[i].address == addresses[i - 1].address) {
+            *answer = work->found[addresses[i - 1].place];
+        } else {
+            if (!function_sweep_to(sweep, addresses[i].address) ||
+                !ARRAY_RESERVE(work->frames, sweep->frame_count))
+                return gsym_fail_memory(error);
+            *answer = (found_frames){work->frames.count, (uint32_t)sweep->frame_count,
+                                     entry};
+            memcpy(work->frames.items + work->frames.count, sweep->frames,
+                   sweep->frame_count * sizeof *sweep->frames);
+            work->frames.count += sweep->frame_count;
+        }
+        *done_ret = i + 1;
+    }
+    return GSYM_OK;
+}
+
+/* Ascending addresses of one segment. */
+static gsym_status find_frames(batch_work *work, gsym_batch *batch, const gsym_image *image,
+                               const placed_address *addresses, size_t count,
+                               gsym_error *error) {
+    bool is_damaged = false;
+    for (size_t i = 0; i < count;) {
+        found_frames *answer = &work->found[addresses[i].place];
+        size_t done;
+        GSYM_TRY(sweep_function(work, image, addresses + i, count - i, &done, error));
+        i += done;
+        if (done > 0) continue;
+        if (i > 0 && addresses[i].address == addresses[i - 1].address)
+            *answer = work->found[addresses[i - 1].place];
+        else
+            GSYM_TRY(look_up(work, image, addresses[i].address, answer, &is_damaged, error));
+        batch->damaged += is_damaged;
+        ++i;
+    }
+    return GSYM_OK;
+}
+
+/* ---- the columns ---------------------------------------------------------------------- */
+
+static void append(gsym_batch *batch, const segment *from, uint32_t address_index,
+                   const found_frames *answer, const gsym_frame *frames) {
+    for (uint32_t i = 0; i < answer->count; ++i) {
         size_t at = batch->count++;
-        batch->address_index[at] = (uint32_t)address_index;
+        batch->address_index[at] = address_index;
         batch->function[at] = from->entry_base + answer->entry;
         batch->name[at] = global_name(from, frames[i].name);
         batch->file[at] = global_file(from, frames[i].file);
@@ -74,29 +195,6 @@ static void append(gsym_batch *batch, const segment *from, size_t address_index,
         batch->inlined[at] = (uint8_t)frames[i].inlined;
     }
     batch->found++;
-}
-
-static gsym_status look_up(gsym_batch *batch, const segment *from, uint64_t address,
-                           size_t address_index, frame_list *frames, gsym_error *error) {
-    const gsym_image *image = from->image;
-    gsym_answer answer;
-    gsym_status status = gsym_image_lookup(image, address, 0, 0, frames->items,
-                                           frames->capacity, NULL, 0, &answer, error);
-    if (status == GSYM_OK && answer.frame_count > frames->capacity) {
-        if (!array_reserve(&frames->items, &frames->capacity, answer.frame_count,
-                           sizeof *frames->items))
-            return gsym_fail_memory(error);
-        status = gsym_image_lookup(image, address, 0, 0, frames->items, frames->capacity,
-                                   NULL, 0, &answer, error);
-    }
-    if (status != GSYM_OK) {
-        batch->damaged++;
-        return GSYM_OK;
-    }
-    if (!answer.found) return GSYM_OK;
-    if (!reserve(batch, answer.frame_count)) return gsym_fail_memory(error);
-    append(batch, from, address_index, &answer, frames->items);
-    return GSYM_OK;
 }
 
 /* The last segment that starts at or below `address`, or the first one. */
@@ -110,22 +208,66 @@ static size_t find_segment(const uint64_t *starts, size_t count, uint64_t addres
     return low;
 }
 
+/* Split ascending addresses between the segments. */
+static gsym_status find_all(batch_work *work, gsym_batch *batch, const segment *segments,
+                            const uint64_t *starts, size_t segment_count,
+                            const placed_address *addresses, size_t count,
+                            gsym_error *error) {
+    for (size_t i = 0; i < count;) {
+        size_t at = find_segment(starts, segment_count, addresses[i].address);
+        size_t end = count;
+        if (at + 1 < segment_count)
+            for (end = i + 1; end < count && addresses[end].address < starts[at + 1];) ++end;
+        GSYM_TRY(find_frames(work, batch, segments[at].image, addresses + i, end - i,
+                             error));
+        i = end;
+    }
+    return GSYM_OK;
+}
+
+static gsym_status look_up_block(batch_work *work, gsym_batch *batch,
+                                 const segment *segments, const uint64_t *starts,
+                                 size_t segment_count, const uint64_t *addresses,
+                                 uint32_t count, uint32_t first, gsym_error *error) {
+    size_t frame_count = 0;
+    work->frames.count = 0;
+    memset(work->found, 0, count * sizeof *work->found);
+    GSYM_TRY(find_all(work, batch, segments, starts, segment_count,
+                      address_order(addresses, count, work->order), count, error));
+    for (uint32_t i = 0; i < count; ++i) frame_count += work->found[i].count;
+    if (!reserve(batch, frame_count)) return gsym_fail_memory(error);
+    for (uint32_t i = 0; i < count; ++i) {
+        const found_frames *found = &work->found[i];
+        size_t at = find_segment(starts, segment_count, addresses[i]);
+        if (found->count > 0)
+            append(batch, &segments[at], first + i, found,
+                   work->frames.items + found->first);
+    }
+    return GSYM_OK;
+}
+
 static gsym_status look_up_all(gsym_batch *batch, const segment *segments,
                                const uint64_t *starts, size_t segment_count,
                                const uint64_t *addresses, size_t count,
                                gsym_error *error) {
-    frame_list frames = {0};
+    batch_work work = {0};
     gsym_status status = GSYM_OK;
+    size_t block = count < BLOCK ? count : BLOCK;
+    if (count == 0) return GSYM_OK;
     if (count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more than 2^32 - 1 addresses");
-    if (!array_reserve(&frames.items, &frames.capacity, FRAMES_AT_FIRST,
-                       sizeof *frames.items))
-        return gsym_fail_memory(error);
-    for (size_t i = 0; i < count && status == GSYM_OK; ++i) {
-        size_t at = find_segment(starts, segment_count, addresses[i]);
-        status = look_up(batch, &segments[at], addresses[i], i, &frames, error);
+    work.order = malloc(2 * block * sizeof *work.order);
+    work.found = malloc(block * sizeof *work.found);
+    if (work.order == NULL || work.found == NULL) status = gsym_fail_memory(error);
+    for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
+        uint32_t size = (uint32_t)(count - i < block ? count - i : block);
+        status = look_up_block(&work, batch, segments, starts, segment_count,
+                               addresses + i, size, (uint32_t)i, error);
     }
-    free(frames.items);
+    function_sweep_deinit(&work.sweep);
+    free(work.frames.items);
+    free(work.found);
+    free(work.order);
     return status;
 }
 

@@ -2,7 +2,6 @@
 #include "function_index.h"
 
 enum {
-    LEAST_PAYLOAD = 128,     /* smaller ones are decoded as fast */
     CHECKPOINT_SPACING = 64, /* bytes of opcodes */
     STEPS_PER_RANGE = 256,   /* work that a tree may ask for */
     DIGIT_BITS = 11,
@@ -155,13 +154,14 @@ static bool flatten(index_builder *builder) {
 
 /* ---- creating ------------------------------------------------------------------------- */
 
-static bool build(index_builder *builder, const cursor *record, unsigned strp_size) {
+static bool build(index_builder *builder, const cursor *record, unsigned strp_size,
+                  uint32_t least) {
     function_index *index = &builder->index;
     const index_part *lines = &index->parts[GSYM_INFO_LINE_TABLE];
     const index_part *calls = &index->parts[GSYM_INFO_INLINE_INFO];
     cursor payload;
     if (!read_parts(index, record, strp_size)) return false;
-    if (lines->size < LEAST_PAYLOAD && calls->size < LEAST_PAYLOAD) return false;
+    if (lines->size < least && calls->size < least) return false;
     payload = function_index_payload(index, record, GSYM_INFO_LINE_TABLE);
     if (lines->size > 0 &&
         !line_table_checkpoints(&payload, CHECKPOINT_SPACING, &builder->checkpoints))
@@ -197,10 +197,11 @@ static function_index *pack(const index_builder *builder) {
     return index;
 }
 
-function_index *function_index_create(const cursor *record, unsigned strp_size) {
+function_index *function_index_create(const cursor *record, unsigned strp_size,
+                                      uint32_t least) {
     index_builder builder = {0};
     function_index *index = NULL;
-    if (build(&builder, record, strp_size)) index = pack(&builder);
+    if (build(&builder, record, strp_size, least)) index = pack(&builder);
     free(builder.checkpoints.items);
     free(builder.tree.nodes.items);
     free(builder.tree.ranges.items);

@@ -28,9 +28,13 @@ typedef struct function_index {
     const uint32_t *innermost;  /* number of the call from each boundary on, 0: none */
 } function_index;
 
-/* Index the record at the cursor, to be freed with free(). NULL where that does not pay,
- * the record is damaged or there is no memory: then the record has to be decoded. */
-function_index *function_index_create(const cursor *record, unsigned strp_size);
+#define INDEX_LEAST_PAYLOAD 128 /* smaller ones are decoded as fast */
+
+/* Index the record at the cursor, to be freed with free(). NULL where neither its lines nor
+ * its calls take `least` bytes, it is damaged or there is no memory: then the record has to
+ * be decoded. */
+function_index *function_index_create(const cursor *record, unsigned strp_size,
+                                      uint32_t least);
 
 /* The payload of one InfoType of the record at the cursor. */
 static inline cursor function_index_payload(const function_index *index,

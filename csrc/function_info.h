@@ -90,6 +90,30 @@ bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_
 bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
+/* A line program that is being run. */
+typedef struct line_program {
+    cursor c;
+    const uint8_t *op; /* the opcode being run */
+    uint64_t min_delta;
+    uint32_t range;
+    uint32_t reciprocal; /* a / range == a * reciprocal >> 16 for a special opcode */
+    gsym_line_row row;
+} line_program;
+
+/* The rows of a sound table for ascending addresses. */
+typedef struct line_sweep {
+    cursor payload;
+    uint64_t start;
+    line_program program; /* at the row behind `row` */
+    bool has_next;
+    gsym_line_row row; /* the last at or below the address; file 0 in front of all */
+} line_sweep;
+
+bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start);
+/* Go on behind a checkpoint that is not above the next address. */
+void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint);
+void line_sweep_advance(line_sweep *sweep, uint64_t address);
+
 /* Compare two tables that start together row by row, by address alone: -1, 0, 1. */
 int line_table_compare_addresses(const cursor *left, const cursor *right);
 

@@ -465,3 +465,26 @@ uint64_t image_addr_offset(const gsym_image *image, uint32_t index) {
     return load_entry(image->addr_offsets, index, image->header.addr_off_size,
                       image->swap);
 }
+
+gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
+                       cursor *record_ret, bool *found_ret, gsym_error *error) {
+    uint64_t offset = address - image->header.base_address;
+    uint64_t start;
+    uint32_t entry;
+    *found_ret = false;
+    if (address < image->header.base_address || !image_search(image, offset, &entry))
+        return GSYM_OK;
+    start = image_addr_offset(image, entry);
+    for (; entry < image->header.num_addresses; ++entry) {
+        cursor peek;
+        if (image_addr_offset(image, entry) != start) return GSYM_OK;
+        GSYM_TRY(image_record(image, entry, record_ret, error));
+        peek = *record_ret;
+        if (image_covers(start, cursor_u32(&peek), offset)) {
+            *entry_ret = entry;
+            *found_ret = true;
+            return GSYM_OK;
+        }
+    }
+    return GSYM_OK;
+}

@@ -36,6 +36,16 @@ uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record_ret,
                          gsym_error *error);
 
+/* Of the entries with one start, the first that covers the address. Functions that
+ * start lower are not looked at, even where they reach over it. */
+gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
+                       cursor *record_ret, bool *found_ret, gsym_error *error);
+
+/* A function without a size reaches to the next one. */
+static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address) {
+    return size == 0 || address - start < size;
+}
+
 /* File entry `index`, or false when the table has no such entry. */
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);

@@ -25,14 +25,14 @@ void index_cache_deinit(index_cache *cache) {
     free(cache->slots);
 }
 
-static const function_index *make(index_cache *cache, size_t entry, const cursor *record,
-                                  unsigned strp_size) {
-    function_index *index = function_index_create(record, strp_size);
+static const function_index *make(index_cache *cache, size_t entry, uintptr_t found,
+                                  const cursor *record, unsigned strp_size) {
+    function_index *index = function_index_create(record, strp_size, INDEX_LEAST_PAYLOAD);
     uintptr_t made = index == NULL ? SLOT_WITHOUT : (uintptr_t)index;
-    uintptr_t found = SLOT_TOUCHED;
-    if (!atomic_compare_exchange_strong_explicit(&cache->slots[entry], &found, made,
+    while (!atomic_compare_exchange_strong_explicit(&cache->slots[entry], &found, made,
                                                  memory_order_acq_rel,
                                                  memory_order_acquire)) {
+        if (found < SLOT_WITHOUT) continue;
         free(index); /* another thread was faster */
         return found >= SLOT_INDEX ? (const function_index *)found : NULL;
     }
@@ -43,14 +43,16 @@ static const function_index *make(index_cache *cache, size_t entry, const cursor
 }
 
 const function_index *index_cache_get(index_cache *cache, size_t entry,
-                                      const cursor *record, unsigned strp_size) {
+                                      const cursor *record, unsigned strp_size,
+                                      bool is_frequent) {
     uintptr_t slot = atomic_load_explicit(&cache->slots[entry], memory_order_acquire);
     if (GSYM_LIKELY(slot >= SLOT_INDEX)) return (const function_index *)slot;
     if (slot == SLOT_WITHOUT || atomic_load_explicit(&cache->used, memory_order_relaxed) >=
                                     atomic_load_explicit(&cache->limit,
                                                          memory_order_relaxed))
         return NULL;
-    if (slot == SLOT_TOUCHED) return make(cache, entry, record, strp_size);
+    if (slot == SLOT_TOUCHED || is_frequent)
+        return make(cache, entry, slot, record, strp_size);
     (void)atomic_compare_exchange_strong_explicit(&cache->slots[entry], &slot, SLOT_TOUCHED,
                                                   memory_order_relaxed,
                                                   memory_order_relaxed);

@@ -20,9 +20,10 @@ bool index_cache_init(index_cache *cache, size_t count, uint64_t limit);
 void index_cache_deinit(index_cache *cache);
 
 /* The index of entry `entry`, whose record is at the cursor; NULL: decode it. Most records
- * that are asked for once are never asked for again, so the second time makes it. Safe
- * from many threads. */
+ * that are asked for once are never asked for again, so the second time makes it; with
+ * `is_frequent` the first. Safe from many threads. */
 const function_index *index_cache_get(index_cache *cache, size_t entry,
-                                      const cursor *record, unsigned strp_size);
+                                      const cursor *record, unsigned strp_size,
+                                      bool is_frequent);
 
 #endif

@@ -288,15 +288,6 @@ gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *
 
 /* ---- decode ----------------------------------------------------------------- */
 
-typedef struct line_program {
-    cursor c;
-    const uint8_t *op; /* the opcode being run */
-    uint64_t min_delta;
-    uint32_t range;
-    uint32_t reciprocal; /* a / range == a * reciprocal >> 16 for a special opcode */
-    gsym_line_row row;
-} line_program;
-
 static gsym_status fail_at(const cursor *c, const uint8_t *at, const char *what,
                            gsym_error *error) {
     return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "%s", what);
@@ -450,6 +441,34 @@ bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkp
     }
     *row_ret = row;
     return found;
+}
+
+bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start) {
+    gsym_error ignored;
+    sweep->payload = *payload;
+    sweep->start = start;
+    sweep->row = (gsym_line_row){0, 0, 0};
+    if (line_program_begin(&sweep->program, payload, start, &ignored) != GSYM_OK)
+        return false;
+    sweep->has_next = line_program_next(&sweep->program);
+    return true;
+}
+
+void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint) {
+    const uint8_t *at = sweep->payload.at + checkpoint->at;
+    if (at <= sweep->program.c.at) return;
+    sweep->program.c.at = at;
+    sweep->program.row = (gsym_line_row){sweep->start + checkpoint->offset,
+                                         checkpoint->file, checkpoint->line};
+    sweep->row = sweep->program.row;
+    sweep->has_next = line_program_next(&sweep->program);
+}
+
+void line_sweep_advance(line_sweep *sweep, uint64_t address) {
+    while (sweep->has_next && sweep->program.row.address <= address) {
+        sweep->row = sweep->program.row;
+        sweep->has_next = line_program_next(&sweep->program);
+    }
 }
 
 int line_table_compare_addresses(const cursor *left, const cursor *right) {

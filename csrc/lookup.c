@@ -3,8 +3,7 @@
  * One pass over the bytes of one record, from the front, that keeps no state but on
  * the stack; a large record that is asked for again gets an index. LLVM's rules (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the
  * data costs: with LLVM's the answer, with ours only the file and line. */
-#include "function_info.h"
-#include "image.h"
+#include "frames.h"
 
 #include <inttypes.h>
 
@@ -111,10 +110,6 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
     }
 }
 
-static bool covers(uint64_t start, uint64_t size, uint64_t address) {
-    return size == 0 || address - start < size;
-}
-
 static gsym_status read_record(const lookup_query *query, cursor *record,
                                found_function *function, gsym_error *error) {
     uint64_t base = cursor_offset(record);
@@ -151,27 +146,9 @@ static gsym_status read_indexed(const lookup_query *query, const cursor *record,
 
 /* ---- the frames ---------------------------------------------------------------- */
 
-static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
-    uint64_t directory, basename;
-    *in_table_ret = image_file(image, file, &directory, &basename);
-    return *in_table_ret && (directory != 0 || basename != 0);
-}
-
 static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error *error) {
     return gsym_fail(error, GSYM_E_FORMAT, image->header.file_table_offset,
                      "failed to extract file[%" PRIu32 "]", file);
-}
-
-/* An unknown file counts as none. */
-static uint32_t known_file(const gsym_image *image, uint32_t file) {
-    return file < image->header.num_files ? file : 0;
-}
-
-static bool is_frame(const lookup_query *query, const inline_match *match,
-                     bool *in_table_ret) {
-    bool has_file = names_a_file(query->image, match->call_file, in_table_ret);
-    /* The root stands for the function itself, unless it names a call. */
-    return has_file || (!query->llvm && !match->is_root);
 }
 
 static gsym_status put_inline_frames(const lookup_query *query,
@@ -188,13 +165,13 @@ static gsym_status put_inline_frames(const lookup_query *query,
     uint32_t unknown_file = 0;
     bool has_unknown_file = false;
     while (inline_walk_next(&walk, &match)) {
-        bool in_table, shows = is_frame(query, &match, &in_table);
+        bool in_table, shows = frame_shows(image, query->llvm, &match, &in_table);
         if (!in_table) {
             has_unknown_file = true;
             unknown_file = match.call_file;
         }
         if (!shows) continue;
-        innermost->file = known_file(image, match.call_file);
+        innermost->file = frame_file(image, match.call_file);
         innermost->line = match.call_line;
         put_frame(sink, *innermost);
         innermost->name = match.name;
@@ -228,7 +205,7 @@ static gsym_status put_frames(const lookup_query *query, const found_function *f
     GSYM_TRY(check_row_file(query, function, error));
     if (shows_inlines(query, function))
         GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
-    innermost.file = known_file(query->image, function->row.file);
+    innermost.file = frame_file(query->image, function->row.file);
     innermost.line = function->row.line;
     put_frame(sink, innermost);
     return GSYM_OK;
@@ -259,70 +236,21 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
     return GSYM_OK;
 }
 
-/* The index gives the innermost call first. */
 static gsym_status write_indexed_frames(const lookup_query *query,
                                         const found_function *function,
-                                        gsym_frame *frames, size_t capacity,
-                                        uint32_t *count_ret, gsym_error *error) {
-    const gsym_image *image = query->image;
-    const function_index *index = function->index;
-    uint64_t offset = query->address - query->start;
-    const call_node *node = NULL;
-    gsym_frame frame = {.file = known_file(image, function->row.file),
-                        .line = function->row.line,
-                        .inlined = true};
-    size_t count = 0;
+                                        const cursor *record, gsym_frame *frames,
+                                        size_t capacity, uint32_t *count_ret,
+                                        gsym_error *error) {
+    uint32_t unknown_file;
     GSYM_TRY(check_row_file(query, function, error));
-    if (shows_inlines(query, function)) node = function_index_innermost(index, offset);
-    for (; node != NULL; node = function_index_caller(index, node)) {
-        bool in_table;
-        inline_match match = inline_info_node(&function->inlines, image->strp_size,
-                                              query->start, node);
-        bool shows = is_frame(query, &match, &in_table);
-        if (!in_table && query->llvm) return fail_file(image, match.call_file, error);
-        if (!shows) continue;
-        frame.name = match.name;
-        frame.offset = query->address - match.start;
-        if (count < capacity) frames[count] = frame;
-        ++count;
-        frame.file = known_file(image, match.call_file);
-        frame.line = match.call_line;
-    }
-    frame.name = function->name;
-    frame.offset = offset;
-    frame.inlined = false;
-    if (count < capacity) frames[count] = frame;
-    *count_ret = (uint32_t)count + 1;
-    return GSYM_OK;
+    if (frames_from_index(query->image, function->index, record, query->start,
+                          query->address, &function->row, query->llvm, frames, capacity,
+                          count_ret, &unknown_file))
+        return GSYM_OK;
+    return fail_file(query->image, unknown_file, error);
 }
 
 /* ---- from the address to the record ----------------------------------------------- */
-
-/* Of the entries with one start, the first that covers the address. Functions that
- * start lower are not looked at, even where they reach over it. */
-static gsym_status find_entry(const gsym_image *image, uint64_t address,
-                              uint32_t *entry_ret, cursor *record_ret, bool *found_ret,
-                              gsym_error *error) {
-    uint64_t offset = address - image->header.base_address;
-    uint64_t start;
-    uint32_t entry;
-    *found_ret = false;
-    if (address < image->header.base_address || !image_search(image, offset, &entry))
-        return GSYM_OK;
-    start = image_addr_offset(image, entry);
-    for (; entry < image->header.num_addresses; ++entry) {
-        cursor peek;
-        if (image_addr_offset(image, entry) != start) return GSYM_OK;
-        GSYM_TRY(image_record(image, entry, record_ret, error));
-        peek = *record_ret;
-        if (covers(start, cursor_u32(&peek), offset)) {
-            *entry_ret = entry;
-            *found_ret = true;
-            return GSYM_OK;
-        }
-    }
-    return GSYM_OK;
-}
 
 /* Put record number `child` (from 1) of a MergedFunctionsInfo in place of its parent. */
 static gsym_status enter_child(const lookup_query *query, uint32_t child, cursor *payload,
@@ -333,7 +261,7 @@ static gsym_status enter_child(const lookup_query *query, uint32_t child, cursor
         GSYM_TRY(merged_functions_next(payload, i, &record, error));
     *function = (found_function){0};
     GSYM_TRY(read_record(query, &record, function, error));
-    *found_ret = covers(query->start, function->size, query->address);
+    *found_ret = image_covers(query->start, function->size, query->address);
     return GSYM_OK;
 }
 
@@ -350,12 +278,12 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     found_function function = {0};
     cursor record;
     bool found;
-    GSYM_TRY(find_entry(image, address, &answer.entry, &record, &found, error));
+    GSYM_TRY(image_find(image, address, &answer.entry, &record, &found, error));
     *answer_ret = answer;
     if (!found) return GSYM_OK;
     query.start = image->header.base_address + image_addr_offset(image, answer.entry);
     function.index =
-        index_cache_get(image->indexes, answer.entry, &record, image->strp_size);
+        index_cache_get(image->indexes, answer.entry, &record, image->strp_size, false);
     if (function.index != NULL)
         GSYM_TRY(read_indexed(&query, &record, &function, error));
     else
@@ -376,7 +304,7 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     answer.regex_count = function.regex_count;
     answer.found = 1;
     if (function.index != NULL)
-        GSYM_TRY(write_indexed_frames(&query, &function, frames, capacity,
+        GSYM_TRY(write_indexed_frames(&query, &function, &record, frames, capacity,
                                       &answer.frame_count, error));
     else
         GSYM_TRY(write_frames(&query, &function, frames, capacity, &answer.frame_count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +29,7 @@ from tests.handmade import (
 from tests.inputs.encoding import uleb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FLAGS = (0, lib.GSYM_LOOKUP_LLVM)
@@ -102,6 +104,45 @@ def test_an_index_answers_as_decoding_does(seed: int) -> None:
     file = file_of(random_function(seed), version=version, byteorder=order)
     data = oracle.encode_file(file)
     assert differences(data, range(START - 2, START + SIZE + 2)) == []
+
+
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_many_addresses_answer_as_one_by_one(seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    function = random_function(seed)
+    twin = replace(function, size=SIZE // 2)
+    after = function_of(None, None, start=START + SIZE + 5)
+    data = oracle.encode_file(file_of(twin, function, after))
+    reader = gsym.Reader(data)
+    for count in (1, 3, 50, 3_000):
+        asked = [START - 8 + rng.randrange(2 * SIZE + 30) for _ in range(count)]
+        if rng.randrange(2):
+            asked.sort()
+        rows = reader.lookup_many(asked).to_pylist()
+        image = Image(data, 0)
+        assert rows == list(expected_rows(image, asked))
+
+
+def expected_rows(image: Image, asked: list[int]) -> Iterator[dict[str, object]]:
+    """What `Frames.to_pylist` has to give, from lookups without an index."""
+    starts = {START: 1, START + SIZE + 5: 2}
+    for at, address in enumerate(asked):
+        answer = image.lookup(address, 0)
+        if answer is None:
+            continue
+        entry = starts[answer.function.start]
+        if entry == 1 and answer.function.size == SIZE // 2:
+            entry = 0
+        for frame in answer.frames:
+            yield {
+                "address_index": at,
+                "function": entry,
+                "name": frame.name,
+                "file": frame.path,
+                "line": frame.line,
+                "offset": frame.offset,
+                "inlined": frame.inlined,
+            }
 
 
 def large_file() -> bytes:
