@@ -328,6 +328,41 @@ gsym_status gsym_segments_lookup_many(const gsym_image *const *segments,
     return status;
 }
 
+gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
+                                     gsym_batch **batch_ret, gsym_error *error) {
+    gsym_batch *batch = calloc(1, sizeof *batch);
+    size_t count = 0;
+    if (batch == NULL) return gsym_fail_memory(error);
+    for (size_t i = 0; i < part_count; ++i) {
+        count += parts[i]->count;
+        batch->found += parts[i]->found;
+        batch->damaged += parts[i]->damaged;
+    }
+    if (!reserve(batch, count)) {
+        gsym_batch_destroy(batch);
+        return gsym_fail_memory(error);
+    }
+    batch->count = count;
+    *batch_ret = batch;
+    return GSYM_OK;
+}
+
+void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
+                     uint32_t first_address) {
+    const gsym_batch *part = parts[index];
+    size_t at = 0, count = part->count;
+    for (size_t i = 0; i < index; ++i) at += parts[i]->count;
+    if (count == 0) return;
+    for (size_t i = 0; i < count; ++i)
+        batch->address_index[at + i] = first_address + part->address_index[i];
+    memcpy(batch->function + at, part->function, count * sizeof *part->function);
+    memcpy(batch->name + at, part->name, count * sizeof *part->name);
+    memcpy(batch->file + at, part->file, count * sizeof *part->file);
+    memcpy(batch->line + at, part->line, count * sizeof *part->line);
+    memcpy(batch->offset + at, part->offset, count * sizeof *part->offset);
+    memcpy(batch->inlined + at, part->inlined, count * sizeof *part->inlined);
+}
+
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret) {
     *columns_ret = (gsym_columns){
         .count = batch->count,

@@ -299,6 +299,13 @@ gsym_status gsym_segments_lookup_many(const gsym_image *const *segments,
                                       const uint64_t *starts, size_t segment_count,
                                       const uint64_t *addresses, size_t count,
                                       gsym_batch **batch_ret, gsym_error *error);
+/* Room for the frames of several batches, part after part; gsym_batch_join fills it. */
+gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
+                                     gsym_batch **batch_ret, gsym_error *error);
+/* Copy the frames of parts[index] to their place; its addresses count on from
+ * `first_address`. Parts may be copied by several threads. */
+void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
+                     uint32_t first_address);
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
 void gsym_batch_destroy(gsym_batch *batch);
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym._native import ffi
+from gsym._native import ffi, lib
 from gsym.mapped_image import Paths
 
 TYPE_CHECKING = False
@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 
 _ADDRESS_SIZE = 8
 _COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
+
+
+class _Holder:
+    """Keeps a batch as long as a column of it is in use."""
+
+    __slots__ = ("_batch",)
+
+    def __init__(self, batch: CData) -> None:
+        self._batch = batch
+
+    def __call__(self, _column: CData) -> None:
+        """Let go of it."""
+        self._batch = None
 
 
 class Frames:
@@ -63,10 +76,16 @@ class Frames:
         "offset",
     )
 
-    def __init__(self, tables: Tables, columns: CData) -> None:
+    def __init__(self, tables: Tables, batch: CData) -> None:
+        columns = ffi.new("gsym_columns *")
+        lib.gsym_batch_columns(batch, columns)
+
         def column(values: CData, size: int, code: str) -> memoryview:
-            raw = ffi.buffer(values, columns.count * size)[:] if columns.count else b""
-            return memoryview(raw).cast(code)  # type: ignore[call-overload, no-any-return]
+            if not columns.count:
+                return memoryview(b"").cast(code)  # type: ignore[call-overload, no-any-return]
+            kept = ffi.gc(values, _Holder(batch))
+            view = memoryview(ffi.buffer(kept, columns.count * size))
+            return view.toreadonly().cast(code)  # type: ignore[call-overload, no-any-return]
 
         self._tables = tables
         self.address_index = column(columns.address_index, 4, "I")

@@ -8,7 +8,8 @@ and the mapping goes when the last call that uses it has ended.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import lib
+from gsym.batch import look_up_batch
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.frames import Frames, address_column
 from gsym.mapped_image import MappedImage
@@ -200,15 +201,18 @@ class Reader:
             )
         return answer
 
-    def lookup_many(self, addresses: Iterable[int] | Buffer) -> Frames:
+    def lookup_many(
+        self, addresses: Iterable[int] | Buffer, *, threads: int = 1
+    ) -> Frames:
         """What is at each of many addresses, as columns.
 
         The call runs without the interpreter lock.
 
         Args:
-            addresses: Link-time virtual addresses in bytes. A contiguous buffer of
-                64-bit integers, such as `array("Q")` or a NumPy array, is read in
-                place.
+            addresses: Link-time virtual addresses in bytes, in any order and with any
+                repetition. A contiguous buffer of 64-bit integers, such as `array("Q")`
+                or a NumPy array, is read in place.
+            threads: How many threads may work on it.
 
         Returns:
             The frames of all addresses. One on a damaged record has no frame and
@@ -217,20 +221,17 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             OverflowError: An address is no unsigned 64-bit number.
+            ValueError: *threads* is no positive number.
         """
         mapped = self._open_image()
-        asked = ffi.from_buffer("uint64_t[]", address_column(addresses))
-        error, batch = new_error(), ffi.new("gsym_batch **")
-        status = lib.gsym_image_lookup_many(
-            mapped.image, asked, len(asked), batch, error
-        )
-        check(status, error, self.path)
-        owner = ffi.gc(batch[0], lib.gsym_batch_destroy)
-        columns = ffi.new("gsym_columns *")
-        lib.gsym_batch_columns(owner, columns)
-        frames = Frames(mapped, columns)
-        ffi.release(owner)
-        return frames
+
+        def look_up(asked: CData, count: int, batch: CData, error: CData) -> int:
+            return int(
+                lib.gsym_image_lookup_many(mapped.image, asked, count, batch, error)
+            )
+
+        column = address_column(addresses)
+        return Frames(mapped, look_up_batch(look_up, column, threads, self.path))
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of the file.

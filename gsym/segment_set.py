@@ -12,6 +12,7 @@ from errno import ENOENT
 from itertools import accumulate
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.batch import look_up_batch
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.frames import Frames, address_column
 from gsym.reader import Reader
@@ -191,7 +192,9 @@ class SegmentSetReader:
         at = bisect_right(self._starts, address) - 1
         return self._reader(max(at, 0)).lookup(address, merged)
 
-    def lookup_many(self, addresses: Iterable[int] | Buffer) -> Frames:
+    def lookup_many(
+        self, addresses: Iterable[int] | Buffer, *, threads: int = 1
+    ) -> Frames:
         """What is at each of many addresses, as `Reader.lookup_many` says.
 
         Functions, names and files of the answer count on from segment to segment.
@@ -202,23 +205,23 @@ class SegmentSetReader:
             OSError: A segment cannot be opened or mapped.
             OverflowError: An address is no unsigned 64-bit number.
             UuidMismatchError: A segment belongs to another binary than the first.
+            ValueError: *threads* is no positive number.
         """
         readers = self._all()
         images = [reader._open_image() for reader in readers]  # noqa: SLF001 - a neighbour
         handles = ffi.new("gsym_image *[]", [mapped.image for mapped in images])
         starts = ffi.new("uint64_t[]", self._starts)
-        asked = ffi.from_buffer("uint64_t[]", address_column(addresses))
-        error, batch = new_error(), ffi.new("gsym_batch **")
-        status = lib.gsym_segments_lookup_many(
-            *(handles, starts, len(images), asked, len(asked), batch, error)
-        )
-        check(status, error, self.path)
-        owner = ffi.gc(batch[0], lib.gsym_batch_destroy)
-        columns = ffi.new("gsym_columns *")
-        lib.gsym_batch_columns(owner, columns)
-        frames = Frames(_Joined(images, [r.header for r in readers]), columns)
-        ffi.release(owner)
-        return frames
+
+        def look_up(asked: CData, count: int, batch: CData, error: CData) -> int:
+            return int(
+                lib.gsym_segments_lookup_many(
+                    *(handles, starts, len(images), asked, count, batch, error)
+                )
+            )
+
+        column = address_column(addresses)
+        answers = look_up_batch(look_up, column, threads, self.path)
+        return Frames(_Joined(images, [r.header for r in readers]), answers)
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of their addresses.

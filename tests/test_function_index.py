@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 from dataclasses import replace
@@ -121,6 +122,27 @@ def test_many_addresses_answer_as_one_by_one(seed: int) -> None:
         rows = reader.lookup_many(asked).to_pylist()
         image = Image(data, 0)
         assert rows == list(expected_rows(image, asked))
+
+
+def test_several_threads_answer_as_one() -> None:
+    rng = random.Random(7)  # noqa: S311 - no secret
+    reader = gsym.Reader(large_file())
+    asked = [START - 9 + rng.randrange(SIZE + 20) for _ in range(40_000)]
+    expected = reader.lookup_many(asked)
+    answers = reader.lookup_many(asked, threads=3)
+    assert answers.to_pylist() == expected.to_pylist()
+    assert answers.found == expected.found
+    with pytest.raises(ValueError, match="threads must be positive"):
+        reader.lookup_many(asked, threads=0)
+
+
+def test_a_column_outlives_its_frames() -> None:
+    reader = gsym.Reader(large_file())
+    lines = reader.lookup_many(range(START, START + SIZE)).line
+    expected = bytes(lines)
+    del reader
+    gc.collect()
+    assert bytes(lines) == expected
 
 
 def expected_rows(image: Image, asked: list[int]) -> Iterator[dict[str, object]]:

@@ -18,7 +18,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_core"}),
     frozenset({"_native"}),
     frozenset({"formats", "sources", "mapped_image", "demangling"}),
-    frozenset({"decoded_functions", "frames"}),
+    frozenset({"batch", "decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"llvm_text", "segments", "selection", "statistics", "structure"}),
