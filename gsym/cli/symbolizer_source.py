@@ -1,0 +1,35 @@
+"""Lines of source around a place, as llvm-symbolizer prints them."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_BYTES = 64 << 20  # a longer file is no source
+
+
+def source_context(path: str, line: int, count: int) -> str:
+    """*count* lines of the file at *path* around *line*; "" where it cannot be read."""
+    if count <= 0 or not path:
+        return ""
+    first = max(1, line - count // 2)
+    last = first + count - 1
+    width = len(str(last - 1)) if last > 1 else 0
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_BYTES)
+    except (OSError, ValueError):  # a name may hold a NUL
+        return ""
+    return "".join(
+        f"{number:>{width}}{' >: ' if number == line else '  : '}{row}\n"
+        for number, row in _rows(text, first, last)
+    )
+
+
+def _rows(text: bytes, first: int, last: int) -> Iterator[tuple[int, str]]:
+    rows = text.split(b"\n", last)
+    if len(rows) <= last and not rows[-1]:
+        rows.pop()  # the file ends here, with the end of a line
+    for number, row in enumerate(rows[first - 1 : last], first):
+        yield number, row.removesuffix(b"\r").decode("utf-8", "surrogateescape")

@@ -1,0 +1,64 @@
+"""Ways to run `gsym-symbolizer`: in this process, and as a program."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.cli.symbolizer import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+COMMAND = [sys.executable, "-m", "gsym.cli.symbolizer"]
+
+
+class Printed(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+class Run:
+    """Runs the program in this process; *capture* is the fixture `capfdbinary`."""
+
+    def __init__(self, capture: pytest.CaptureFixture[bytes]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Printed:
+        status = main(list(arguments))
+        out, err = self._capture.readouterr()
+        return Printed(
+            status,
+            out.decode("utf-8", "surrogateescape"),
+            err.decode("utf-8", "surrogateescape"),
+        )
+
+
+def stream(lines: str, *options: str) -> Printed:
+    """Send *lines* to a process of its own."""
+    done = subprocess.run(
+        [*COMMAND, *options],
+        input=lines,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        text=True,
+        errors="surrogateescape",
+    )
+    return Printed(done.returncode, done.stdout, done.stderr)
+
+
+def install(folder: Path) -> Path:
+    """A program named `llvm-symbolizer` in *folder*, which is this one."""
+    program = folder / "llvm-symbolizer"
+    path = os.pathsep.join(filter(None, sys.path))
+    program.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{path}' exec {' '.join(COMMAND)} \"$@\"\n", "utf-8"
+    )
+    program.chmod(0o755)
+    return program

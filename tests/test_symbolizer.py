@@ -1,0 +1,553 @@
+"""gsym-symbolizer by itself: options, lines, styles, protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.symbolizer_options import Options, UsageError, help_text, parse
+from gsym.cli.symbolizer_requests import Request, RequestError, parse_request
+from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
+from tests.inputs.elf import ABSOLUTE, FILE, LOCAL, OBJECT, Elf, Section, Symbol
+from tests.symbolizer_runs import COMMAND, Printed, Run, install, stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FUNCTION = gsym.FunctionInfo(
+    0x1000,
+    0x100,
+    "_Z5outeri",
+    (
+        gsym.LineEntry(0x1000, "/src/a.cc", 10),
+        gsym.LineEntry(0x1010, "/src/b.h", 3),
+        gsym.LineEntry(0x1020, "/src/a.cc", 12),
+    ),
+    gsym.InlineInfo(
+        "_Z5outeri",
+        "",
+        0,
+        (gsym.Range(0x1000, 0x1100),),
+        (gsym.InlineInfo("_Z5inneri", "/src/a.cc", 11, (gsym.Range(0x1010, 0x1020),)),),
+    ),
+)
+BARE = gsym.FunctionInfo(0x2000, 0x10, "bare")
+DIRECT = "outer(int)\n/src/a.cc:10:0\n\n"
+INLINED = "inner(int)\n/src/b.h:3:0\nouter(int)\n/src/a.cc:11:0\n\n"
+UNKNOWN = "??\n??:0:0\n\n"
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    return Run(capfdbinary)
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("LLVM_SYMBOLIZER_OPTS", raising=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = str(tmp_path / "a file.gsym")
+    with gsym.Creator() as creator:
+        creator.add(FUNCTION)
+        creator.add(BARE)
+        creator.save(path)
+    return path
+
+
+# ---- the command line
+
+
+def test_without_options_all_is_as_llvm_has_it() -> None:
+    options = parse([])
+    assert options.style == "LLVM"
+    assert options.functions == "linkage"
+    assert options.inlines
+    assert options.demangle
+    assert not any((options.addresses, options.pretty, options.basenames))
+
+
+@pytest.mark.parametrize(
+    ("words", "attribute", "value"),
+    [
+        ("-e x", "obj", "x"),
+        ("-ex", "obj", "x"),
+        ("-e=x", "obj", "x"),
+        ("--obj x", "obj", "x"),
+        ("--obj=x", "obj", "x"),
+        ("--exe=x", "obj", "x"),
+        ("--exe x", "obj", "x"),
+        ("-pe x", "obj", "x"),
+        ("-f=none", "functions", "none"),
+        ("-pf=short", "functions", "short"),
+        ("--functions=short", "functions", "short"),
+        ("--functions=odd", "functions", "linkage"),
+        ("-f", "functions", "linkage"),
+        ("--no-inlines -i", "inlines", True),
+        ("-i --no-inlines", "inlines", False),
+        ("--inlining=false", "inlines", False),
+        ("-inlining", "inlines", True),
+        ("-demangle=false", "demangle", False),
+        ("--no-demangle -C", "demangle", True),
+        ("--print-address", "addresses", True),
+        ("-pa", "addresses", True),
+        ("-s", "basenames", True),
+        ("-s --relativenames", "basenames", False),
+        ("--output-style GNU", "style", "GNU"),
+        ("--output-style=odd", "style", "LLVM"),
+        ("--adjust-vma=0x10", "adjust_vma", 16),
+        ("--print-source-context-lines 010", "context_lines", 8),
+        ("--build-id=abc", "build_id", b"\x0a\xbc"),
+        ("--debug-file-directory=a --fallback-debug-path b", "debug_directories", 0),
+        ("--gsym-file-directory=a", "gsym_directories", ["a"]),
+        ("--dwp=x --dwp=", "dwp", None),
+        ("1 - -a 2", "inputs", ["1", "-", "2"]),
+        ("--debuginfod --no-debuginfod", "debuginfod", False),
+        ("--debuginfod", "debuginfod", True),
+        ("--cache-size=1 --color --color=auto --dia --skip-line-zero", "inputs", []),
+        ("--untag-addresses --no-untag-addresses", "inputs", []),
+    ],
+)
+def test_an_option_is_read(words: str, attribute: str, value: object) -> None:
+    expected = ["a", "b"] if attribute == "debug_directories" else value
+    assert getattr(parse(words.split()), attribute) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("--odd", "error: unknown argument '--odd'\n"),
+        ("-aZY", "error: unknown argument '-Z'\nerror: unknown argument '-Y'\n"),
+        ("--", "error: unknown argument '--'\n"),
+        ("-e", "error: -e: missing argument\n"),
+        ("--obj", "error: --obj: missing argument\n"),
+        ("--build-id=x", "--build-id=: expected a build ID, but got 'x'\n"),
+        ("-e x --build-id=aa", "error: cannot specify both --build-id and --obj\n"),
+        (
+            "--adjust-vma -1",
+            "--adjust-vma=: expected a non-negative integer, but got '-1'",
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_refused(words: str, complaint: str, run: Run) -> None:
+    with pytest.raises(UsageError) as problem:
+        parse(words.split())
+    assert str(problem.value) == complaint
+    assert run(*words.split()) == (1, "", complaint)
+
+
+def test_options_come_from_the_environment_and_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "inner"
+    inner.write_text("--obj='a b' \"c\\\"d\"\n  e\\ f ''")
+    outer = tmp_path / "outer"
+    outer.write_text(f"-p @{inner} last")
+    monkeypatch.setenv("LLVM_SYMBOLIZER_OPTS", "--output-style=GNU  -a")
+    options: Options = parse([f"@{outer}", "--output-style=JSON", "@no such file"])
+    assert options.inputs == ['c"d', "e f", "", "last", "@no such file"]
+    assert (options.obj, options.style) == ("a b", "JSON")
+    assert options.pretty
+    assert options.addresses
+
+
+def test_a_file_of_options_that_names_itself_ends(tmp_path: Path) -> None:
+    path = tmp_path / "self"
+    path.write_text(f"1 @{path}")
+    assert len(parse([f"@{path}"]).inputs) < 1000
+
+
+def test_help_and_version(run: Run) -> None:
+    assert run("--help") == (0, help_text(), "")
+    version = run("-v")
+    assert version.out.startswith(f"gsym-symbolizer\ngsym version {gsym.__version__}\n")
+    for name in (
+        "--obj",
+        "--output-style",
+        "--exact",
+        "--cache-size",
+        "--pretty-print",
+    ):
+        assert name in help_text()
+
+
+# ---- lines
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a 0x10", Request("CODE", "a", b"", "", 16)),
+        ("CODE a 0x10", Request("CODE", "a", b"", "", 16)),
+        ('DATA "a b" 10', Request("DATA", "a b", b"", "", 10)),
+        ("FRAME 'a b' 010", Request("FRAME", "a b", b"", "", 8)),
+        ('"a"0x10', Request("CODE", "a", b"", "", 16)),
+        ("FILE:a 1", Request("CODE", "a", b"", "", 1)),
+        ('FILE: "a b" 1', Request("CODE", "a b", b"", "", 1)),
+        ("BUILDID:00ff 1", Request("CODE", "", b"\x00\xff", "", 1)),
+        ("CODE BUILDID: 'ff' 1", Request("CODE", "", b"\xff", "", 1)),
+        ("a main", Request("CODE", "a", b"", "main", 0)),
+        ("a main+0x10", Request("CODE", "a", b"", "main", 16)),
+        ("a operator+", Request("CODE", "a", b"", "operator+", 0)),
+        ("a +3", Request("CODE", "a", b"", "+3", 0)),
+        ("a 1 and more", Request("CODE", "a", b"", "", 1)),
+        ("CODE", None),
+    ],
+)
+def test_a_line_is_read(line: str, expected: Request | None) -> None:
+    if expected is None:
+        with pytest.raises(RequestError):
+            parse_request(line)
+    else:
+        assert parse_request(line) == expected
+
+
+def test_a_line_needs_no_module_where_the_command_line_has_one() -> None:
+    assert parse_request("0x10", "a") == Request("CODE", "a", b"", "", 16)
+    assert parse_request("DATA 1", "", b"i") == Request("DATA", "", b"i", "", 1)
+    with pytest.raises(RequestError, match="already been specified"):
+        parse_request("FILE:b 1", "a")
+
+
+# ---- answers
+
+
+def test_style_llvm(run: Run, file: str) -> None:
+    expected = DIRECT + INLINED + "bare\n??:0:0\n\n" + UNKNOWN
+    done = run("-e", file, "0x1000", "0x1010", "0x2000", "0x3000")
+    assert done == (0, expected, "")
+
+
+def test_style_gnu(run: Run, file: str) -> None:
+    options = ("--output-style=GNU", "-e", file)
+    inlined = "inner(int)\n/src/b.h:3\nouter(int)\n/src/a.cc:11\n"
+    assert run(*options, "0x1010", "1").out == inlined + "??\n??:0\n"
+    assert run(*options, "--no-inlines", "0x1010").out == "inner(int)\n/src/b.h:3\n"
+
+
+def test_without_inlines_the_outer_name_stands_at_the_inner_line(
+    run: Run, file: str
+) -> None:
+    options = ("--no-inlines", "-e", file)
+    assert run(*options, "0x1010").out == "outer(int)\n/src/b.h:3:0\n\n"
+    assert run(*options, "-f=short", "0x1010").out == "inner(int)\n/src/b.h:3:0\n\n"
+
+
+def test_pretty_printing(run: Run, file: str) -> None:
+    out = run("-a", "-p", "-s", "-e", file, "0x1010").out
+    expected = (
+        "0x1010: inner(int) at b.h:3:0\n (inlined by) outer(int) at a.cc:11:0\n\n"
+    )
+    assert out == expected
+
+
+def test_verbose(run: Run, file: str) -> None:
+    expected = (
+        "inner(int)\n  Filename: /src/b.h\n  Function start address: 0x1010\n"
+        "  Line: 3\n  Column: 0\nouter(int)\n  Filename: /src/a.cc\n"
+        "  Function start address: 0x1000\n  Line: 11\n  Column: 0\n\n"
+    )
+    assert run("--verbose", "-e", file, "0x1015").out == expected
+
+
+def test_json_of_a_command_line_is_a_list(run: Run, file: str) -> None:
+    out = run("--output-style=JSON", "-e", file, "0x1015", "1", "bare", "DATA 1").out
+    first, second, third, fourth = json.loads(out)
+    assert first["Address"] == "0x1015"
+    assert first["ModuleName"] == file
+    assert first["Symbol"][0] == {
+        "Column": 0,
+        "Discriminator": 0,
+        "FileName": "/src/b.h",
+        "FunctionName": "inner(int)",
+        "Line": 3,
+        "StartAddress": "0x1010",
+        "StartFileName": "",
+        "StartLine": 0,
+    }
+    assert [each["FunctionName"] for each in second["Symbol"]] == [""]
+    assert third == {"Loc": [], "ModuleName": file, "SymName": "bare"}
+    assert fourth["Data"] == {"Name": "", "Size": "0x0", "Start": "0x0"}
+
+
+def test_json_of_a_stream_is_an_object_a_line(file: str) -> None:
+    out = stream("0x1000\n0x2000\n", "--output-style=JSON", "-e", file).out
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["Address"] for line in lines] == ["0x1000", "0x2000"]
+
+
+def test_json_is_utf8_whatever_a_name_holds(run: Run, tmp_path: Path) -> None:
+    path = str(tmp_path / "odd.gsym")
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 1, 'a"\\\n\udc80é'))
+        creator.save(path)
+    out = run("--output-style=JSON", "-e", path, "0x1000").out
+    assert json.loads(out)[0]["Symbol"][0]["FunctionName"] == 'a"\\\n�é'
+    assert run("-e", path, "0x1000").out.startswith('a"\\\n\udc80é\n')
+
+
+def test_names_are_demangled_unless_told_otherwise(run: Run, file: str) -> None:
+    assert run("--no-demangle", "-e", file, "0x1000").out.startswith("_Z5outeri\n")
+    assert run("-f=none", "-e", file, "0x1000").out == "/src/a.cc:10:0\n\n"
+
+
+def test_addresses_are_adjusted(run: Run, file: str) -> None:
+    options = ("-a", "--adjust-vma=0x5000", "-e", file)
+    assert run(*options, "0x6000").out == "0x6000\n" + DIRECT
+    assert run(*options, "1").out == "0x1\n" + UNKNOWN
+
+
+def test_lines_of_source_are_shown(run: Run, tmp_path: Path) -> None:
+    source = tmp_path / "a.c"
+    source.write_bytes(b"1\r\n2\n\n4")
+    path = str(tmp_path / "a.gsym")
+    with gsym.Creator() as creator:
+        lines = (gsym.LineEntry(0, str(source), 3), gsym.LineEntry(8, str(source), 9))
+        creator.add(gsym.FunctionInfo(0, 16, "f", lines))
+        creator.save(path)
+    options = ("-e", path, "-f=none", "--print-source-context-lines=5")
+    shown = "1  : 1\n2  : 2\n3 >: \n4  : 4\n"
+    assert run(*options, "0").out == f"{source}:3:0\n{shown}\n"
+    assert run(*options, "8").out == f"{source}:9:0\n\n"
+
+
+def test_symbols_are_found_by_name(run: Run, file: str) -> None:
+    assert run("-a", "-e", file, "_Z5outeri").out == DIRECT
+    assert run("-e", file, "_Z5outeri+0x10").out == "outer(int)\n/src/b.h:3:0\n\n"
+    # Found by its name only, a function without lines is not known.
+    assert run("-e", file, "bare", "nosuch").out == UNKNOWN * 2
+
+
+def test_variables_of_a_frame_are_not_known(run: Run, file: str) -> None:
+    assert run("-e", file, "FRAME 0x1000").out == "??\n\n"
+
+
+def test_data_is_answered_from_symbols(run: Run, tmp_path: Path) -> None:
+    data = Section(".data", bytes(64), address=0x4000)
+    symbols = [
+        Symbol("first.c", 0, kind=FILE, binding=LOCAL, section=ABSOLUTE),
+        Symbol("local", 0x4000, 4, kind=OBJECT, binding=LOCAL, section=".data"),
+        Symbol("_Z5smalli", 0x4010, 4, kind=OBJECT, section=".data"),
+        Symbol("large", 0x4010, 8, kind=OBJECT, section=".data"),
+        Symbol("endless", 0x4020, 0, kind=OBJECT, section=".data"),
+    ]
+    path = place(tmp_path / "app", Elf([data], symbols=symbols).to_bytes())
+    requests = [
+        f"DATA {each}" for each in ("1", "0x4003", "0x4004", "0x4017", "0x9999")
+    ]
+    assert run("-e", path, *requests).out == (
+        "??\n0 0\n??:?\n\n"
+        "local\n16384 4\nfirst.c:0\n\n"
+        "??\n0 0\n??:?\n\n"
+        "large\n16400 8\n??:?\n\n"
+        "endless\n16416 0\n??:?\n\n"
+    )
+
+
+# ---- modules
+
+
+def test_a_module_that_cannot_be_read_is_told_once() -> None:
+    done = stream('"/no/file" 1\n"/no/file" 2\n')
+    error = "gsym-symbolizer: error: '/no/file': No such file or directory\n"
+    assert done == Printed(0, UNKNOWN * 2, error)
+
+
+def test_a_stale_file_beside_a_binary_is_told_on_standard_error(
+    run: Run, tmp_path: Path
+) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    with gsym.Creator(uuid=OTHER_ID) as creator:
+        creator.add(FUNCTION)
+        creator.save(f"{path}.gsym")
+    done = run("-e", path, "0x1100")
+    assert done.out == "in_binary\n??:0:0\n\n"
+    assert f"{path}.gsym is not used: its UUID is {OTHER_ID.hex()}" in done.err
+
+
+def test_a_file_beside_a_binary_answers_unless_forbidden(
+    run: Run, tmp_path: Path
+) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    with gsym.Creator(uuid=ID) as creator:
+        creator.add(FUNCTION)
+        creator.save(f"{path}.gsym")
+    assert run("-e", path, "0x1000") == (0, DIRECT, "")
+    done = run("--disable-gsym", "-e", path, "0x1000", "0x1100")
+    assert done == (0, UNKNOWN + "in_binary\n??:0:0\n\n", "")
+
+
+def test_a_binary_without_functions_knows_nothing(run: Run, tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(symbols=()))
+    assert run("-e", path, "0x1000", "main") == (0, UNKNOWN * 2, "")
+
+
+def test_an_architecture_may_stand_behind_the_path(file: str, tmp_path: Path) -> None:
+    done = stream(f'"{file}:x86_64" 0x1000\n"{tmp_path}/a:b" 1\n')
+    assert done.out == DIRECT + UNKNOWN
+    assert f"'{tmp_path}/a:b': No such file" in done.err
+
+
+def test_a_binary_is_found_by_its_build_id(run: Run, tmp_path: Path) -> None:
+    place(tmp_path / f"lib/{ID_PATH}", debug_file(ID))
+    folder = f"--debug-file-directory={tmp_path}/lib"
+    expected = "in_debug\n"
+    assert run(folder, f"BUILDID:{ID.hex()} 0x1000").out.startswith(expected)
+    assert run(folder, f"--build-id={ID.hex()}", "0x1000").out.startswith(expected)
+    error = f"gsym-symbolizer: error: '{OTHER_ID.hex()}': could not find build ID\n"
+    assert run(folder, f"BUILDID:{OTHER_ID.hex()} 1") == (0, UNKNOWN, error)
+
+
+def test_a_gsym_file_is_found_by_its_build_id(
+    run: Run, tmp_path: Path, file: str
+) -> None:
+    path = tmp_path / "lib" / ID_PATH.replace(".debug", ".gsym")
+    place(path, b"")
+    shutil.move(file, path)
+    done = run(f"--gsym-file-directory={tmp_path}/lib", f"BUILDID:{ID.hex()} 0x1000")
+    assert done == (0, DIRECT, "")
+
+
+def test_a_damaged_record_is_not_known(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    with gsym.Creator() as creator:
+        creator.add(FUNCTION)
+        creator.save(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    assert run("-e", str(path), "0x1010").out in {UNKNOWN, ""}
+
+
+def test_markup_is_refused(run: Run) -> None:
+    done = run("--filter-markup")
+    assert done.status == 1
+    assert "--filter-markup" in done.err
+
+
+# ---- the protocol
+
+
+def test_each_line_is_answered_before_the_next_is_sent(file: str) -> None:
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line, answer in (
+            (f'CODE "{file}" 0x1000', DIRECT),
+            ("", UNKNOWN),
+            (f'"{file}" 0x1010', INLINED),
+        ):
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+            got = ""
+            while not got.endswith("\n\n"):
+                got += process.stdout.readline()
+            assert got == answer
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_last_line_without_end_is_answered(file: str) -> None:
+    assert stream(f'"{file}" 0x1000\r\n"{file}" 0x1000').out == DIRECT * 2
+
+
+def test_a_line_in_many_pieces_is_one(file: str) -> None:
+    line = f'"{file}" 0x1000\n'
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    for character in line.encode():
+        process.stdin.write(bytes([character]))
+        process.stdin.flush()
+    out, _ = process.communicate(timeout=30)
+    assert out.decode() == DIRECT
+
+
+def test_a_line_without_end_takes_no_memory(file: str) -> None:
+    done = stream("x" * 10_000_000, "-e", file)
+    assert set(done.out.split("\n\n")) == {UNKNOWN.strip(), ""}
+
+
+def test_closed_input_is_an_error(
+    run: Run, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run("-e", file) == (
+        1,
+        "",
+        "gsym-symbolizer: error: standard input is closed\n",
+    )
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(file: str) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "-e", file],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate(b"0x1000\n" * 100_000, timeout=60)
+    assert process.returncode == 0
+    assert err == b""
+
+
+# ---- --exact
+
+
+def test_exact_without_llvm_is_told_and_answered_here(
+    run: Run, file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("--exact", "-e", file, "0x1000")
+    assert done.out == DIRECT
+    assert "llvm-symbolizer is not installed" in done.err
+
+
+def test_exact_runs_the_program_with_the_options(tmp_path: Path, file: str) -> None:
+    program = tmp_path / "bin/llvm-symbolizer-19"
+    script = '#!/bin/sh\necho "$LLVM_SYMBOLIZER_OPTS|$@"\n'
+    place(program, script.encode())
+    program.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": str(program.parent),
+        "LLVM_SYMBOLIZER_OPTS": "--exact -a",
+    }
+    done = subprocess.run(
+        [*COMMAND, "-e", file, "--exact", "1"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == f"-a|--disable-gsym -e {file} 1\n"
+
+
+def test_exact_does_not_run_itself_for_ever(tmp_path: Path, file: str) -> None:
+    install(tmp_path)
+    environment = {**os.environ, "PATH": f"{tmp_path}:/bin:/usr/bin"}
+    environment["GSYM_SYMBOLIZER_EXACT"] = "1"
+    done = subprocess.run(
+        [*COMMAND, "-e", file, "--exact", "0x1000"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == DIRECT
+    assert "is this program" in done.stderr
