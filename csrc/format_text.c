@@ -33,12 +33,14 @@ void gsym_text_destroy(gsym_text *text) {
     buffer_deinit(&text->out);
     free(text->frames);
     free(text->regexes);
+    free(text->gaps.items);
     free(text);
 }
 
 void gsym_text_clear(gsym_text *text) {
     text->out.size = 0;
     text->out.failed = false;
+    text->gaps.count = 0;
 }
 
 const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret) {

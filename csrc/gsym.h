@@ -346,6 +346,53 @@ gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
 gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
                                  gsym_record *record, uint32_t index, gsym_error *error);
 
+/* Texts that are printed in place of names, which are known by their string offsets:
+ * where a name has none yet, the text that is being written gets a gap. */
+typedef struct gsym_name_texts gsym_name_texts;
+gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error);
+void gsym_name_texts_destroy(gsym_name_texts *texts);
+/* The names that are waited for, each once. */
+const uint64_t *gsym_name_texts_missing(const gsym_name_texts *texts, size_t *count_ret);
+/* Give each of them its text: one behind the other, a NUL behind each. */
+gsym_status gsym_name_texts_add(gsym_name_texts *texts, const char *bytes, size_t size,
+                                gsym_error *error);
+/* Bytes that the table takes. */
+size_t gsym_name_texts_size(const gsym_name_texts *texts);
+/* Put into each gap what is now known. */
+gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
+                           gsym_error *error);
+
+/* ---- text, as GNU addr2line prints it ----------------------------------------- */
+
+typedef enum gsym_addr2line_flags {
+    GSYM_ADDR2LINE_ADDRESSES = 1,
+    GSYM_ADDR2LINE_FUNCTIONS = 2,
+    GSYM_ADDR2LINE_INLINES = 4,
+    GSYM_ADDR2LINE_PRETTY = 8,
+    GSYM_ADDR2LINE_BASENAMES = 16,
+    GSYM_ADDR2LINE_32_BITS = 32 /* so many do addresses have, and 8 digits */
+} gsym_addr2line_flags;
+
+typedef struct gsym_addr2line_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t line_size; /* a longer line counts as several; one less than a buffer */
+    /* Sections that addresses count from the start of; the first that has an answer
+     * gives it. None: they are link-time addresses. */
+    const gsym_range *sections;
+    size_t section_count;
+} gsym_addr2line_style;
+
+/* Answer lines that begin with a hexadecimal number. Stops in front of one that names
+ * a symbol and of one without an end, once the text holds `limit` bytes, and where it
+ * has many gaps; *used_ret counts the bytes of the lines that were answered. Without
+ * `texts` names are printed as they are; without an image nothing has an answer. Only a
+ * lack of memory is a failure. */
+gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts, const gsym_addr2line_style *style,
+                                const char *lines, size_t size, size_t limit,
+                                size_t *used_ret, gsym_error *error);
+
 /* Where a dump goes on; all zero at its begin. */
 typedef struct gsym_dump_place {
     uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */

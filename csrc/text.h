@@ -4,18 +4,30 @@
 
 #include "buffer.h"
 
+/* Where a name is left out whose text is not known yet. */
+typedef struct text_gap {
+    size_t at;
+    size_t number; /* of the name, in the table of texts */
+} text_gap;
+
 struct gsym_text {
     buffer out;
     gsym_frame *frames; /* scratch of lookups, kept from answer to answer */
     size_t frame_capacity;
     uint64_t *regexes;
     size_t regex_capacity;
+    struct {
+        text_gap *items;
+        size_t count, capacity;
+    } gaps;
 };
 
 /* Lower-case hexadecimal with 0x, padded with zeros to `digits`. */
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits);
 void text_put_decimal(gsym_text *text, uint64_t value);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
+/* The text of a name, or a gap for it. */
+void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
 /* Directory and the separator behind it, nothing where there is none. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
 

@@ -202,6 +202,7 @@ def modules_loaded_by(code: str, *arguments: str) -> set[str]:
         "import gsym",
         "import gsym\nwith gsym.open(sys.argv[1]) as r: assert r.lookup(0x1004)",
         "from gsym.cli.main import main\nmain(['lookup', sys.argv[1], '0x1004'])",
+        "from gsym.cli.addr2line import main\nmain(['-Cfie', sys.argv[1], '1004'])",
         "from gsym.cli.symbolizer import main\nmain(['-e', sys.argv[1], '0x1004'])",
         "import gsym.conversion",
         "import gsym.cli.convert",

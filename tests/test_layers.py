@@ -21,7 +21,17 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"batch", "decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
-    frozenset({"llvm_text", "segments", "selection", "statistics", "structure"}),
+    frozenset({"name_texts"}),
+    frozenset(
+        {
+            "addr2line_text",
+            "llvm_text",
+            "segments",
+            "selection",
+            "statistics",
+            "structure",
+        }
+    ),
     frozenset({"module_identity"}),
     frozenset({"breakpad_export"}),
     frozenset({"structure_envelope"}),

@@ -92,6 +92,11 @@ class ObjectFile:
         return bool(self._header.big_endian)
 
     @property
+    def is_64(self) -> bool:
+        """Whether addresses have 64 bits."""
+        return bool(self._header.is_64)
+
+    @property
     def is_relocatable(self) -> bool:
         """Whether its sections have been placed here, one behind the other."""
         return bool(self._header.is_relocatable)
@@ -171,6 +176,21 @@ class ObjectFile:
             return bool(self._find(name).present)
         except FormatError:
             return True
+
+    def code_range(self, name: bytes) -> tuple[int, int] | None:
+        """Start and end of a section in memory; both 0 where it holds no code.
+
+        None where there is no section of the name.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        section = self._find(name)
+        if not section.present:
+            return None
+        if not section.holds_code:
+            return 0, 0
+        return section.address, section.address + section.memory_size
 
     def section_size(self, name: bytes) -> int:
         """Bytes that `section` gives; 0 where there is none.

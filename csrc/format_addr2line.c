@@ -1,0 +1,204 @@
+/* format_addr2line.c - answers to addresses as text, as GNU addr2line prints them.
+ *
+ *     0x0000000000401136         with -a
+ *     FUNCTION                   with -f
+ *     DIRECTORY/FILE:LINE
+ *
+ * and with -i the same of each function that it was inlined into. With -p an answer is
+ *
+ *     0x0000000000401136: FUNCTION at DIRECTORY/FILE:LINE
+ *      (inlined by) FUNCTION at DIRECTORY/FILE:LINE
+ *
+ * A part that is not known is `??`, an unknown line `?`; `??:0` stands for no answer. */
+#include "text.h"
+
+/* Names that a block may wait for: what they stand for is not counted before. */
+enum { MAX_GAPS = 256 };
+
+/* Digits as strtoul() takes them; all ones where they do not fit. */
+static uint64_t parse_hex(const char *at, const char *end) {
+    uint64_t value = 0;
+    bool overflows = false;
+    if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
+    for (; at < end; ++at) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        unsigned letter = ((unsigned)(unsigned char)*at | 0x20) - 'a';
+        if (digit > 9) digit = letter < 6 ? letter + 10 : 16;
+        if (digit > 15) break;
+        overflows |= value >> 60 != 0;
+        value = value << 4 | digit;
+    }
+    return overflows ? UINT64_MAX : value;
+}
+
+static bool is_space(char character) {
+    return character == ' ' || (character >= '\t' && character <= '\r');
+}
+
+/* The number that a line begins with, 0 for an empty line; false for what names a
+ * symbol: a word that does not begin as a number does, or could, and has a `+`. */
+static bool parse_line(const char *at, const char *end, uint64_t *address_ret) {
+    const char *nul = memchr(at, '\0', (size_t)(end - at));
+    if (nul != NULL) end = nul;
+    while (at < end && is_space(*at)) ++at;
+    *address_ret = 0;
+    if (at == end) return true;
+    if (*at < '0' || *at > '9') {
+        unsigned letter = ((unsigned)(unsigned char)*at | 0x20) - 'a';
+        if (letter > 5 || memchr(at, '+', (size_t)(end - at)) != NULL) return false;
+    }
+    *address_ret = parse_hex(at, end);
+    return true;
+}
+
+/* ---- one answer ------------------------------------------------------------------ */
+
+typedef struct addr2line_job {
+    gsym_text *text;
+    const gsym_image *image;
+    gsym_name_texts *texts;
+    const gsym_addr2line_style *style;
+} addr2line_job;
+
+static bool wants(const addr2line_job *job, gsym_addr2line_flags flag) {
+    return (job->style->flags & flag) != 0;
+}
+
+static gsym_status find(const addr2line_job *job, uint64_t address, gsym_answer *answer,
+                        gsym_error *error) {
+    gsym_text *text = job->text;
+    answer->found = 0;
+    if (job->image == NULL) return GSYM_OK;
+    for (;;) {
+        gsym_status status =
+            gsym_image_lookup(job->image, address, 0, 0, text->frames,
+                              text->frame_capacity, NULL, 0, answer, error);
+        if (status == GSYM_E_NO_MEMORY) return status;
+        if (status != GSYM_OK) answer->found = 0; /* a damaged record has no answer */
+        if (!answer->found || answer->frame_count <= text->frame_capacity)
+            return GSYM_OK;
+        if (!array_reserve(&text->frames, &text->frame_capacity, answer->frame_count,
+                           sizeof *text->frames))
+            return gsym_fail_memory(error);
+    }
+}
+
+static gsym_status find_in_sections(const addr2line_job *job, uint64_t offset,
+                                    gsym_answer *answer, gsym_error *error) {
+    const gsym_addr2line_style *style = job->style;
+    if (style->section_count == 0) return find(job, offset, answer, error);
+    answer->found = 0;
+    for (size_t i = 0; i < style->section_count && !answer->found; ++i) {
+        gsym_range section = style->sections[i];
+        if (offset < section.end - section.start)
+            GSYM_TRY(find(job, section.start + offset, answer, error));
+    }
+    return GSYM_OK;
+}
+
+static void put_address(const addr2line_job *job, uint64_t address) {
+    text_put_hex(job->text, address, wants(job, GSYM_ADDR2LINE_32_BITS) ? 8 : 16);
+    if (wants(job, GSYM_ADDR2LINE_PRETTY))
+        text_put_literal(job->text, ": ");
+    else
+        text_put_char(job->text, '\n');
+}
+
+static void put_function(const addr2line_job *job, uint64_t name) {
+    size_t size;
+    gsym_image_string(job->image, name, &size);
+    if (size == 0)
+        text_put_literal(job->text, "??");
+    else if (job->texts != NULL)
+        text_put_name(job->text, job->texts, name);
+    else
+        text_put_string(job->text, job->image, name);
+    if (wants(job, GSYM_ADDR2LINE_PRETTY))
+        text_put_literal(job->text, " at ");
+    else
+        text_put_char(job->text, '\n');
+}
+
+static void put_file(const addr2line_job *job, uint32_t file) {
+    uint64_t directory, basename;
+    size_t directory_size, basename_size;
+    const char *directory_bytes, *basename_bytes;
+    gsym_error ignored;
+    if (file == 0 || gsym_image_file(job->image, file, &directory, &basename, &ignored)) {
+        text_put_literal(job->text, "??");
+        return;
+    }
+    directory_bytes = gsym_image_string(job->image, directory, &directory_size);
+    basename_bytes = gsym_image_string(job->image, basename, &basename_size);
+    if (directory_size == 0 && basename_size == 0)
+        text_put_literal(job->text, "??");
+    else if (!wants(job, GSYM_ADDR2LINE_BASENAMES))
+        text_put_directory(job->text, directory_bytes, directory_size);
+    buffer_put(&job->text->out, basename_bytes, basename_size);
+}
+
+static void put_frame(const addr2line_job *job, const gsym_frame *frame) {
+    if (wants(job, GSYM_ADDR2LINE_FUNCTIONS)) put_function(job, frame->name);
+    put_file(job, frame->file);
+    text_put_char(job->text, ':');
+    if (frame->line != 0)
+        text_put_decimal(job->text, frame->line);
+    else
+        text_put_char(job->text, '?');
+    text_put_char(job->text, '\n');
+}
+
+static void put_nothing(const addr2line_job *job) {
+    if (wants(job, GSYM_ADDR2LINE_FUNCTIONS)) {
+        text_put_literal(job->text, "??");
+        text_put_char(job->text, wants(job, GSYM_ADDR2LINE_PRETTY) ? ' ' : '\n');
+    }
+    text_put_literal(job->text, "??:0\n");
+}
+
+static gsym_status put_answer(const addr2line_job *job, uint64_t address,
+                              gsym_error *error) {
+    gsym_answer answer;
+    if (wants(job, GSYM_ADDR2LINE_32_BITS)) address = (uint32_t)address;
+    if (wants(job, GSYM_ADDR2LINE_ADDRESSES)) put_address(job, address);
+    GSYM_TRY(find_in_sections(job, address, &answer, error));
+    if (!answer.found) {
+        put_nothing(job);
+        return GSYM_OK;
+    }
+    put_frame(job, &job->text->frames[0]);
+    if (!wants(job, GSYM_ADDR2LINE_INLINES)) return GSYM_OK;
+    for (uint32_t i = 1; i < answer.frame_count; ++i) {
+        if (wants(job, GSYM_ADDR2LINE_PRETTY))
+            text_put_literal(job->text, " (inlined by) ");
+        put_frame(job, &job->text->frames[i]);
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts, const gsym_addr2line_style *style,
+                                const char *lines, size_t size, size_t limit,
+                                size_t *used_ret, gsym_error *error) {
+    addr2line_job job = {text, image, texts, style};
+    size_t used = 0;
+    while (used < size && text->out.size < limit && text->gaps.count < MAX_GAPS) {
+        const char *line = lines + used;
+        size_t left = size - used, window = left;
+        const char *end;
+        uint64_t address;
+        if (window > style->line_size) window = (size_t)style->line_size;
+        end = memchr(line, '\n', window);
+        if (end != NULL)
+            ++end;
+        else if (left >= style->line_size)
+            end = line + window;
+        else
+            break;
+        if (!parse_line(line, end, &address)) break;
+        GSYM_TRY(put_answer(&job, address, error));
+        used += (size_t)(end - line);
+    }
+    *used_ret = used;
+    return text_status(text, error);
+}

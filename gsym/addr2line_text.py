@@ -1,0 +1,111 @@
+"""Answers as text, byte for byte as GNU addr2line prints them.
+
+The engine reads the lines, finds and formats; here blocks of finished text come out.
+"""
+
+from __future__ import annotations
+
+from gsym._native import check, ffi, lib, new_error
+
+__all__ = ["Addr2lineText"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.reader import Reader
+
+_BLOCK_SIZE = 1 << 20
+
+
+class Addr2lineText:
+    """Makes text from one open reader; for one thread at a time.
+
+    Args:
+        reader: Where to look; None: nothing has an answer.
+        addresses: Print the address in front of each answer.
+        functions: Print function names.
+        inlines: Print the functions that the first one was inlined into.
+        pretty: Print a frame on one line.
+        basenames: Print files without their directories.
+        demangle: Print function names as people write them.
+        is_64: Whether addresses have 64 bits; else they are cut to 32.
+        sections: Start and end of sections that addresses count from; the first that
+            has an answer gives it. None: they are link-time addresses.
+    """
+
+    def __init__(  # noqa: PLR0913 - a flag for each of addr2line's
+        self,
+        reader: Reader | None,
+        *,
+        addresses: bool = False,
+        functions: bool = False,
+        inlines: bool = False,
+        pretty: bool = False,
+        basenames: bool = False,
+        demangle: bool = False,
+        is_64: bool = True,
+        sections: list[tuple[int, int]] | None = None,
+    ) -> None:
+        self._reader = reader  # which the image goes with
+        self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
+        self._error = new_error()
+        self._size = ffi.new("size_t *")
+        self._text = self._new_text()
+        self._names = None
+        if demangle and functions and reader is not None:
+            from gsym.name_texts import NameTexts
+
+            self._names = NameTexts(self._image)
+        self._sections = ffi.new("gsym_range[]", sections or [])
+        self._style = ffi.new("gsym_addr2line_style *")
+        self._style.flags = (
+            addresses * lib.GSYM_ADDR2LINE_ADDRESSES
+            | functions * lib.GSYM_ADDR2LINE_FUNCTIONS
+            | inlines * lib.GSYM_ADDR2LINE_INLINES
+            | pretty * lib.GSYM_ADDR2LINE_PRETTY
+            | basenames * lib.GSYM_ADDR2LINE_BASENAMES
+            | (not is_64) * lib.GSYM_ADDR2LINE_32_BITS
+        )
+        self._style.sections = self._sections
+        self._style.section_count = len(self._sections)
+
+    def answer(self, lines: memoryview, line_size: int) -> tuple[bytes, int]:
+        """Answer lines, each of which begins with a hexadecimal number.
+
+        Stops in front of a line that names a symbol and of one without an end, and
+        when about a megabyte of text is full.
+
+        Args:
+            lines: As they came.
+            line_size: A longer line counts as several of so many bytes.
+
+        Returns:
+            The text and how many bytes of *lines* were answered.
+        """
+        names = self._names
+        self._style.line_size = line_size
+        status = lib.gsym_text_addr2line(
+            self._text,
+            self._image,
+            ffi.NULL if names is None else names.handle,
+            self._style,
+            ffi.from_buffer(lines),
+            len(lines),
+            _BLOCK_SIZE,
+            self._size,
+            self._error,
+        )
+        check(status, self._error)
+        used = self._size[0]
+        if names is not None:
+            names.fill(self._text)
+        start = lib.gsym_text_bytes(self._text, self._size)
+        text: bytes = ffi.buffer(start, self._size[0])[:]
+        lib.gsym_text_clear(self._text)
+        return text, used
+
+    def _new_text(self) -> Any:
+        place = ffi.new("gsym_text **")
+        check(lib.gsym_text_create(place, self._error), self._error)
+        return ffi.gc(place[0], lib.gsym_text_destroy)

@@ -1,0 +1,176 @@
+"""`gsym-addr2line`: GNU addr2line's options, protocol and output, from GSYM files.
+
+Answers are printed as soon as their line is there: profilers start the program once,
+write an address and wait for the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.addr2line_options import PROGRAM, ExitRequested, parse
+from gsym.cli.terminal import (
+    describe,
+    discard_output,
+    flush_or_discard,
+    require_streams,
+)
+from gsym.errors import GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.addr2line_text import Addr2lineText
+    from gsym.cli.addr2line_options import Options
+    from gsym.reader import Reader
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+_BLOCK_SIZE = 1 << 16
+_LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
+_SPACES = b" \t\n\v\f\r"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line *argv* (without the program) and return the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        require_streams()
+        options = parse(arguments)
+        _answer_all(options)
+        sys.stdout.buffer.flush()
+    except ExitRequested as request:
+        stream = sys.stderr if request.status else sys.stdout
+        stream.buffer.write(os.fsencode(str(request)))
+        flush_or_discard()
+        return request.status
+    except BrokenPipeError:
+        discard_output()
+        return 0
+    except (GsymError, OSError, MemoryError) as error:
+        flush_or_discard()
+        _say(describe(error))
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.buffer.write(os.fsencode(f"{PROGRAM}: {text}\n"))
+
+
+def _answer_all(options: Options) -> None:
+    from gsym.addr2line_text import Addr2lineText
+    from gsym.cli.addr2line_input import open_input
+
+    opened = open_input(options.file, options.section)
+    for note in opened.notes:
+        _say(note)
+    text = Addr2lineText(
+        opened.reader,
+        addresses=options.has("a"),
+        functions=options.has("f"),
+        inlines=options.has("i"),
+        pretty=options.has("p"),
+        basenames=options.has("s"),
+        demangle=options.demangle,
+        is_64=opened.is_64,
+        sections=opened.sections,
+    )
+    session = _Session(opened.reader, text)
+    if options.addresses:
+        for word in options.addresses:
+            session.answer_word(os.fsencode(word))
+    else:
+        _answer_standard_input(session)
+
+
+def _answer_standard_input(session: _Session) -> None:
+    """Answer each line as soon as it is there, many at a time when they are."""
+    if sys.stdin is None:
+        return
+    source = sys.stdin.fileno()
+    rest = b""
+    while block := os.read(source, _BLOCK_SIZE):
+        rest = session.answer(rest + block)
+    if rest:
+        session.answer(rest + b"\n")
+
+
+class _Session:
+    """Prints the answers to lines."""
+
+    def __init__(self, reader: Reader | None, text: Addr2lineText) -> None:
+        self._reader = reader
+        self._text = text
+
+    def answer_word(self, word: bytes) -> None:
+        """Answer one argument of the command line, however long it is."""
+        line = word.lstrip(_SPACES).partition(b"\n")[0] + b"\n"
+        self._answer(line, len(line))
+
+    def answer(self, lines: bytes) -> bytes:
+        """Answer all whole lines and return what is left; a reader may be waiting."""
+        try:
+            return self._answer(lines, _LINE_SIZE)
+        finally:
+            sys.stdout.buffer.flush()
+
+    def _answer(self, lines: bytes, line_size: int) -> bytes:
+        view = memoryview(lines)
+        while view:
+            answers, used = self._text.answer(view, line_size)
+            sys.stdout.buffer.write(answers)
+            view = view[used:]
+            if used:
+                continue
+            line = bytes(view[:line_size]).partition(b"\n")
+            if not line[1] and len(line[0]) < line_size:
+                break  # its end has not come yet
+            address = b"%x\n" % self._symbol_address(line[0])
+            answers, _ = self._text.answer(memoryview(address), len(address))
+            sys.stdout.buffer.write(answers)
+            view = view[len(line[0] + line[1]) :]
+        return bytes(view)
+
+    def _symbol_address(self, line: bytes) -> int:
+        """The address that `NAME+OFFSET` stands for; 0 where the name is not known."""
+        from gsym._native import to_str
+
+        text = line.partition(b"\0")[0].lstrip(_SPACES)
+        end = min(
+            (at for at in map(text.find, (b"+", *_white())) if at >= 0),
+            default=len(text),
+        )
+        name, rest = text[:end], text[end:].lstrip(_SPACES)
+        offset = _number(rest[1:]) if rest.startswith(b"+") else 0
+        if not name:
+            return offset
+        found = self._reader.find(to_str(name)) if self._reader is not None else ()
+        return (found[0].start + offset) % (1 << 64) if found else 0
+
+
+def _white() -> tuple[bytes, ...]:
+    return tuple(bytes([character]) for character in _SPACES)
+
+
+def _number(text: bytes) -> int:
+    """As strtoul() reads it in any base; at most 64 bits, 0 where there is none."""
+    text = text.lstrip(_SPACES)
+    sign = -1 if text.startswith(b"-") else 1
+    text = text[1:] if text.startswith((b"-", b"+")) else text
+    digits, base = b"0123456789", 10
+    if text[:2].lower() == b"0x":
+        text, digits, base = text[2:], b"0123456789abcdefABCDEF", 16
+    elif text.startswith(b"0"):
+        digits, base = b"01234567", 8
+    word = text[: len(text) - len(text.lstrip(digits))]
+    if not word:
+        return 0
+    return min(int(word, base), (1 << 64) - 1) * sign % (1 << 64)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

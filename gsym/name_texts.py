@@ -1,0 +1,58 @@
+"""Demangled names in a stream of text that the engine writes.
+
+The engine leaves a gap for each name that it prints for the first time; here they are
+demangled and handed in, block by block.
+"""
+
+from __future__ import annotations
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.demangling import demangle_bytes
+
+__all__ = ["NameTexts"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MAX_SIZE = 1 << 26
+
+
+class NameTexts:
+    """Demangled names of one image.
+
+    Args:
+        image: The engine's handle, which has to outlive this.
+
+    Attributes:
+        handle: The engine's table, to be handed in anew for each block.
+    """
+
+    def __init__(self, image: Any) -> None:
+        self._image = image
+        self._error = new_error()
+        self._size = ffi.new("size_t *")
+        self.handle = self._new_table()
+
+    def fill(self, text: Any) -> None:
+        """Put the names into the gaps of *text*, a `gsym_text *`."""
+        names = lib.gsym_name_texts_missing(self.handle, self._size)
+        if self._size[0]:
+            texts = [self._demangle(name) for name in ffi.unpack(names, self._size[0])]
+            block = b"\0".join(texts) + b"\0"
+            check(
+                lib.gsym_name_texts_add(self.handle, block, len(block), self._error),
+                self._error,
+            )
+        check(lib.gsym_text_fill(text, self.handle, self._error), self._error)
+        if lib.gsym_name_texts_size(self.handle) > _MAX_SIZE:
+            self.handle = self._new_table()
+
+    def _demangle(self, name: int) -> bytes:
+        raw = lib.gsym_image_string(self._image, name, self._size)
+        return demangle_bytes(ffi.buffer(raw, self._size[0])[:])
+
+    def _new_table(self) -> Any:
+        place = ffi.new("gsym_name_texts **")
+        check(lib.gsym_name_texts_create(place, self._error), self._error)
+        return ffi.gc(place[0], lib.gsym_name_texts_destroy)

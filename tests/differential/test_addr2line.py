@@ -1,0 +1,170 @@
+"""`gsym-addr2line` beside GNU addr2line: programs built here and real files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.binary_lookup import BinarySearch, find_gsym
+from tests.addr2line_runs import addr2line
+from tests.conftest import REPOSITORY
+from tests.differential.addr2line_differences import (
+    CHECKS,
+    answers_of,
+    frames_of,
+    why,
+    without_discriminators,
+)
+from tests.differential.peers import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SOURCES = Path(__file__).parent / "sources"
+MOST_ADDRESSES = 4000
+# With -a, so that the answers can be told apart.
+NAMELESS_FORMS = ("-a", "-as", "-ai", "-pa", "-spia")
+FORMS = (*NAMELESS_FORMS, "-af", "-afi", "-Cafi", "-Cfpia")
+BUILDS = tuple(
+    (compiler, source, options)
+    for compiler, source in (("gcc", "shapes.c"), ("g++", "shapes.cc"))
+    for options in (
+        *("-gdwarf-4 -O0", "-gdwarf-5 -O0", "-gdwarf-5 -O1", "-gdwarf-4 -O2"),
+        *("-gdwarf-5 -O2", "-gdwarf-5 -O2 -gz=zlib", "-g0"),
+    )
+)
+FIXTURES = (
+    "symbolic/linux/crash",
+    "symbolic/linux/crash.debug",
+    "symblib/inline",
+    "symblib/inline-compressed-dwarf-zstd",
+    "gsym/shapes",
+)
+
+missing = [tool for tool in ("addr2line", "gcc", "g++") if shutil.which(tool) is None]
+pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {missing}")
+
+
+def addresses_of(path: str, cache: Path) -> list[int]:
+    """Of all functions, with what is right before and behind them."""
+    reader = find_gsym(path, BinarySearch(cache=str(cache))).reader
+    assert reader is not None
+    with reader:
+        found = sorted(
+            {
+                address
+                for function in reader.functions()
+                for address in range(
+                    max(0, function.address - 2), function.address + function.size + 3
+                )
+            }
+        )
+    return found[:: len(found) // MOST_ADDRESSES + 1]
+
+
+def both(path: str, form: str, lines: bytes, cache: Path) -> tuple[str, str]:
+    """What GNU addr2line prints, without discriminators, and what we do."""
+    gnu = run("addr2line", form, "-e", path, stdin=lines.decode())
+    ours = addr2line(form, "-e", path, cache=cache, lines=lines)
+    assert (ours.complaints, ours.status) == ("", 0)
+    return without_discriminators(gnu), ours.output.decode()
+
+
+def compare(
+    path: str, numbers: Sequence[int], cache: Path, forms: Sequence[str]
+) -> Counter[str]:
+    """How often answers are equal, and why those that are not differ.
+
+    What is equal in the form that tells most must be so in all *forms*.
+    """
+    lines = b"".join(b"%x\n" % number for number in numbers)
+    gnu, ours = map(answers_of, both(path, "-afi", lines, cache))
+    assert len(gnu) == len(ours) == len(numbers)
+    counts: Counter[str] = Counter()
+    equal = []
+    for number, theirs, own in zip(numbers, gnu, ours, strict=True):
+        if theirs == own:
+            equal.append(number)
+            counts["equal"] += 1
+            continue
+        reason = why(frames_of(theirs), frames_of(own))
+        assert reason, f"{number:#x}: {theirs!r} is not {own!r}"
+        counts[reason] += 1
+    lines = b"".join(b"0x%x\n" % number for number in equal)
+    for form in forms:
+        theirs, own = both(path, form, lines, cache)
+        assert theirs == own, form
+    return counts
+
+
+@pytest.mark.parametrize(("compiler", "source", "options"), BUILDS)
+def test_programs_get_the_answers_of_addr2line(
+    compiler: str, source: str, options: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "program")
+    command = [compiler, *options.split(), "-o", path, str(SOURCES / source)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{' '.join(command)}: {done.stderr}")
+    found = compare(path, addresses_of(path, tmp_path), tmp_path, FORMS)
+    assert found["equal"] > found.total() * (0.3 if "-gdwarf" in options else 0)
+    if "-gdwarf-4" in options:
+        assert found["path_is_joined_otherwise"] == 0
+
+
+def test_sections_of_an_object_file_count_from_zero(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.o")
+    options = ["-g", "-O1", "-ffunction-sections", "-c"]
+    run("gcc", *options, "-o", path, str(SOURCES / "shapes.c"))
+    named = run("readelf", "-SW", path)
+    sections = re.findall(r"\] (\.text\.\S+) +PROGBITS +\S+ \S+ (\S+)", named)
+    assert len(sections) > 2
+    for name, size in sections:
+        lines = b"".join(b"%x\n" % offset for offset in range(int(size, 16) + 2))
+        words = ("-fij", name, "-e", path)
+        gnu = run("addr2line", *words, stdin=lines.decode())
+        ours = addr2line(*words, cache=tmp_path, lines=lines).output.decode()
+        assert ours == without_discriminators(gnu)
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_real_files_get_the_answers_of_addr2line(
+    name: str, fixtures: Path, tmp_path: Path
+) -> None:
+    path = fixtures / name
+    if not path.exists():
+        pytest.skip(f"{path} is missing")
+    numbers = addresses_of(str(path), tmp_path)
+    # There the name that addr2line gives depends on what it was asked before.
+    found = compare(str(path), numbers, tmp_path, NAMELESS_FORMS)
+    assert found["equal"] > found.total() * 0.3
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("0", "", " ", "zz", "-1", "0x", "0xg", "12zz", "f" * 16, "f" * 17, "1\t2"),
+        *("main", "main+1", "main+0x4", " main + 010", "nosuch+1", "main+", "a+1"),
+    ],
+)
+def test_odd_addresses_mean_what_they_mean_there(word: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "program")
+    run("gcc", "-g", "-O1", "-o", path, str(SOURCES / "shapes.c"))
+    for lines, words in ((f"{word}\n", []), ("", [word])):
+        command = ("-af", "-e", path, "--", *words)
+        gnu = run("addr2line", *command, stdin=lines)
+        ours = addr2line(*command, cache=tmp_path, lines=lines.encode())
+        assert ours.output.decode() == without_discriminators(gnu)
+
+
+def test_every_difference_from_addr2line_is_explained() -> None:
+    page = (REPOSITORY / "docs/differences.md").read_text(encoding="utf-8")
+    section = page.partition("\n## GNU addr2line\n")[2].partition("\n## ")[0]
+    explained = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert explained == [check.__name__ for check in CHECKS]

@@ -1,0 +1,121 @@
+"""The command line of `gsym-addr2line`, as getopt reads GNU addr2line's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.addr2line_options import ExitRequested, help_text, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LETTERS = "abCefijprRs"
+
+
+def given(*words: str) -> str:
+    options = parse(list(words))
+    return "".join(letter for letter in LETTERS if options.has(letter))
+
+
+@pytest.mark.parametrize(
+    ("words", "letters"),
+    [
+        (["-a", "-f"], "af"),
+        (["-Cfpi"], "Cfip"),
+        (["-afie", "x"], "aefi"),
+        (["-aex"], "ae"),
+        (["-rR"], "rR"),
+        (["--addresses", "--basenames", "--functions"], "afs"),
+        (["--inlines", "--pretty-print", "--demangle"], "Cip"),
+        (["--a", "--ba", "--f", "--i", "--p", "--d"], "Cafips"),
+        (["--rec", "--recursion", "--no", "--no-rec"], "rR"),
+        (["--target=elf64-x86-64", "-bx"], "b"),
+        (["--sec", ".text"], "j"),
+        (["1", "-f", "2"], "f"),
+        (["--", "-f"], ""),
+        (["-"], ""),
+    ],
+)
+def test_options_have_short_long_and_cut_forms(words: list[str], letters: str) -> None:
+    assert given(*words) == "".join(sorted(letters, key=LETTERS.index))
+
+
+def test_values_and_addresses() -> None:
+    options = parse(["1", "-ea", "-e", "b", "-jx", "2", "--", "-f", "--exe=c"])
+    assert (options.file, options.section) == ("b", "x")
+    assert options.addresses == ["1", "2", "-f", "--exe=c"]
+    assert parse([]).file == "a.out"
+    assert parse(["--exe="]).file == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "demangles"),
+    [
+        ([], False),
+        (["-C"], True),
+        (["--demangle=gnu-v3"], True),
+        (["--dem=none"], False),
+    ],
+)
+def test_demangling_has_styles(words: list[str], *, demangles: bool) -> None:
+    assert parse(words).demangle is demangles
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["-fZ"], "invalid option -- 'Z'"),
+        (["-e"], "option requires an argument -- 'e'"),
+        (["--exe"], "option '--exe' requires an argument"),
+        (["--fo"], "unrecognized option '--fo'"),
+        (["--functions=3"], "option '--functions' doesn't allow an argument"),
+        (["--func=3"], "option '--functions' doesn't allow an argument"),
+    ],
+)
+def test_a_mistake_is_named_and_the_help_follows(words: list[str], reason: str) -> None:
+    with pytest.raises(ExitRequested) as caught:
+        parse(words)
+    assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
+    assert caught.value.status == 1
+
+
+@pytest.mark.parametrize("word", ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"])
+def test_help_and_version_are_no_mistake(word: str) -> None:
+    with pytest.raises(ExitRequested) as caught:
+        parse(["-f", word, "-Z"])
+    assert caught.value.status == 0
+    assert "addr2line" in str(caught.value)
+
+
+def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSIXLY_CORRECT", "")
+    assert parse(["-f", "1", "-e", "x"]).addresses == ["1", "-e", "x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" \n\t", []),
+        ("1 2\n3", ["1", "2", "3"]),
+        ("'a b' c\"d e\"f", ["a b", "cd ef"]),
+        ("''", [""]),
+        (r"a\ b '\'' \\", ["a b", "'", "\\"]),
+        ("'open 1", ["open 1"]),
+        ("@none", ["@none"]),
+    ],
+)
+def test_words_of_a_file(tmp_path: Path, text: str, words: list[str]) -> None:
+    path = tmp_path / "words"
+    path.write_text(text)
+    assert parse(["0", f"@{path}", "9"]).addresses == ["0", *words, "9"]
+
+
+def test_a_file_that_names_itself_ends(tmp_path: Path) -> None:
+    path = tmp_path / "loop"
+    path.write_text(f"1 @{path}")
+    with pytest.raises(ExitRequested, match="too many @-files"):
+        parse([f"@{path}"])
+    assert parse(["@no-such-file"]).addresses == ["@no-such-file"]
