@@ -329,7 +329,9 @@ def test_nobody_is_asked_unless_that_is_wanted(
     place(cached(tmp_path), DEBUG)
     monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9")
     path = place(tmp_path / "app", stripped(build_id=ID))
-    assert gsym.convert(path).companions == ()
+    report = gsym.convert(path)
+    assert report.companions == ()
+    assert "debuginfod (not asked, for that is an option)" in report.notes[0]
 
 
 def test_the_missing_package_is_named(

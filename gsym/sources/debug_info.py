@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from gsym._native import lib
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
@@ -139,6 +141,8 @@ def _candidates(
     yield from _linked(search, options)
     if options.debuginfod and search.binary.is_elf:
         yield from _served(search)
+    elif search.binary.is_elf and os.environ.get("DEBUGINFOD_URLS"):
+        search.refuse("debuginfod", "not asked, for that is an option")
 
 
 def _installed(search: CompanionSearch, options: SearchOptions) -> Iterator[ObjectFile]:
