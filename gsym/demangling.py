@@ -180,15 +180,15 @@ class CxxRuntime:
         """
         import _cffi_backend
 
+        # Of the whole process, for the allocator may be another than that of libc.
+        process: Any = _cffi_backend.load_library(None, _cffi_backend.RTLD_NOW)
+        self._free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
         for path in _CXX_RUNTIMES:
             try:
                 library: Any = _cffi_backend.load_library(path, _cffi_backend.RTLD_NOW)
                 function = library.load_function(
                     ffi.typeof("char *(*)(char *, char *, size_t *, int *)"),
                     "__cxa_demangle",
-                )
-                self._free = library.load_function(
-                    ffi.typeof("void (*)(char *)"), "free"
                 )
             except (OSError, AttributeError):
                 continue
