@@ -309,6 +309,15 @@ void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
 void gsym_batch_destroy(gsym_batch *batch);
 
+/* The distinct values of a column of integers of `width` 4 or 8 bytes, in the order in
+ * which they come, and for each row which of them it holds. */
+typedef struct gsym_distinct gsym_distinct;
+gsym_status gsym_distinct_create(const void *column, size_t count, unsigned width,
+                                 gsym_distinct **distinct_ret, gsym_error *error);
+void gsym_distinct_destroy(gsym_distinct *distinct);
+const uint32_t *gsym_distinct_codes(const gsym_distinct *distinct);
+const uint64_t *gsym_distinct_values(const gsym_distinct *distinct, size_t *count_ret);
+
 /* ---- text, as llvm-gsymutil prints it -------------------------------------- */
 
 /* Growing text; take it with gsym_text_bytes, empty it with gsym_text_clear. */

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym._native import ffi, lib
+from gsym._native import check, ffi, lib, new_error
 from gsym.mapped_image import Paths
 
 TYPE_CHECKING = False
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Protocol
 
+    import numpy as np
     import pyarrow as pa
     from typing_extensions import Buffer
 
@@ -32,16 +33,16 @@ _COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inli
 
 
 class _Holder:
-    """Keeps a batch as long as a column of it is in use."""
+    """Keeps what owns a column as long as the column is in use."""
 
-    __slots__ = ("_batch",)
+    __slots__ = ("_owner",)
 
-    def __init__(self, batch: CData) -> None:
-        self._batch = batch
+    def __init__(self, owner: CData) -> None:
+        self._owner = owner
 
     def __call__(self, _column: CData) -> None:
         """Let go of it."""
-        self._batch = None
+        self._owner = None
 
 
 class Frames:
@@ -81,11 +82,7 @@ class Frames:
         lib.gsym_batch_columns(batch, columns)
 
         def column(values: CData, size: int, code: str) -> memoryview:
-            if not columns.count:
-                return memoryview(b"").cast(code)  # type: ignore[call-overload, no-any-return]
-            kept = ffi.gc(values, _Holder(batch))
-            view = memoryview(ffi.buffer(kept, columns.count * size))
-            return view.toreadonly().cast(code)  # type: ignore[call-overload, no-any-return]
+            return _kept_column(values, columns.count, size, code, batch)
 
         self._tables = tables
         self.address_index = column(columns.address_index, 4, "I")
@@ -104,15 +101,14 @@ class Frames:
     @property
     def names(self) -> list[str]:
         """The name of each row."""
-        strings = self._tables.strings
-        names = {strp: strings[strp] for strp in set(self.name)}
-        return [names[strp] for strp in self.name]
+        codes, texts = self._encoded("name")
+        return [texts[code] for code in codes]
 
     @property
     def files(self) -> list[str]:
         """The path of each row; "" where no file is known."""
-        paths = Paths(self._tables.files)
-        return [paths[file] for file in self.file]
+        codes, texts = self._encoded("file")
+        return [texts[code] for code in codes]
 
     def to_pylist(self) -> list[dict[str, int | str | bool]]:
         """One dictionary a row, by the names of the columns; name and file as text."""
@@ -127,11 +123,31 @@ class Frames:
         )
         return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns)]  # noqa: B905
 
+    def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Arrays by the names of the columns, without a copy of the numbers.
+
+        `name` and `file` are dictionary-encoded: codes, 32 bits each, which index the
+        arrays of text `names` and `files`.
+
+        Raises:
+            ImportError: The package numpy is missing.
+        """
+        try:
+            import numpy as np
+        except ImportError as problem:
+            raise ImportError("Frames.to_numpy needs the package numpy") from problem
+        arrays = {column: np.asarray(getattr(self, column)) for column in _COLUMNS}
+        for column in ("name", "file"):
+            codes, texts = self._encoded(column)
+            arrays[column] = np.asarray(codes)
+            arrays[column + "s"] = np.array(texts, dtype=object)
+        return arrays
+
     def to_arrow(self) -> pa.Table:
-        """An Arrow table of the rows of `to_pylist`.
+        """An Arrow table of the rows of `to_pylist`, without a copy of the numbers.
 
         Names and files are dictionary-encoded; bytes in them that are not UTF-8
-        are replaced.
+        are replaced. Polars and DuckDB take the table as it is.
 
         Raises:
             ImportError: The package pyarrow is missing.
@@ -145,26 +161,52 @@ class Frames:
             buffers = [None, pa.py_buffer(values)]
             return pa.Array.from_buffers(kind, len(values), buffers)
 
-        def text(ids: pa.Array, text_of: Mapping[int, str]) -> pa.Array:
-            encoded = ids.dictionary_encode()
-            words = [
-                text_of[number].encode("utf-8", "replace").decode("utf-8")
-                for number in encoded.dictionary.to_pylist()
-            ]
+        def text(name: str) -> pa.Array:
+            codes, texts = self._encoded(name)
+            words = [word.encode("utf-8", "replace").decode("utf-8") for word in texts]
             return pa.DictionaryArray.from_arrays(
-                encoded.indices, pa.array(words, pa.string())
+                column(codes, pa.uint32()), pa.array(words, pa.string())
             )
 
         columns = (
             column(self.address_index, pa.uint32()),
             column(self.function, pa.uint32()),
-            text(column(self.name, pa.uint64()), self._tables.strings),
-            text(column(self.file, pa.uint32()), Paths(self._tables.files)),
+            text("name"),
+            text("file"),
             column(self.line, pa.uint32()),
             column(self.offset, pa.uint64()),
             column(self.inlined, pa.uint8()).cast(pa.bool_()),
         )
         return pa.table(dict(zip(_COLUMNS, columns, strict=True)))
+
+    def _encoded(self, name: str) -> tuple[memoryview, list[str]]:
+        """The text of `name` or `file`: codes of all rows, the distinct texts."""
+        column: memoryview = getattr(self, name)
+        text_of: Mapping[int, str] = (
+            self._tables.strings if name == "name" else Paths(self._tables.files)
+        )
+        error, made = new_error(), ffi.new("gsym_distinct **")
+        rows, size = ffi.from_buffer(column), ffi.new("size_t *")
+        check(
+            lib.gsym_distinct_create(rows, len(column), column.itemsize, made, error),
+            error,
+        )
+        distinct = ffi.gc(made[0], lib.gsym_distinct_destroy)
+        values = lib.gsym_distinct_values(distinct, size)
+        texts = [text_of[values[at]] for at in range(size[0])]
+        codes = lib.gsym_distinct_codes(distinct)
+        return _kept_column(codes, len(column), 4, "I", distinct), texts
+
+
+def _kept_column(
+    values: CData, count: int, size: int, code: str, owner: CData
+) -> memoryview:
+    """Numbers of the engine; whoever holds them keeps their owner."""
+    if not count:
+        return memoryview(b"").cast(code)  # type: ignore[call-overload, no-any-return]
+    kept = ffi.gc(values, _Holder(owner))
+    view = memoryview(ffi.buffer(kept, count * size))
+    return view.toreadonly().cast(code)  # type: ignore[call-overload, no-any-return]
 
 
 def address_column(addresses: Iterable[int] | Buffer) -> Buffer:

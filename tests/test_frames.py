@@ -105,6 +105,39 @@ def test_arrow_tables_hold_the_rows() -> None:
     assert table.to_pylist() == [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 
 
+def test_numpy_arrays_hold_the_rows() -> None:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    arrays = gsym.Reader(file_bytes()).lookup_many(ASKED).to_numpy()
+    names, files = arrays["names"][arrays["name"]], arrays["files"][arrays["file"]]
+    columns = (
+        *(arrays["address_index"], arrays["function"], names, files),
+        *(arrays["line"], arrays["offset"], arrays["inlined"]),
+    )
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == ROWS
+
+
+def test_polars_and_duckdb_take_the_arrow_table() -> None:
+    """The recipes of the manual."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    table = gsym.Reader(file_bytes()).lookup_many(ASKED).to_arrow()
+    frame = polars.from_arrow(table)
+    assert frame["name"].to_list() == [row[2] for row in ROWS]
+    counts = frame.group_by("name").len().sort("name").rows()
+    with duckdb.connect() as connection:
+        connection.register("frames", table)
+        query = "select name, count(*) from frames group by name order by name"
+        assert connection.execute(query).fetchall() == counts
+
+
+def test_a_missing_numpy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    frames = gsym.Reader(file_bytes()).lookup_many(ASKED)
+    with pytest.raises(ImportError, match="needs the package numpy"):
+        frames.to_numpy()
+
+
 def test_a_missing_pyarrow_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     frames = gsym.Reader(file_bytes()).lookup_many(ASKED)
