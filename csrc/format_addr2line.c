@@ -12,9 +12,6 @@
  * A part that is not known is `??`, an unknown line `?`; `??:0` stands for no answer. */
 #include "text.h"
 
-/* Names that a block may wait for: what they stand for is not counted before. */
-enum { MAX_GAPS = 256 };
-
 /* Digits as strtoul() takes them; all ones where they do not fit. */
 static uint64_t parse_hex(const char *at, const char *end) {
     uint64_t value = 0;
@@ -64,34 +61,17 @@ static bool wants(const addr2line_job *job, gsym_addr2line_flags flag) {
     return (job->style->flags & flag) != 0;
 }
 
-static gsym_status find(const addr2line_job *job, uint64_t address, gsym_answer *answer,
-                        gsym_error *error) {
-    gsym_text *text = job->text;
-    answer->found = 0;
-    if (job->image == NULL) return GSYM_OK;
-    for (;;) {
-        gsym_status status =
-            gsym_image_lookup(job->image, address, 0, 0, text->frames,
-                              text->frame_capacity, NULL, 0, answer, error);
-        if (status == GSYM_E_NO_MEMORY) return status;
-        if (status != GSYM_OK) answer->found = 0; /* a damaged record has no answer */
-        if (!answer->found || answer->frame_count <= text->frame_capacity)
-            return GSYM_OK;
-        if (!array_reserve(&text->frames, &text->frame_capacity, answer->frame_count,
-                           sizeof *text->frames))
-            return gsym_fail_memory(error);
-    }
-}
-
 static gsym_status find_in_sections(const addr2line_job *job, uint64_t offset,
                                     gsym_answer *answer, gsym_error *error) {
     const gsym_addr2line_style *style = job->style;
-    if (style->section_count == 0) return find(job, offset, answer, error);
+    if (style->section_count == 0)
+        return text_find(job->text, job->image, offset, answer, error);
     answer->found = 0;
     for (size_t i = 0; i < style->section_count && !answer->found; ++i) {
         gsym_range section = style->sections[i];
         if (offset < section.end - section.start)
-            GSYM_TRY(find(job, section.start + offset, answer, error));
+            GSYM_TRY(text_find(job->text, job->image, section.start + offset, answer,
+                               error));
     }
     return GSYM_OK;
 }
@@ -182,7 +162,7 @@ gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
                                 size_t *used_ret, gsym_error *error) {
     addr2line_job job = {text, image, texts, style};
     size_t used = 0;
-    while (used < size && text->out.size < limit && text->gaps.count < MAX_GAPS) {
+    while (used < size && text->out.size < limit && text->gaps.count < TEXT_MAX_GAPS) {
         const char *line = lines + used;
         size_t left = size - used, window = left;
         const char *end;

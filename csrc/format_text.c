@@ -176,6 +176,23 @@ static gsym_status put_lookup(gsym_text *text, const gsym_image *image, uint64_t
     return GSYM_OK;
 }
 
+gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
+                      gsym_answer *answer, gsym_error *error) {
+    answer->found = 0;
+    if (image == NULL) return GSYM_OK;
+    for (;;) {
+        gsym_status status =
+            gsym_image_lookup(image, address, 0, 0, text->frames, text->frame_capacity,
+                              NULL, 0, answer, error);
+        if (status == GSYM_E_NO_MEMORY) return status;
+        if (status != GSYM_OK) answer->found = 0;
+        if (!answer->found || answer->frame_count <= text->frame_capacity) return GSYM_OK;
+        if (!array_reserve(&text->frames, &text->frame_capacity, answer->frame_count,
+                           sizeof *text->frames))
+            return gsym_fail_memory(error);
+    }
+}
+
 /* ---- the functions merged at one address ------------------------------------------ */
 
 static void put_found(gsym_text *text, uint64_t address, size_t count) {
@@ -270,8 +287,7 @@ static unsigned digit_value(char character) {
     return letter < 26 ? letter + 10 : 36;
 }
 
-/* The whole of `bytes` must be the number. */
-static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
+bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     size_t at;
     unsigned base = number_base(bytes, size, &at);
     uint64_t value = 0;
@@ -300,7 +316,7 @@ gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
         space = memchr(line, ' ', (size_t)(end - line));
         if (space == NULL || (size_t)(end - space) - 1 != path_size ||
             memcmp(space + 1, path, path_size) != 0 ||
-            !parse_number(line, (size_t)(space - line), &address))
+            !text_parse_number(line, (size_t)(space - line), &address))
             break;
         GSYM_TRY(put_any(text, image, address, flags, error));
         used += (size_t)(end - line) + 1;

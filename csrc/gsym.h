@@ -402,6 +402,39 @@ gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
                                 const char *lines, size_t size, size_t limit,
                                 size_t *used_ret, gsym_error *error);
 
+/* ---- text, as llvm-symbolizer prints it ---------------------------------------- */
+
+typedef enum gsym_symbolizer_flags {
+    GSYM_SYMBOLIZER_ADDRESSES = 1,
+    GSYM_SYMBOLIZER_FUNCTIONS = 2,
+    GSYM_SYMBOLIZER_INLINES = 4,
+    GSYM_SYMBOLIZER_OUTER_NAME = 8, /* without INLINES: that of the outermost frame */
+    GSYM_SYMBOLIZER_PRETTY = 16,
+    GSYM_SYMBOLIZER_BASENAMES = 32,
+    GSYM_SYMBOLIZER_GNU = 64,
+    GSYM_SYMBOLIZER_JSON = 128
+} gsym_symbolizer_flags;
+
+typedef struct gsym_symbolizer_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t shift; /* added to an address before it is looked up */
+    const char *module; /* its name, as it stands in a string of JSON */
+    size_t module_size;
+} gsym_symbolizer_style;
+
+/* Answer lines "PREFIX NUMBER\n" with `prefix` being all in front of the number. Stops
+ * in front of any other line, of a line without an end, once the text holds `limit`
+ * bytes, and where it has many gaps; *used_ret counts the bytes of the lines that were
+ * answered. Without `texts` names are printed as they are. As JSON, texts have to be
+ * there, fit for its strings, and a line is not answered whose paths do not fit them.
+ * Only a lack of memory is a failure. */
+gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts,
+                                const gsym_symbolizer_style *style, const char *prefix,
+                                size_t prefix_size, const char *lines, size_t size,
+                                size_t limit, size_t *used_ret, gsym_error *error);
+
 /* Where a dump goes on; all zero at its begin. */
 typedef struct gsym_dump_place {
     uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */

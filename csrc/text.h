@@ -10,6 +10,9 @@ typedef struct text_gap {
     size_t number; /* of the name, in the table of texts */
 } text_gap;
 
+/* Names that a block may wait for: what they stand for is not counted before. */
+enum { TEXT_MAX_GAPS = 256 };
+
 struct gsym_text {
     buffer out;
     gsym_frame *frames; /* scratch of lookups, kept from answer to answer */
@@ -28,8 +31,16 @@ void text_put_decimal(gsym_text *text, uint64_t value);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
 /* The text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
+/* Look `address` up into text->frames, which grow until all fit; without an image, or on
+ * a damaged record, nothing is found. */
+gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
+                      gsym_answer *answer, gsym_error *error);
 /* Directory and the separator behind it, nothing where there is none. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
+
+/* A number as LLVM reads it, in the base that its prefix tells; false where `bytes` are
+ * more than that, or it does not fit. */
+bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret);
 
 #define text_put_literal(text, literal)                                                  \
     buffer_put(&(text)->out, literal, sizeof(literal) - 1)

@@ -38,7 +38,7 @@ class NameTexts:
         """Put the names into the gaps of *text*, a `gsym_text *`."""
         names = lib.gsym_name_texts_missing(self.handle, self._size)
         if self._size[0]:
-            texts = [self._demangle(name) for name in ffi.unpack(names, self._size[0])]
+            texts = [self._decode(name) for name in ffi.unpack(names, self._size[0])]
             block = b"\0".join(texts) + b"\0"
             check(
                 lib.gsym_name_texts_add(self.handle, block, len(block), self._error),
@@ -48,9 +48,12 @@ class NameTexts:
         if lib.gsym_name_texts_size(self.handle) > _MAX_SIZE:
             self.handle = self._new_table()
 
-    def _demangle(self, name: int) -> bytes:
+    def _decode(self, name: int) -> bytes:
         raw = lib.gsym_image_string(self._image, name, self._size)
-        return demangle_bytes(ffi.buffer(raw, self._size[0])[:])
+        return self._text_of(ffi.buffer(raw, self._size[0])[:])
+
+    def _text_of(self, name: bytes) -> bytes:
+        return demangle_bytes(name)
 
     def _new_table(self) -> Any:
         place = ffi.new("gsym_name_texts **")

@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"name_texts"}),
+    frozenset({"json_names"}),
     frozenset(
         {
             "addr2line_text",
@@ -30,6 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "selection",
             "statistics",
             "structure",
+            "symbolizer_text",
         }
     ),
     frozenset({"module_identity"}),

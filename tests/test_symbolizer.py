@@ -289,10 +289,16 @@ def test_json_of_a_stream_is_an_object_a_line(file: str) -> None:
 def test_json_is_utf8_whatever_a_name_holds(run: Run, tmp_path: Path) -> None:
     path = str(tmp_path / "odd.gsym")
     with gsym.Creator() as creator:
-        creator.add(gsym.FunctionInfo(0x1000, 1, 'a"\\\n\udc80é'))
+        path_of_source = '/é/"\udc80.c'
+        lines = (gsym.LineEntry(0x1000, path_of_source, 3),)
+        creator.add(gsym.FunctionInfo(0x1000, 1, 'a"\\\n\udc80é', lines))
         creator.save(path)
     out = run("--output-style=JSON", "-e", path, "0x1000").out
     assert json.loads(out)[0]["Symbol"][0]["FunctionName"] == 'a"\\\n�é'
+    for line in stream(
+        "0x1000\n" * 3, "--output-style=JSON", "-e", path
+    ).out.splitlines():
+        assert json.loads(line) == json.loads(out)[0]
     assert run("-e", path, "0x1000").out.startswith('a"\\\n\udc80é\n')
 
 
@@ -471,6 +477,61 @@ def test_a_line_in_many_pieces_is_one(file: str) -> None:
         process.stdin.flush()
     out, _ = process.communicate(timeout=30)
     assert out.decode() == DIRECT
+
+
+@pytest.mark.parametrize("style", ["LLVM", "GNU", "JSON"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *("", "-a", "-p", "-a -p", "-s", "-f=none -p", "-f=short --no-inlines"),
+        *("--no-inlines -a", "--no-demangle", "--adjust-vma=0x10", "--verbose"),
+    ],
+)
+def test_many_lines_are_answered_as_one_by_one(
+    options: str, style: str, file: str, run: Run
+) -> None:
+    command = ("-e", file, f"--output-style={style}", *options.split())
+    numbers = [
+        0,
+        0xFFF,
+        0x1000,
+        0x100F,
+        0x1010,
+        0x101F,
+        0x1020,
+        0x10FF,
+        0x2000,
+        1 << 64,
+    ]
+    asked = [f"{each:#x}" for each in numbers] + ["4096", "010000", "0b1", "bare", "+1"]
+    asked += ["DATA 1", "FRAME 0x1000", "CODE 0x1010", "CODE 4112", "0x1000 0x1000"]
+    asked *= 3
+    done = stream("\n".join(asked) + "\r\n", *command)
+    alone = run(*command, *asked)
+    if style == "JSON":
+        answers = done.out.replace("}\n{", "},{")
+        assert json.loads(f"[{answers}]") == json.loads(alone.out)
+        return
+    assert done.out == alone.out
+    assert done.err == alone.err
+
+
+def test_lines_of_several_modules_take_turns(file: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.gsym")
+    with gsym.Creator() as creator:
+        creator.add(BARE)
+        creator.save(other)
+    lines = "".join(
+        f'"{file}" 0x1000\nCODE "{other}" 0x2000\n"{file}" 0x1010\n"/no/file" 1\n'
+        for _ in range(400)
+    )
+    answers = DIRECT + "bare\n??:0:0\n\n" + INLINED + UNKNOWN
+    assert stream(lines).out == answers * 400
+
+
+def test_more_prefixes_than_are_remembered_are_answered(file: str) -> None:
+    lines = [f'{" " * n}"{file}"{" " * m}0x1000' for n in range(20) for m in range(40)]
+    assert stream("\n".join(lines * 2)).out == DIRECT * len(lines) * 2
 
 
 def test_a_line_without_end_takes_no_memory(file: str) -> None:

@@ -6,7 +6,6 @@ or a profiler may wait for it.
 
 from __future__ import annotations
 
-import os
 import sys
 
 from gsym.cli.symbolizer_modules import ModuleError, Modules, merged_location
@@ -36,10 +35,6 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-
-_BLOCK_SIZE = 1 << 16
-_LONGEST_LINE = 1 << 16  # LLVM cuts at 1023
-_LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,7 +83,7 @@ def _run(options: Options, arguments: list[str]) -> int:
     if options.inputs:
         session.answer_all(options.inputs)
     else:
-        _answer_standard_input(session)
+        session.answer_standard_input()
     return 0
 
 
@@ -118,6 +113,17 @@ class _Session:
                 _put(self._style.between)
             _put(self.answer(line))
         _put(self._style.end())
+
+    def answer_standard_input(self) -> None:
+        """Answer each line as soon as it is there, many at a time when they are."""
+        if sys.stdin is None:
+            raise GsymError("standard input is closed")
+        from gsym.cli.symbolizer_streams import LineStream
+
+        put = sys.stdout.buffer.write
+        LineStream(self._options, self._modules, self.answer, put).run(
+            sys.stdin.fileno()
+        )
 
     def answer(self, line: str) -> str:
         """The answer to one line, without its end."""
@@ -189,32 +195,6 @@ def _name_of(options: Options) -> Callable[[str], str]:
     from gsym.demangling import demangle
 
     return demangle
-
-
-def _answer_standard_input(session: _Session) -> None:
-    """Answer each line as soon as it is there, many at a time when they are."""
-    if sys.stdin is None:
-        raise GsymError("standard input is closed")
-    source = sys.stdin.fileno()
-    rest = b""
-    while block := os.read(source, _BLOCK_SIZE):
-        *lines, rest = (rest + block).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            lines, rest = [*lines, rest], b""
-        _answer_lines(session, lines)
-    if rest:
-        _answer_lines(session, [rest])
-
-
-def _answer_lines(session: _Session, lines: list[bytes]) -> None:
-    answers: list[str] = []
-    try:
-        for line in lines:
-            text = line.decode("utf-8", "surrogateescape").translate(_LINE_ENDS)
-            answers.append(session.answer(text))
-    finally:
-        _put("".join(answers))
-        sys.stdout.buffer.flush()
 
 
 def _put(text: str) -> None:

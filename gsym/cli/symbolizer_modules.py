@@ -60,19 +60,24 @@ class ModuleError(Exception):
 
 
 class Module:
-    """One module: its functions, and the symbols of its binary."""
+    """One module: its functions, and the symbols of its binary.
+
+    Attributes:
+        reader: Answers for its functions, None where it has none.
+        shift: What is added to an address that is asked for.
+    """
 
     def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
         self.reader = reader
         self._path = path
         self._basenames = options.basenames
-        self._base = _image_base(path) if options.relative_address else 0
-        self._shift = self._base - options.adjust_vma
+        base = _image_base(path) if options.relative_address else 0
+        self.shift = base - options.adjust_vma
         self._symbols: DataSymbols | None = None
 
     def frames(self, address: int) -> list[Location]:
         """The frames at an address as it was given, innermost first."""
-        found = self._look_up((address + self._shift) & _ADDRESS_MASK)
+        found = self._look_up((address + self.shift) & _ADDRESS_MASK)
         if found is None:
             return []
         return [self._location(frame, found) for frame in found.frames]
@@ -98,7 +103,7 @@ class Module:
             self._symbols = _read_symbols(self._path)
         if self._symbols is None:
             return None
-        return self._symbols.find((address + self._shift) & _ADDRESS_MASK)
+        return self._symbols.find((address + self.shift) & _ADDRESS_MASK)
 
     def _look_up(self, address: int) -> Lookup | None:
         if self.reader is None:

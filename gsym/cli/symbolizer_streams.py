@@ -1,0 +1,154 @@
+"""Standard input of `gsym-symbolizer`: block by block, most of it through the engine.
+
+Lines of one module mostly differ in their numbers alone. What is in front of the number
+of a line that was answered here is remembered with its module, and the engine answers
+the lines that begin so, many at a time; any other line is answered one by one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym._native import lib, to_bytes, to_str
+from gsym.cli.symbolizer_modules import ModuleError
+from gsym.cli.symbolizer_requests import RequestError, parse_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.cli.symbolizer_modules import Modules
+    from gsym.cli.symbolizer_options import Options
+    from gsym.symbolizer_text import SymbolizerText
+
+_BLOCK_SIZE = 1 << 16
+_LONGEST_LINE = 1 << 16  # LLVM cuts at 1023
+_MOST_PREFIXES = 256
+_MOST_BYTES = 1 << 20  # of answers that wait
+_LINE_ENDS = {ord("\r"): None, ord("\n"): None}
+
+
+class LineStream:
+    """Answers lines as they come.
+
+    Args:
+        options: How.
+        modules: What the engine may answer from.
+        answer: Answers any one line.
+        put: Takes text for standard output.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        modules: Modules,
+        answer: Callable[[str], str],
+        put: Callable[[bytes], object],
+    ) -> None:
+        self._options = options
+        self._modules = modules
+        self._answer = answer
+        self._put = put
+        self._flags = _engine_flags(options)
+        self._texts: dict[bytes, SymbolizerText | None] = {}
+
+    def run(self, source: int) -> None:
+        """Answer all that comes from the descriptor *source*."""
+        rest = b""
+        while block := os.read(source, _BLOCK_SIZE):
+            rest += block
+            end = rest.rfind(b"\n") + 1
+            if len(rest) - end > _LONGEST_LINE:
+                self._answer_lines(rest[:end] + rest[end:] + b"\n")
+                rest = b""
+            elif end:
+                self._answer_lines(rest[:end])
+                rest = rest[end:]
+        if rest:
+            self._answer_lines(rest + b"\n")
+
+    def _answer_lines(self, lines: bytes) -> None:
+        """Answer whole lines; all at once, for a process may wait at the other end."""
+        view, at = memoryview(lines), 0
+        answers: list[bytes] = []
+        size = 0
+        try:
+            while at < len(lines):
+                end = lines.index(b"\n", at)
+                line = lines[at:end].rstrip(b"\r")
+                prefix = line[: line.rfind(b" ") + 1]
+                text = self._texts.get(prefix)
+                answer, used = (
+                    (b"", 0) if text is None else text.answer(prefix, view[at:])
+                )
+                if not used:
+                    answer, used = self._answer_one(line), end + 1 - at
+                    self._learn(prefix)
+                answers.append(answer)
+                at += used
+                size += len(answer)
+                if size > _MOST_BYTES:
+                    self._put(b"".join(answers))
+                    answers, size = [], 0
+        finally:
+            self._put(b"".join(answers))
+            sys.stdout.buffer.flush()
+
+    def _answer_one(self, line: bytes) -> bytes:
+        text = to_str(line).translate(_LINE_ENDS)
+        return to_bytes(self._answer(text))
+
+    def _learn(self, prefix: bytes) -> None:
+        """Let the engine answer lines with this prefix from now on, if it can."""
+        if self._flags is None or prefix in self._texts:
+            return
+        if len(self._texts) >= _MOST_PREFIXES:
+            self._texts.clear()
+        self._texts[prefix] = self._engine_for(to_str(prefix), self._flags)
+
+    def _engine_for(self, prefix: str, flags: int) -> SymbolizerText | None:
+        """What answers numbers behind *prefix*; None where these are no addresses."""
+        options = self._options
+        try:
+            first, second = (
+                parse_request(f"{prefix}{number}", options.obj or "", options.build_id)
+                for number in (1, 2)
+            )
+            if first.kind != "CODE" or (first.address, second.address) != (1, 2):
+                return None
+            module = self._modules.open(first.module, first.build_id)
+        except (RequestError, ModuleError):
+            return None
+        if module is None or module.reader is None:
+            return None
+        from gsym.symbolizer_text import SymbolizerText
+
+        return SymbolizerText(
+            module.reader,
+            shift=module.shift,
+            flags=flags,
+            demangle=options.demangle,
+            module=first.module or first.build_id.hex().upper(),
+        )
+
+
+def _engine_flags(options: Options) -> int | None:
+    """How the engine shall print; None where it cannot."""
+    is_json, is_gnu = options.style == "JSON", options.style == "GNU"
+    if options.context_lines or (options.pretty if is_json else options.verbose):
+        return None
+    chosen = (
+        (options.addresses, lib.GSYM_SYMBOLIZER_ADDRESSES),
+        (options.functions != "none", lib.GSYM_SYMBOLIZER_FUNCTIONS),
+        (options.inlines, lib.GSYM_SYMBOLIZER_INLINES),
+        (
+            not is_gnu and options.functions != "short",
+            lib.GSYM_SYMBOLIZER_OUTER_NAME,
+        ),
+        (options.pretty, lib.GSYM_SYMBOLIZER_PRETTY),
+        (options.basenames, lib.GSYM_SYMBOLIZER_BASENAMES),
+        (is_gnu, lib.GSYM_SYMBOLIZER_GNU),
+        (is_json, lib.GSYM_SYMBOLIZER_JSON),
+    )
+    return sum(int(flag) for is_chosen, flag in chosen if is_chosen)

@@ -1,0 +1,94 @@
+"""Answers as text, byte for byte as llvm-symbolizer prints them.
+
+The engine reads the lines, finds and formats; here blocks of finished text come out.
+"""
+
+from __future__ import annotations
+
+from gsym._native import check, ffi, lib, new_error, to_bytes
+
+__all__ = ["SymbolizerText"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.name_texts import NameTexts
+    from gsym.reader import Reader
+
+_BLOCK_SIZE = 1 << 20
+_ADDRESS_MASK = (1 << 64) - 1
+
+
+class SymbolizerText:
+    """Makes text from one open reader; for one thread at a time.
+
+    Args:
+        reader: Where to look.
+        shift: What is added to an address before it is looked up.
+        flags: A set of GSYM_SYMBOLIZER_*.
+        demangle: Print function names as people write them.
+        module: The name of the module; JSON has it.
+    """
+
+    def __init__(
+        self, reader: Reader, *, shift: int, flags: int, demangle: bool, module: str
+    ) -> None:
+        self._reader = reader  # which the image goes with
+        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._error = new_error()
+        self._size = ffi.new("size_t *")
+        self._text = self._new_text()
+        self._names: NameTexts | None = None
+        self._module = b""
+        if flags & lib.GSYM_SYMBOLIZER_JSON:
+            from gsym.json_names import JsonNames, json_text
+
+            self._names = JsonNames(self._image, demangle=demangle)
+            self._module = json_text(to_bytes(module))
+        elif demangle:
+            from gsym.name_texts import NameTexts
+
+            self._names = NameTexts(self._image)
+        self._style = ffi.new("gsym_symbolizer_style *")
+        self._style.flags = flags
+        self._style.shift = shift & _ADDRESS_MASK
+        self._style.module = self._kept = ffi.from_buffer(self._module)
+        self._style.module_size = len(self._module)
+
+    def answer(self, prefix: bytes, lines: memoryview) -> tuple[bytes, int]:
+        """Answer lines that are a number behind *prefix*.
+
+        Stops in front of any other line and of one without an end, and when about a
+        megabyte of text is full.
+
+        Returns:
+            The text and how many bytes of *lines* were answered.
+        """
+        names = self._names
+        status = lib.gsym_text_symbolize(
+            self._text,
+            self._image,
+            ffi.NULL if names is None else names.handle,
+            self._style,
+            ffi.from_buffer(prefix),
+            len(prefix),
+            ffi.from_buffer(lines),
+            len(lines),
+            _BLOCK_SIZE,
+            self._size,
+            self._error,
+        )
+        check(status, self._error)
+        used = self._size[0]
+        if names is not None:
+            names.fill(self._text)
+        start = lib.gsym_text_bytes(self._text, self._size)
+        text: bytes = ffi.buffer(start, self._size[0])[:]
+        lib.gsym_text_clear(self._text)
+        return text, used
+
+    def _new_text(self) -> Any:
+        place = ffi.new("gsym_text **")
+        check(lib.gsym_text_create(place, self._error), self._error)
+        return ffi.gc(place[0], lib.gsym_text_destroy)
