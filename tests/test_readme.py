@@ -90,12 +90,25 @@ def test_the_calls_of_the_manual_run(checkout: Path) -> None:
         ["cc", "-g", "-O2", "-o", "stairs", "tools/demo/stairs.c"], check=True
     )
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    (example,) = blocks("python", page)
+    example = blocks("python", page)[0]
     script = checkout / "example.py"
     script.write_text(example, encoding="utf-8")
     source, error = run(f"{sys.executable} example.py")
     assert source.endswith("tools/demo/stairs.c")
     assert error == "app.gsym: no function is selected"
+
+
+def test_the_recipes_for_columns_run() -> None:
+    for package in ("numpy", "pyarrow", "polars", "duckdb"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    _, *recipes = blocks("python", page)
+    start = (
+        "import duckdb, gsym, polars\nfrom tests.handmade import START, file_bytes\n"
+    )
+    given = "reader = gsym.Reader(file_bytes())\naddresses = range(START, START + 9)\n"
+    script = start + given + "\n".join(recipes)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 
 def test_the_two_commands_are_targets_of_the_makefile() -> None:
