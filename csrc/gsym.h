@@ -318,6 +318,11 @@ void gsym_distinct_destroy(gsym_distinct *distinct);
 const uint32_t *gsym_distinct_codes(const gsym_distinct *distinct);
 const uint64_t *gsym_distinct_values(const gsym_distinct *distinct, size_t *count_ret);
 
+/* ---- names ---------------------------------------------------------------------- */
+
+/* For how many bytes of text, at about the most, a mangled C++ name stands. */
+uint64_t gsym_cxx_name_work(const char *name, size_t size);
+
 /* ---- text, as llvm-gsymutil prints it -------------------------------------- */
 
 /* Growing text; take it with gsym_text_bytes, empty it with gsym_text_clear. */

@@ -9,7 +9,7 @@ anybody may have made.
 
 from __future__ import annotations
 
-from gsym._native import ffi, to_bytes, to_str
+from gsym._native import ffi, lib, to_bytes, to_str
 
 __all__ = ["demangle", "demangle_bytes"]
 
@@ -121,35 +121,9 @@ def _keep(_plain: bytes) -> None:
 def _from_cxx(plain: bytes) -> bytes | None:
     if len(plain) > MAX_CXX_NAME_SIZE:
         return None
-    if cxx_work(plain) > MAX_CXX_WORK:
+    if lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK:
         return _from_package(plain, "itanium")
     return _cxx_runtime(plain)
-
-
-def cxx_work(plain: bytes) -> int:
-    """For how much text, in bytes, a C++ name may stand: the order of the worst case.
-
-    `S1_` repeats a part that is complete in front of the first `S1_`, so it costs what
-    stands there. `T_` repeats an argument, wherever that is. Each may double the text:
-    the runtime would write gigabytes for a name of 250 bytes.
-    """
-    if plain.count(b"_") <= 14:  # noqa: PLR2004 - so often may 1024 double
-        return 0
-    work = begin = doublings = 0
-    costs: dict[bytes, int] = {}
-    end = plain.find(b"_", 2)
-    while end >= 0:
-        number = plain[max(end - 4, begin) : end]
-        start = max(number.rfind(b"S"), number.rfind(b"T"))
-        if start >= 0 and plain[end - len(number) + start :][:1] == b"T":
-            doublings += 1
-        elif start >= 0:
-            work += end - begin
-            key = number[start:] if number.count(b"S") == 1 else number
-            work += costs.setdefault(key, work)
-            begin = end
-        end = plain.find(b"_", end + 1)
-    return (work + len(plain)) << doublings
 
 
 class CxxRuntime:
