@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.cli.gsymutil_options import parse_number
 from tests.gsymutil_runs import Run
 from tests.hostile import small_file
 
@@ -149,3 +150,16 @@ def test_options_that_exclude_each_other_are_named_on_standard_output(
     arguments: list[str], reason: str, run: Run
 ) -> None:
     assert run(*arguments) == (1, f"error: {reason}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("10", 10), ("0x1f", 31), ("0X1F", 31), ("0b11", 3), ("0o17", 15)),
+        *(("017", 15), ("0", 0), ("00", 0), ("0x0b1", 0xB1)),
+        *(("0x0x1", None), ("0X0X1", None), ("0b0b1", None), ("0o0o1", None)),
+        *(("00o7", None), ("", None), ("0x", None), ("1_0", None), ("08", None)),
+    ],
+)
+def test_a_number_is_read_as_llvm_reads_it(text: str, number: int | None) -> None:
+    assert parse_number(text) == number

@@ -369,6 +369,12 @@ def test_a_module_that_cannot_be_read_is_told_once() -> None:
     assert done == Printed(0, UNKNOWN * 2, error)
 
 
+def test_a_line_that_is_none_does_not_use_up_the_error_of_its_module() -> None:
+    done = stream('"/no/file" 12zz\n"/no/file" 1\n')
+    assert done.out == UNKNOWN * 2
+    assert done.err.endswith("'/no/file': No such file or directory\n")
+
+
 def test_a_stale_file_beside_a_binary_is_told_on_standard_error(
     run: Run, tmp_path: Path
 ) -> None:

@@ -329,7 +329,10 @@ def parse_number(text: str) -> int | None:
         digits, base = text[2:], _BASE_OF_PREFIX[text[:2]]
     elif len(text) > 1 and text[0] == "0":
         digits, base = text[1:], 8
-    if not digits.isascii() or not digits.isalnum():
+    # int() lets a second prefix pass, and underscores; `0b` may be digits of base 16.
+    prefix = digits[:2].lower()
+    is_doubled = prefix in {"0x", "0o"} or (prefix == "0b" and base == 2)  # noqa: PLR2004
+    if is_doubled or not digits.isascii() or not digits.isalnum():
         return None
     try:
         return int(digits, base)

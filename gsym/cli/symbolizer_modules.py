@@ -164,6 +164,10 @@ class Modules:
         self._keep(key, module)
         return module
 
+    def opened(self, name: str, build_id: bytes) -> Module | None:
+        """The module of a name or a build id, if it is open already."""
+        return self._opened.get(build_id or name)
+
     def _keep(self, key: str | bytes, module: Module | None) -> None:
         if len(self._opened) >= _MOST_MODULES and key not in self._opened:
             del self._opened[next(iter(self._opened))]

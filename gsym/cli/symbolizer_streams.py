@@ -11,7 +11,6 @@ import os
 import sys
 
 from gsym._native import lib, to_bytes, to_str
-from gsym.cli.symbolizer_modules import ModuleError
 from gsym.cli.symbolizer_requests import RequestError, parse_request
 
 TYPE_CHECKING = False
@@ -51,7 +50,7 @@ class LineStream:
         self._answer = answer
         self._put = put
         self._flags = _engine_flags(options)
-        self._texts: dict[bytes, SymbolizerText | None] = {}
+        self._texts: dict[bytes, SymbolizerText] = {}
 
     def run(self, source: int) -> None:
         """Answer all that comes from the descriptor *source*."""
@@ -103,12 +102,18 @@ class LineStream:
         """Let the engine answer lines with this prefix from now on, if it can."""
         if self._flags is None or prefix in self._texts:
             return
+        text = self._engine_for(to_str(prefix), self._flags)
+        if text is None:
+            return
         if len(self._texts) >= _MOST_PREFIXES:
             self._texts.clear()
-        self._texts[prefix] = self._engine_for(to_str(prefix), self._flags)
+        self._texts[prefix] = text
 
     def _engine_for(self, prefix: str, flags: int) -> SymbolizerText | None:
-        """What answers numbers behind *prefix*; None where these are no addresses."""
+        """What answers numbers behind *prefix*.
+
+        None where these are no addresses, or of a module that is not open.
+        """
         options = self._options
         try:
             first, second = (
@@ -117,9 +122,9 @@ class LineStream:
             )
             if first.kind != "CODE" or (first.address, second.address) != (1, 2):
                 return None
-            module = self._modules.open(first.module, first.build_id)
-        except (RequestError, ModuleError):
+        except RequestError:
             return None
+        module = self._modules.opened(first.module, first.build_id)
         if module is None or module.reader is None:
             return None
         from gsym.symbolizer_text import SymbolizerText
