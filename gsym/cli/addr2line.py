@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gsym._native import to_str
 from gsym.cli.addr2line_options import PROGRAM, ExitRequested, parse
 from gsym.cli.terminal import (
     describe,
@@ -137,23 +138,21 @@ class _Session:
 
     def _symbol_address(self, line: bytes) -> int:
         """The address that `NAME+OFFSET` stands for; 0 where the name is not known."""
-        from gsym._native import to_str
-
-        text = line.partition(b"\0")[0].lstrip(_SPACES)
-        end = min(
-            (at for at in map(text.find, (b"+", *_white())) if at >= 0),
-            default=len(text),
-        )
-        name, rest = text[:end], text[end:].lstrip(_SPACES)
+        text = line.partition(b"\0")[0].lstrip()
+        name = text.split(None, 1)[0].partition(b"+")[0]
+        rest = text[len(name) :].lstrip()
         offset = _number(rest[1:]) if rest.startswith(b"+") else 0
         if not name:
             return offset
-        found = self._reader.find(to_str(name)) if self._reader is not None else ()
-        return (found[0].start + offset) % (1 << 64) if found else 0
+        start = self._start_of(to_str(name))
+        return 0 if start is None else (start + offset) % (1 << 64)
 
-
-def _white() -> tuple[bytes, ...]:
-    return tuple(bytes([character]) for character in _SPACES)
+    def _start_of(self, name: str) -> int | None:
+        # The first look for a name reads all of them, and perf sends commas.
+        if self._reader is None or not any(map(str.isalnum, name)):
+            return None
+        found = self._reader.find(name)
+        return found[0].start if found else None
 
 
 def _number(text: bytes) -> int:
