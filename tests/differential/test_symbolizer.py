@@ -312,3 +312,12 @@ def test_errors_of_the_command_line_are_those_of_llvm(
     ours = Run(capfdbinary)(*command.split())
     renamed = theirs.stderr.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
     assert ours == (theirs.returncode, theirs.stdout, renamed)
+
+
+def test_exact_answers_are_those_of_llvm(
+    built: Callable[[tuple[str, str, str]], str], tmp_path: Path
+) -> None:
+    path = built(BUILDS[0])
+    command = ["--obj", path, "-a", *addresses_in(path, tmp_path)]
+    ours = stream("", "--exact", *command)
+    assert ours == (0, run(LLVM_SYMBOLIZER, *command), "")
