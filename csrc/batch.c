@@ -7,9 +7,14 @@
 #include "function_sweep.h"
 
 enum {
-    BLOCK = 1 << 20,     /* addresses that are put in order together */
+    /* Addresses that are put in order together: what they are worked out in should stay
+     * in the caches, but each function should have several of them. */
+    LEAST_BLOCK = 1 << 17,
+    MOST_BLOCK = 1 << 20,
+    BLOCK_PER_FUNCTION = 8,
+    AHEAD = 16, /* answers whose frames are fetched before it is their turn */
     FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 4      /* addresses in one function that are worth an index */
+    LEAST_SWEPT = 4 /* addresses in one function that are worth an index */
 };
 
 struct gsym_batch {
@@ -239,11 +244,29 @@ static gsym_status look_up_block(batch_work *work, gsym_batch *batch,
     for (uint32_t i = 0; i < count; ++i) {
         const found_frames *found = &work->found[i];
         size_t at = find_segment(starts, segment_count, addresses[i]);
+        if (i + AHEAD < count)
+            __builtin_prefetch(work->frames.items + work->found[i + AHEAD].first);
         if (found->count > 0)
             append(batch, &segments[at], first + i, found,
                    work->frames.items + found->first);
     }
     return GSYM_OK;
+}
+
+static bool do_ascend(const uint64_t *addresses, size_t count) {
+    for (size_t i = 1; i < count; ++i)
+        if (addresses[i] < addresses[i - 1]) return false;
+    return true;
+}
+
+static size_t block_size(const segment *segments, size_t segment_count,
+                         const uint64_t *addresses, size_t count) {
+    size_t functions = 0, size;
+    for (size_t i = 0; i < segment_count; ++i)
+        functions += segments[i].image->header.num_addresses;
+    size = do_ascend(addresses, count) ? 0 : functions * BLOCK_PER_FUNCTION;
+    size = size < LEAST_BLOCK ? LEAST_BLOCK : size > MOST_BLOCK ? MOST_BLOCK : size;
+    return size < count ? size : count;
 }
 
 static gsym_status look_up_all(gsym_batch *batch, const segment *segments,
@@ -252,7 +275,7 @@ static gsym_status look_up_all(gsym_batch *batch, const segment *segments,
                                gsym_error *error) {
     batch_work work = {0};
     gsym_status status = GSYM_OK;
-    size_t block = count < BLOCK ? count : BLOCK;
+    size_t block = block_size(segments, segment_count, addresses, count);
     if (count == 0) return GSYM_OK;
     if (count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more than 2^32 - 1 addresses");
