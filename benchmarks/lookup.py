@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
     rows = []
-    for name in arguments.input or INPUTS:
+    for name in arguments.input or INPUTS["plain"]:
         binary = arguments.corpus / "big" / name
         rows.append(measure_input(binary, arguments.count, arguments.rounds))
         print(" | ".join(rows[-1]), file=sys.stderr)
