@@ -9,7 +9,7 @@
 #
 # CORPUS is a folder of real binaries; the tables go to docs/.
 #
-#   make bench CORPUS=DIR    speed and memory beside llvm-gsymutil
+#   make bench CORPUS=DIR    speed and memory beside llvm-gsymutil and symbolic
 #   make accept CORPUS=DIR   answers beside llvm-gsymutil's and llvm-symbolizer's,
 #                            then make bench
 

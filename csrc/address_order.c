@@ -12,16 +12,15 @@ static void insert(placed_address *items, uint32_t count) {
     }
 }
 
-const placed_address *address_order(const uint64_t *addresses, uint32_t count,
-                                    placed_address *room) {
+const placed_address *address_order(placed_address *room, uint32_t count) {
     placed_address *items = room, *spare = room + count;
     uint64_t low = UINT64_MAX, high = 0;
     bool is_sorted = true;
     for (uint32_t i = 0; i < count; ++i) {
-        items[i] = (placed_address){addresses[i], i};
-        if (addresses[i] < high) is_sorted = false;
-        if (addresses[i] > high) high = addresses[i];
-        if (addresses[i] < low) low = addresses[i];
+        uint64_t address = items[i].address;
+        if (address < high) is_sorted = false;
+        if (address > high) high = address;
+        if (address < low) low = address;
     }
     if (is_sorted) return items;
     if (count <= FEW) {

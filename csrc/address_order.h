@@ -1,4 +1,4 @@
-/* address_order.h - many addresses in ascending order. */
+/* address_order.h - addresses in ascending order. */
 #ifndef GSYM_ADDRESS_ORDER_H
 #define GSYM_ADDRESS_ORDER_H
 
@@ -9,9 +9,8 @@ typedef struct placed_address {
     uint32_t place; /* among those asked */
 } placed_address;
 
-/* The addresses ascending, equal ones in the order they were asked. The result stands in
- * either half of `room`, which holds twice as many. */
-const placed_address *address_order(const uint64_t *addresses, uint32_t count,
-                                    placed_address *room);
+/* Sort by address, equal ones as they stand. The result is in either half of `room`, which
+ * holds `count` addresses and as much free space behind them. */
+const placed_address *address_order(placed_address *room, uint32_t count);
 
 #endif

@@ -237,8 +237,9 @@ static gsym_status look_up_block(batch_work *work, gsym_batch *batch,
     size_t frame_count = 0;
     work->frames.count = 0;
     memset(work->found, 0, count * sizeof *work->found);
+    for (uint32_t i = 0; i < count; ++i) work->order[i] = (placed_address){addresses[i], i};
     GSYM_TRY(find_all(work, batch, segments, starts, segment_count,
-                      address_order(addresses, count, work->order), count, error));
+                      address_order(work->order, count), count, error));
     for (uint32_t i = 0; i < count; ++i) frame_count += work->found[i].count;
     if (!reserve(batch, frame_count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {

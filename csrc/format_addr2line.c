@@ -100,21 +100,9 @@ static void put_function(const addr2line_job *job, uint64_t name) {
 }
 
 static void put_file(const addr2line_job *job, uint32_t file) {
-    uint64_t directory, basename;
-    size_t directory_size, basename_size;
-    const char *directory_bytes, *basename_bytes;
-    gsym_error ignored;
-    if (file == 0 || gsym_image_file(job->image, file, &directory, &basename, &ignored)) {
-        text_put_literal(job->text, "??");
-        return;
-    }
-    directory_bytes = gsym_image_string(job->image, directory, &directory_size);
-    basename_bytes = gsym_image_string(job->image, basename, &basename_size);
-    if (directory_size == 0 && basename_size == 0)
-        text_put_literal(job->text, "??");
-    else if (!wants(job, GSYM_ADDR2LINE_BASENAMES))
-        text_put_directory(job->text, directory_bytes, directory_size);
-    buffer_put(&job->text->out, basename_bytes, basename_size);
+    size_t before = job->text->out.size;
+    text_put_path(job->text, job->image, file, wants(job, GSYM_ADDR2LINE_BASENAMES));
+    if (job->text->out.size == before) text_put_literal(job->text, "??");
 }
 
 static void put_frame(const addr2line_job *job, const gsym_frame *frame) {

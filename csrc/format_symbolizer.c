@@ -37,19 +37,8 @@ static void put_function(const symbolizer_job *job, uint64_t name) {
         text_put_string(job->text, job->image, name);
 }
 
-/* Nothing where no file is known. */
 static void put_path(const symbolizer_job *job, uint32_t file) {
-    uint64_t directory, basename;
-    size_t directory_size, basename_size;
-    const char *directory_bytes, *basename_bytes;
-    gsym_error ignored;
-    if (file == 0 || gsym_image_file(job->image, file, &directory, &basename, &ignored))
-        return;
-    directory_bytes = gsym_image_string(job->image, directory, &directory_size);
-    basename_bytes = gsym_image_string(job->image, basename, &basename_size);
-    if (!wants(job, GSYM_SYMBOLIZER_BASENAMES))
-        text_put_directory(job->text, directory_bytes, directory_size);
-    buffer_put(&job->text->out, basename_bytes, basename_size);
+    text_put_path(job->text, job->image, file, wants(job, GSYM_SYMBOLIZER_BASENAMES));
 }
 
 static void put_file(const symbolizer_job *job, uint32_t file) {

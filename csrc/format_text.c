@@ -87,6 +87,19 @@ void text_put_directory(gsym_text *text, const char *directory, size_t size) {
                             : '/');
 }
 
+void text_put_path(gsym_text *text, const gsym_image *image, uint32_t file,
+                   bool is_short) {
+    uint64_t directory, basename;
+    size_t directory_size, basename_size;
+    const char *directory_bytes, *basename_bytes;
+    gsym_error ignored;
+    if (file == 0 || gsym_image_file(image, file, &directory, &basename, &ignored)) return;
+    directory_bytes = gsym_image_string(image, directory, &directory_size);
+    basename_bytes = gsym_image_string(image, basename, &basename_size);
+    if (!is_short) text_put_directory(text, directory_bytes, directory_size);
+    buffer_put(&text->out, basename_bytes, basename_size);
+}
+
 /* ---- one answer ----------------------------------------------------------------- */
 
 static void put_source(gsym_text *text, const gsym_image *image, const gsym_frame *frame) {

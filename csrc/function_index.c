@@ -1,27 +1,20 @@
 /* function_index.c - index one record. */
 #include "function_index.h"
 
+#include "address_order.h"
+
 enum {
     CHECKPOINT_SPACING = 64, /* bytes of opcodes */
-    STEPS_PER_RANGE = 256,   /* work that a tree may ask for */
-    DIGIT_BITS = 11,
-    DIGITS = 1 << DIGIT_BITS,
-    FEW_EDGES = 64
+    STEPS_PER_RANGE = 256    /* work that a tree may ask for */
 };
-
-/* Start or end of a range. */
-typedef struct range_edge {
-    uint32_t offset;
-    uint32_t number; /* 2 * range, and 1 more for its end */
-} range_edge;
 
 /* What an index is put together from. */
 typedef struct index_builder {
     function_index index;
     checkpoint_list checkpoints;
     call_tree tree;
-    range_edge *edges; /* room for two of each range's */
-    uint32_t *ranks;   /* of each edge among the boundaries, by its number */
+    placed_address *edges; /* of ranges: the start of range n at 2 * n, its end behind */
+    uint32_t *ranks;       /* of each edge among the boundaries */
     uint32_t *boundaries;
     uint32_t *innermost;
 } index_builder;
@@ -52,47 +45,12 @@ static bool read_parts(function_index *index, const cursor *record, unsigned str
 
 /* ---- the tree of calls ---------------------------------------------------------------- */
 
-static void insert_edges(range_edge *edges, size_t count) {
-    for (size_t i = 1; i < count; ++i) {
-        range_edge edge = edges[i];
-        size_t at = i;
-        for (; at > 0 && edges[at - 1].offset > edge.offset; --at) edges[at] = edges[at - 1];
-        edges[at] = edge;
-    }
-}
-
-/* Sort by offset, the highest of which is `last`. The result stands in either half of
- * what is given: `count` edges and as much room. */
-static const range_edge *sort_edges(range_edge *edges, size_t count, uint32_t last) {
-    range_edge *spare = edges + count;
-    if (count <= FEW_EDGES) {
-        insert_edges(edges, count);
-        return edges;
-    }
-    for (unsigned shift = 0; shift < 32 && last >> shift != 0; shift += DIGIT_BITS) {
-        uint32_t starts[DIGITS] = {0}, sum = 0;
-        range_edge *sorted = spare;
-        for (size_t i = 0; i < count; ++i)
-            ++starts[(edges[i].offset >> shift) & (DIGITS - 1)];
-        for (size_t i = 0; i < DIGITS; ++i) {
-            uint32_t start = sum;
-            sum += starts[i];
-            starts[i] = start;
-        }
-        for (size_t i = 0; i < count; ++i)
-            sorted[starts[(edges[i].offset >> shift) & (DIGITS - 1)]++] = edges[i];
-        spare = edges;
-        edges = sorted;
-    }
-    return edges;
-}
-
 /* The boundaries, and which of them each edge is. */
 static bool list_boundaries(index_builder *builder) {
     const call_tree *tree = &builder->tree;
     size_t range_count = tree->ranges.count, count = 2 * range_count;
-    uint32_t last = 0, boundary_count = 0;
-    const range_edge *sorted;
+    uint32_t boundary_count = 0;
+    const placed_address *sorted;
     builder->edges = malloc(2 * count * sizeof *builder->edges);
     builder->ranks = malloc(count * sizeof *builder->ranks);
     builder->boundaries = malloc(count * sizeof *builder->boundaries);
@@ -102,16 +60,15 @@ static bool list_boundaries(index_builder *builder) {
         return false;
     for (uint32_t i = 0; i < range_count; ++i) {
         const call_range *range = &tree->ranges.items[i];
-        builder->edges[2 * (size_t)i] = (range_edge){range->start, 2 * i};
-        builder->edges[2 * (size_t)i + 1] = (range_edge){range->end, 2 * i + 1};
-        if (range->end > last) last = range->end;
+        builder->edges[2 * (size_t)i] = (placed_address){range->start, 2 * i};
+        builder->edges[2 * (size_t)i + 1] = (placed_address){range->end, 2 * i + 1};
     }
-    sorted = sort_edges(builder->edges, count, last);
+    sorted = address_order(builder->edges, (uint32_t)count);
     for (size_t i = 0; i < count; ++i) {
         if (boundary_count == 0 ||
-            builder->boundaries[boundary_count - 1] != sorted[i].offset)
-            builder->boundaries[boundary_count++] = sorted[i].offset;
-        builder->ranks[sorted[i].number] = boundary_count - 1;
+            builder->boundaries[boundary_count - 1] != sorted[i].address)
+            builder->boundaries[boundary_count++] = (uint32_t)sorted[i].address;
+        builder->ranks[sorted[i].place] = boundary_count - 1;
     }
     builder->index.boundary_count = boundary_count;
     return true;

@@ -38,6 +38,10 @@ gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address
 /* Directory and the separator behind it, nothing where there is none. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
 
+/* The path of a file of the table, or only its base name; nothing where none is known. */
+void text_put_path(gsym_text *text, const gsym_image *image, uint32_t file,
+                   bool is_short);
+
 /* A number as LLVM reads it, in the base that its prefix tells; false where `bytes` are
  * more than that, or it does not fit. */
 bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret);

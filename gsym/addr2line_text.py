@@ -6,13 +6,12 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.text_buffer import TextBuffer
 
 __all__ = ["Addr2lineText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gsym.reader import Reader
 
 _BLOCK_SIZE = 1 << 20
@@ -51,7 +50,7 @@ class Addr2lineText:
         self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
         self._error = new_error()
         self._size = ffi.new("size_t *")
-        self._text = self._new_text()
+        self._text = TextBuffer(self._error)
         self._names = None
         if demangle and functions and reader is not None:
             from gsym.name_texts import NameTexts
@@ -86,7 +85,7 @@ class Addr2lineText:
         names = self._names
         self._style.line_size = line_size
         status = lib.gsym_text_addr2line(
-            self._text,
+            self._text.handle,
             self._image,
             ffi.NULL if names is None else names.handle,
             self._style,
@@ -97,15 +96,4 @@ class Addr2lineText:
             self._error,
         )
         check(status, self._error)
-        used = self._size[0]
-        if names is not None:
-            names.fill(self._text)
-        start = lib.gsym_text_bytes(self._text, self._size)
-        text: bytes = ffi.buffer(start, self._size[0])[:]
-        lib.gsym_text_clear(self._text)
-        return text, used
-
-    def _new_text(self) -> Any:
-        place = ffi.new("gsym_text **")
-        check(lib.gsym_text_create(place, self._error), self._error)
-        return ffi.gc(place[0], lib.gsym_text_destroy)
+        return self._text.take(names), self._size[0]

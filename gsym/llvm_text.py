@@ -7,6 +7,7 @@ follow LLVM's rules (docs/differences.md says where `Reader.lookup` betters them
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.text_buffer import TextBuffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class LlvmText:
     def __init__(self, reader: Reader) -> None:
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
-        self._text = self._create(lib.gsym_text_create, lib.gsym_text_destroy, "text")
+        self._text = TextBuffer(self._error)
         self._record: Any = None
 
     def lookup(
@@ -45,7 +46,7 @@ class LlvmText:
         asked = ffi.new(_UINT64, addresses)
         flags = _flags(merged=merged, blank_line=blank_line)
         self._append(lib.gsym_text_lookup_many, asked, len(addresses), flags)
-        return self._take()
+        return self._text.take()
 
     def lookup_lines(
         self, lines: bytes, path: bytes, *, merged: bool = False
@@ -62,7 +63,7 @@ class LlvmText:
         flags = _flags(merged=merged, blank_line=True)
         asked = ffi.from_buffer(lines), len(lines), ffi.from_buffer(path), len(path)
         self._append(lib.gsym_text_lookup_lines, *asked, flags, _BLOCK_SIZE, used)
-        return self._take(), used[0]
+        return self._text.take(), used[0]
 
     def lookup_merged(self, address: int, keep: list[bool]) -> bytes:
         """All functions folded into *address*, but only those that *keep* says.
@@ -73,7 +74,7 @@ class LlvmText:
         """
         chosen = ffi.new("uint8_t[]", [int(wanted) for wanted in keep])
         self._append(lib.gsym_text_lookup_merged, address, chosen, len(keep))
-        return self._take()
+        return self._text.take()
 
     def merged_names(self, address: int) -> list[bytes]:
         """Names of the function at *address* and of those folded into it."""
@@ -99,14 +100,14 @@ class LlvmText:
         if not self._find(address, 0, answer):
             return None
         self._append(lib.gsym_text_dump_entry, self._decoder(), answer.entry)
-        return self._take()
+        return self._text.take()
 
     def dump(self) -> Iterator[bytes]:
         """The whole file as text, in blocks of about a megabyte."""
         place = ffi.new("gsym_dump_place *")
         while place.part != lib.GSYM_DUMP_DONE:
             self._append(lib.gsym_text_dump, self._decoder(), place, _BLOCK_SIZE)
-            yield self._take()
+            yield self._text.take()
 
     def _find(self, address: int, child: int, answer: Any) -> bool:
         """Look up without asking for frames; False where there is no answer."""
@@ -117,26 +118,14 @@ class LlvmText:
 
     def _decoder(self) -> Any:
         if self._record is None:
-            self._record = self._create(
-                lib.gsym_record_create, lib.gsym_record_destroy, "record"
-            )
+            place = ffi.new("gsym_record **")
+            check(lib.gsym_record_create(place, self._error), self._error)
+            self._record = ffi.gc(place[0], lib.gsym_record_destroy)
         return self._record
-
-    def _create(self, create: Any, destroy: Any, kind: str) -> Any:
-        place = ffi.new(f"gsym_{kind} **")
-        check(create(place, self._error), self._error)
-        return ffi.gc(place[0], destroy)
-
-    def _take(self) -> bytes:
-        size = ffi.new("size_t *")
-        start = lib.gsym_text_bytes(self._text, size)
-        text: bytes = ffi.buffer(start, size[0])[:]
-        lib.gsym_text_clear(self._text)
-        return text
 
     def _append(self, function: Any, *arguments: Any) -> None:
         """Let *function* of the engine append to the text."""
-        status = function(self._text, self._image, *arguments, self._error)
+        status = function(self._text.handle, self._image, *arguments, self._error)
         check(status, self._error)
 
 

@@ -6,13 +6,12 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error, to_bytes
+from gsym.text_buffer import TextBuffer
 
 __all__ = ["SymbolizerText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gsym.name_texts import NameTexts
     from gsym.reader import Reader
 
@@ -38,7 +37,7 @@ class SymbolizerText:
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
         self._size = ffi.new("size_t *")
-        self._text = self._new_text()
+        self._text = TextBuffer(self._error)
         self._names: NameTexts | None = None
         self._module = b""
         if flags & lib.GSYM_SYMBOLIZER_JSON:
@@ -67,7 +66,7 @@ class SymbolizerText:
         """
         names = self._names
         status = lib.gsym_text_symbolize(
-            self._text,
+            self._text.handle,
             self._image,
             ffi.NULL if names is None else names.handle,
             self._style,
@@ -80,15 +79,4 @@ class SymbolizerText:
             self._error,
         )
         check(status, self._error)
-        used = self._size[0]
-        if names is not None:
-            names.fill(self._text)
-        start = lib.gsym_text_bytes(self._text, self._size)
-        text: bytes = ffi.buffer(start, self._size[0])[:]
-        lib.gsym_text_clear(self._text)
-        return text, used
-
-    def _new_text(self) -> Any:
-        place = ffi.new("gsym_text **")
-        check(lib.gsym_text_create(place, self._error), self._error)
-        return ffi.gc(place[0], lib.gsym_text_destroy)
+        return self._text.take(names), self._size[0]

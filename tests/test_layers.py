@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reader"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"name_texts"}),
+    frozenset({"text_buffer"}),
     frozenset({"json_names"}),
     frozenset(
         {

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from gsym.cli.response_files import split_words
+
 __all__ = ["PROGRAM", "ExitRequested", "Options", "help_text", "parse"]
 
 TYPE_CHECKING = False
@@ -212,7 +214,7 @@ def _expanded(arguments: list[str]) -> list[str]:
         files += 1
         if files >= _MOST_FILES:
             raise ExitRequested(f"{PROGRAM}: error: too many @-files encountered\n", 1)
-        waiting += _words(text)[::-1]
+        waiting += split_words(text)[::-1]
     return words
 
 
@@ -226,29 +228,3 @@ def _text_of(path: str) -> str | None:
         raise ExitRequested(f"{PROGRAM}: {reason}\n", 1) from None
     except OSError:
         return None
-
-
-def _words(text: str) -> list[str]:
-    """Words between white space; quotes and backslashes as in libiberty's files."""
-    words: list[str] = []
-    word: list[str] | None = None
-    quote = ""
-    characters = iter(text)
-    for character in characters:
-        if not quote and character.isspace():
-            if word is not None:
-                words.append("".join(word))
-            word = None
-            continue
-        word = [] if word is None else word
-        if character == "\\":
-            word.append(next(characters, ""))
-        elif character == quote:
-            quote = ""
-        elif not quote and character in "'\"":
-            quote = character
-        else:
-            word.append(character)
-    if word is not None:
-        words.append("".join(word))
-    return words

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.cli.gsymutil_options import parse_number
+from gsym.cli.response_files import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def parse(arguments: list[str]) -> Options:
     Raises:
         UsageError: It cannot be understood.
     """
-    words = [*_split(os.environ.get(_ENVIRONMENT, "")), *arguments]
+    words = [*split_words(os.environ.get(_ENVIRONMENT, "")), *arguments]
     words = _with_response_files(words)
     chosen: list[tuple[str, str]] = []
     inputs: list[str] = []
@@ -310,7 +311,7 @@ def _with_response_files(words: list[str]) -> list[str]:
         if word.startswith("@") and opened < _MOST_RESPONSE_FILES:
             try:
                 with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
-                    left += _split(file.read())[::-1]
+                    left += split_words(file.read())[::-1]
             except OSError:
                 pass  # then it is a word like any other
             else:
@@ -318,29 +319,3 @@ def _with_response_files(words: list[str]) -> list[str]:
                 continue
         done.append(word)
     return done
-
-
-def _split(text: str) -> list[str]:
-    """The words of a line: blanks divide, quotes join, a backslash quotes."""
-    words: list[str] = []
-    word: list[str] = []
-    quote, is_word = "", False
-    characters = iter(text)
-    for character in characters:
-        if character.isspace() and not quote:
-            if is_word:
-                words.append("".join(word))
-            word, is_word = [], False
-            continue
-        is_word = True
-        if character == "\\":
-            word.append(next(characters, ""))
-        elif character == quote:
-            quote = ""
-        elif not quote and character in "'\"":
-            quote = character
-        else:
-            word.append(character)
-    if is_word:
-        words.append("".join(word))
-    return words
