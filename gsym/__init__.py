@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UuidMismatchError,
     )
+    from gsym.frames import Frames
     from gsym.merging import MergeReport, merge_files
     from gsym.model import (
         CallSite,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
         Range,
     )
     from gsym.module_identity import ModuleIdentity, identify
-    from gsym.reader import Frames, Reader, open
+    from gsym.reader import Reader, open
     from gsym.segment_set import SegmentSetReader, open_segments
 
 _MODULE_OF = {
@@ -57,7 +58,7 @@ _MODULE_OF = {
     "ExportReport": "breakpad_export",
     "FormatError": "errors",
     "Frame": "model",
-    "Frames": "reader",
+    "Frames": "frames",
     "FunctionInfo": "model",
     "FunctionRange": "model",
     "GsymError": "errors",

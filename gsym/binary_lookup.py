@@ -42,6 +42,7 @@ if TYPE_CHECKING:
             debuginfod: Whether servers are asked for debug files.
             dwp: The package with the split units of the binary.
             cache: Folder for what is made here; None: that of the user.
+            read_ahead: See `gsym.open`.
         """
 
         architecture: str | None = None
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         debuginfod: bool = False
         dwp: str | None = None
         cache: str | None = None
+        read_ahead: bool = True
 
     class FoundGsym(NamedTuple):
         """What `find_gsym` found.
@@ -64,15 +66,16 @@ if TYPE_CHECKING:
         notes: tuple[str, ...] = ()
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    BinarySearch = namedtuple(
+    BinarySearch = record_type(
         "BinarySearch",
-        "architecture beside gsym_directories debug_directories debuginfod dwp cache",
-        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None),
+        "architecture beside gsym_directories debug_directories debuginfod dwp cache "
+        "read_ahead",
+        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, True),
     )
     BinarySearch.__doc__ = "Where to look for the GSYM file of a binary."
-    FoundGsym = namedtuple("FoundGsym", "reader notes", defaults=((),))
+    FoundGsym = record_type("FoundGsym", "reader notes", defaults=((),))
     FoundGsym.__doc__ = "What `find_gsym` found."
 
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
@@ -91,14 +94,18 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     from gsym.sources.recognition import recognise_file
 
     kind = recognise_file(path) if not os.path.isdir(path) else "bundle"
-    if kind == "gsym":
-        return FoundGsym(gsym.reader.open(path))
     chosen = BinarySearch() if search is None else search
+    if kind == "gsym":
+        return FoundGsym(_open(path, chosen))
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
     from gsym.sources.dsym import bundle_member
 
     return _of_binary(bundle_member(path), chosen)
+
+
+def _open(path: str, search: BinarySearch) -> Reader:
+    return gsym.reader.open(path, read_ahead=search.read_ahead)
 
 
 def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
@@ -112,7 +119,7 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
         if any(map(binary.has_section, _EMBEDDED_SECTIONS)):
             return FoundGsym(gsym.reader.Reader(data, path=path))
         for candidate in _candidates(path, search, binary.architecture):
-            reader = _open_fitting(candidate, binary, notes)
+            reader = _open_fitting(candidate, binary, search, notes)
             if reader is not None:
                 return FoundGsym(reader, tuple(notes))
         key = _cache_key(binary, search)
@@ -132,10 +139,12 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
         yield f"{file}.{architecture}"
 
 
-def _open_fitting(path: str, binary: ObjectFile, notes: list[str]) -> Reader | None:
+def _open_fitting(
+    path: str, binary: ObjectFile, search: BinarySearch, notes: list[str]
+) -> Reader | None:
     """The reader of *path* if it belongs to *binary*; else None, with a note on why."""
     try:
-        reader = gsym.reader.open(path)
+        reader = _open(path, search)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -169,7 +178,7 @@ def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
     if key is not None:
         kept = os.path.join(_cache_folder(search), key)
         try:
-            return FoundGsym(gsym.reader.open(kept))
+            return FoundGsym(_open(kept, search))
         except (OSError, GsymError):
             pass  # not there, or spoiled: it is made anew
         if _is_writable(os.path.dirname(kept)):
@@ -203,7 +212,7 @@ def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
         )
     except EmptyError:
         return FoundGsym(None)
-    return FoundGsym(gsym.reader.open(output))
+    return FoundGsym(_open(output, search))
 
 
 def _cache_folder(search: BinarySearch) -> str:

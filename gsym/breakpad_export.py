@@ -54,9 +54,9 @@ if TYPE_CHECKING:
         seconds: float
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    ExportReport = namedtuple(
+    ExportReport = record_type(
         "ExportReport",
         "output identity functions public_symbols lines inlined_calls files "
         "inline_origins losses file_size seconds",

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
         progress: Callable[[int, int], None] | None = None
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    ConversionRequest = namedtuple(
+    ConversionRequest = record_type(
         "ConversionRequest",
         "started input output architecture member threads version byteorder uuid "
         "merged_functions call_sites call_sites_yaml selection segment_size path_map "

@@ -84,12 +84,12 @@ if TYPE_CHECKING:
         peak_memory: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    ConversionWarning = namedtuple(
+    ConversionWarning = record_type(
         "ConversionWarning", "category offset value line", defaults=(0,)
     )
-    ConversionReport = namedtuple(
+    ConversionReport = record_type(
         "ConversionReport",
         "input member outputs architecture uuid build_id placements "
         "functions_debug_info functions_symbol_table functions_merged "

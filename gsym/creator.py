@@ -56,9 +56,9 @@ if TYPE_CHECKING:
         file_size: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    CreatorReport = namedtuple(
+    CreatorReport = record_type(
         "CreatorReport",
         "functions_debug_info functions_symbol_table functions_merged "
         "functions_pruned functions functions_with_lines functions_with_inlines "

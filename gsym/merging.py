@@ -58,9 +58,9 @@ if TYPE_CHECKING:
         seconds: float
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    MergeReport = namedtuple(
+    MergeReport = record_type(
         "MergeReport",
         "inputs outputs uuid functions_read functions_pruned duplicates_different "
         "overlapping functions functions_with_lines functions_with_inlines strings "

@@ -2,8 +2,8 @@
 
 All are immutable tuples. Addresses are link-time virtual addresses in bytes;
 lines count from 1, 0 means that the compiler named no line. `typing` costs more
-than a lookup, so at run time the records come from `collections.namedtuple`;
-type checkers see the `NamedTuple` classes.
+than a lookup, so at run time the records come from `gsym.records`; type checkers
+see the `NamedTuple` classes.
 """
 
 from __future__ import annotations
@@ -113,18 +113,18 @@ if TYPE_CHECKING:
         strtab_size: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    LineEntry = namedtuple("LineEntry", "address path line")
-    Range = namedtuple("Range", "start end")
-    InlineInfo = namedtuple(
+    LineEntry = record_type("LineEntry", "address path line")
+    Range = record_type("Range", "start end")
+    InlineInfo = record_type(
         "InlineInfo", "name call_path call_line ranges children", defaults=((),)
     )
-    CallSite = namedtuple("CallSite", "return_offset flags match_regex")
-    FunctionRange = namedtuple("FunctionRange", "name start size")
+    CallSite = record_type("CallSite", "return_offset flags match_regex")
+    FunctionRange = record_type("FunctionRange", "name start size")
 
     class FunctionInfo(
-        namedtuple(
+        record_type(
             "FunctionInfo",
             "address size name line_table inline merged call_sites extra",
             defaults=(None, None, (), (), None),
@@ -144,18 +144,18 @@ else:
             made = super().__new__(cls, *parts, **named)
             return made if made.extra is not None else made._replace(extra={})
 
-    Lookup = namedtuple(
+    Lookup = record_type(
         "Lookup",
         "address function frames call_site_patterns merged",
         defaults=((), ()),
     )
-    Header = namedtuple(
+    Header = record_type(
         "Header",
         "version byteorder addr_off_size uuid base_address num_addresses "
         "num_files strtab_offset strtab_size",
     )
 
-    class Frame(namedtuple("Frame", "name directory filename line offset inlined")):
+    class Frame(record_type("Frame", "name directory filename line offset inlined")):
         """One frame of an answer.
 
         *offset* counts from the start of the function, or of the first range of

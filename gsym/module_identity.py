@@ -47,9 +47,9 @@ if TYPE_CHECKING:
         code_file: str = ""
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    ModuleIdentity = namedtuple(
+    ModuleIdentity = record_type(
         "ModuleIdentity",
         "os architecture debug_id code_id debug_file code_file",
         defaults=("",) * 6,

@@ -9,13 +9,11 @@ and the mapping goes when the last call that uses it has ended.
 from __future__ import annotations
 
 from gsym._native import lib
-from gsym.batch import look_up_batch
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
-from gsym.frames import Frames, address_column
 from gsym.mapped_image import MappedImage
 from gsym.model import FunctionRange, Header
 
-__all__ = ["Frames", "Reader", "open"]
+__all__ = ["Reader", "open", "wants_read_ahead"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +25,13 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from gsym.decoded_functions import FunctionDecoder
+    from gsym.frames import Frames
     from gsym.model import FunctionInfo, Lookup
 
     CData = Any  # a cffi object
+
+# So many are answered no later without, from a file of 15 MB that is not in memory.
+_FEW_ADDRESSES = 8
 
 
 def open(  # the name is the API
@@ -37,6 +39,7 @@ def open(  # the name is the API
     uuid: bytes | None = None,
     *,
     index_limit: int | None = None,
+    read_ahead: bool = True,
 ) -> Reader:
     """Map the GSYM file at *path*.
 
@@ -46,6 +49,9 @@ def open(  # the name is the API
         uuid: The identifier that the file must have, to be sure that it belongs
             to the binary at hand; by default any.
         index_limit: See `Reader`.
+        read_ahead: Whether the system may read the pages round the one that is needed.
+            Without, a few addresses of a large file that is not in memory are answered
+            sooner, from some 14 pages of it, and many addresses later.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -58,16 +64,25 @@ def open(  # the name is the API
         UuidMismatchError: The file belongs to another binary.
     """
     from io import FileIO
-    from mmap import ACCESS_READ, mmap
+    from mmap import ACCESS_READ, MADV_RANDOM, mmap
     from os import fspath
 
     name = fspath(path)
     with FileIO(name) as file:
         try:
-            data: Buffer = mmap(file.fileno(), 0, access=ACCESS_READ)
+            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
         except (ValueError, OSError):  # empty, or a pipe
-            data = file.readall()
+            data: Buffer = file.readall()
+        else:
+            data = mapped
+            if not read_ahead:
+                mapped.madvise(MADV_RANDOM)
     return Reader(data, path=name, uuid=uuid, index_limit=index_limit)
+
+
+def wants_read_ahead(addresses: int) -> bool:
+    """Whether to open a file so for so many addresses; 0: nobody knows how many."""
+    return not 0 < addresses <= _FEW_ADDRESSES
 
 
 class Reader:
@@ -223,6 +238,9 @@ class Reader:
             OverflowError: An address is no unsigned 64-bit number.
             ValueError: *threads* is no positive number.
         """
+        from gsym.batch import look_up_batch
+        from gsym.frames import Frames, address_column
+
         mapped = self._open_image()
 
         def look_up(asked: CData, count: int, batch: CData, error: CData) -> int:

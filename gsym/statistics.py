@@ -86,16 +86,16 @@ if TYPE_CHECKING:
         damaged_count: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    InfoBytes = namedtuple(
+    InfoBytes = record_type(
         "InfoBytes",
         "size_and_name line_table inline_info merged_functions call_sites unknown "
         "end_of_list",
     )
-    Footprint = namedtuple("Footprint", "name address size record_size directory")
-    Directory = namedtuple("Directory", "name functions record_size")
-    Statistics = namedtuple(
+    Footprint = record_type("Footprint", "name address size record_size directory")
+    Directory = record_type("Directory", "name functions record_size")
+    Statistics = record_type(
         "Statistics",
         "version uuid num_addresses file_size header directory uuid_section "
         "address_table address_info_offsets file_table string_table function_info "

@@ -27,6 +27,7 @@ REGION_CODE = re.sub(r"/\*.*?\*/", "", REGION, flags=re.DOTALL)
 # What a process that answers one address has no time to import.
 FORBIDDEN_ON_THE_LOOKUP_PATH = {
     "argparse",
+    "collections",
     "dataclasses",
     "elftools",
     "enum",
@@ -202,6 +203,7 @@ def modules_loaded_by(code: str, *arguments: str) -> set[str]:
         "import gsym",
         "import gsym\nwith gsym.open(sys.argv[1]) as r: assert r.lookup(0x1004)",
         "from gsym.cli.main import main\nmain(['lookup', sys.argv[1], '0x1004'])",
+        "from gsym.cli.gsymutil import main\nmain(['--address=0x1004', sys.argv[1]])",
         "from gsym.cli.addr2line import main\nmain(['-Cfie', sys.argv[1], '1004'])",
         "from gsym.cli.symbolizer import main\nmain(['-e', sys.argv[1], '0x1004'])",
         "import gsym.conversion",

@@ -18,6 +18,7 @@ from gsym.cli.terminal import (
     require_streams,
 )
 from gsym.errors import GsymError
+from gsym.reader import wants_read_ahead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def _answer_all(options: Options) -> None:
     from gsym.addr2line_text import Addr2lineText
     from gsym.cli.addr2line_input import open_input
 
-    opened = open_input(options.file, options.section)
+    read_ahead = wants_read_ahead(len(options.addresses))
+    opened = open_input(options.file, options.section, read_ahead=read_ahead)
     for note in opened.notes:
         _say(note)
     text = Addr2lineText(

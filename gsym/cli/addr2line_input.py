@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.binary_lookup import find_gsym
+from gsym.binary_lookup import BinarySearch, find_gsym
 from gsym.errors import GsymError
 from gsym.sources.recognition import recognise_file
 
@@ -34,19 +34,20 @@ class Input:
         self.sections: list[tuple[int, int]] | None = None
 
 
-def open_input(path: str, section: str | None) -> Input:
+def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
     """Open what answers for the file at *path*.
 
     Args:
         path: A binary, or a GSYM file.
         section: The section that addresses count from; None for none.
+        read_ahead: See `gsym.open`.
 
     Raises:
         GsymError: It cannot be used.
         OSError: It cannot be read.
     """
     kind = _check(path)
-    found = find_gsym(path)
+    found = find_gsym(path, BinarySearch(read_ahead=read_ahead))
     opened = Input(found.reader, found.notes)
     if kind == "object":
         _ask_binary(opened, path, section)

@@ -68,7 +68,7 @@ def _run(options: Options) -> int:
 
         return answer_standard_input(options)
     for path in options.inputs:
-        with open_reader(path) as reader:
+        with open_reader(path, len(options.addresses)) as reader:
             _show(reader, path, options)
     return 0
 

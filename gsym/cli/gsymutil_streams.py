@@ -31,8 +31,12 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def open_reader(path: str) -> Reader:
+def open_reader(path: str, addresses: int = 0) -> Reader:
     """Open a GSYM file; "-" is one that comes through standard input.
+
+    Args:
+        path: The file.
+        addresses: How many are going to be looked up; 0 if that is not known.
 
     Raises:
         Failure: It cannot be opened.
@@ -42,7 +46,8 @@ def open_reader(path: str) -> Reader:
     try:
         if path == "-":
             return gsym.reader.Reader(standard_input().read())
-        return gsym.reader.open(path)
+        read_ahead = gsym.reader.wants_read_ahead(addresses)
+        return gsym.reader.open(path, read_ahead=read_ahead)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     except GsymError as error:

@@ -70,7 +70,8 @@ def run(arguments: list[str]) -> int:
         raise UsageError("give either ADDRESS or '--stdin'")
     addresses = [parse_number(word, "ADDRESS") for word in words]
     load_address = values.number("--load-address")
-    with _open(paths) as reader:
+    read_ahead = gsym.reader.wants_read_ahead(len(addresses))
+    with _open(paths, read_ahead=read_ahead) as reader:
         session = _Session(reader, values, load_address)
         if addresses:
             session.answer(addresses)
@@ -95,11 +96,11 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _open(paths: list[str]) -> Reader | SegmentSetReader:
+def _open(paths: list[str], *, read_ahead: bool) -> Reader | SegmentSetReader:
     """One file, or several segments as one."""
     if len(paths) == 1:
         try:
-            return gsym.reader.open(paths[0])
+            return gsym.reader.open(paths[0], read_ahead=read_ahead)
         except FileNotFoundError:
             from gsym.segment_set import find_segments, open_segments
 

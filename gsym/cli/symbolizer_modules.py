@@ -6,6 +6,7 @@ import os
 
 from gsym.binary_lookup import BinarySearch, find_gsym
 from gsym.errors import GsymError
+from gsym.reader import wants_read_ahead
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 TYPE_CHECKING = False
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
         start: int | None = None
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Location = namedtuple(
+    Location = record_type(
         "Location", "function file line start", defaults=("", "", 0, None)
     )
     Location.__doc__ = "A place in the source."
@@ -190,6 +191,7 @@ class Modules:
             debug_directories=self._debug_directories(),
             debuginfod=options.debuginfod,
             dwp=options.dwp,
+            read_ahead=wants_read_ahead(len(options.inputs)),
         )
 
     def _debug_directories(self) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         address: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Request = namedtuple("Request", "kind module build_id symbol address")
+    Request = record_type("Request", "kind module build_id symbol address")
     Request.__doc__ = "One question."
 
 _KINDS = ("CODE", "DATA", "FRAME")

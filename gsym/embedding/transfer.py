@@ -52,9 +52,9 @@ if TYPE_CHECKING:
         signature: str
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    EmbeddingReport = namedtuple(
+    EmbeddingReport = record_type(
         "EmbeddingReport",
         "gsym binary output section gsym_size section_size string_table_size "
         "binary_size output_size signature",

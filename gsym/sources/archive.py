@@ -41,9 +41,9 @@ if TYPE_CHECKING:
         mtime: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Member = namedtuple("Member", "name offset size mtime")
+    Member = record_type("Member", "name offset size mtime")
     Member.__doc__ = "A file in an archive."
 
 _MAGIC_SIZE = 8

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
         build_id: bytes
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Module = namedtuple("Module", "os architecture debug_id name build_id")
+    Module = record_type("Module", "os architecture debug_id name build_id")
     Module.__doc__ = """The binary that a Breakpad file was made from.
 
     *build_id* is the identifier that the binary itself holds: GNU build id, LC_UUID

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         reason: str
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Candidate = namedtuple("Candidate", "path reason")
+    Candidate = record_type("Candidate", "path reason")
     Candidate.__doc__ = "A file that was tried, and why it was not taken."
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         file: str
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    DataSymbol = namedtuple("DataSymbol", "name start size file")
+    DataSymbol = record_type("DataSymbol", "name start size file")
     DataSymbol.__doc__ = "A symbol; *file* is the source file of a local one."
 
 _TABLES = ((b".symtab", b".strtab"), (b".dynsym", b".dynstr"))

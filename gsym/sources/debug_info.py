@@ -53,15 +53,15 @@ if TYPE_CHECKING:
         debug_map: DebugMap | None = None
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    SearchOptions = namedtuple(
+    SearchOptions = record_type(
         "SearchOptions",
         "debug_directories debuginfod dwp object_map",
         defaults=(DEBUG_DIRECTORIES, False, None, ()),
     )
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
-    DebugInfo = namedtuple(
+    DebugInfo = record_type(
         "DebugInfo",
         "dwarf supplementary symbols companions notes debug_map",
         defaults=(None,),

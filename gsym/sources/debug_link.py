@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         crc: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    DebugLink = namedtuple("DebugLink", "name crc")
+    DebugLink = record_type("DebugLink", "name crc")
     DebugLink.__doc__ = (
         "What the section says: a file name without folder, and a checksum."
     )

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
         mtime: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    LinkedObject = namedtuple("LinkedObject", "entry file")
+    LinkedObject = record_type("LinkedObject", "entry file")
     LinkedObject.__doc__ = "An object file and the number of its entry in the map."
-    _Entry = namedtuple("_Entry", "number path mtime")
+    _Entry = record_type("_Entry", "number path mtime")
 
 _MOST_NAMED = 3  # of the files that are missing
 

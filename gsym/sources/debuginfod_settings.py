@@ -43,9 +43,9 @@ if TYPE_CHECKING:
         is_verbose: bool
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    DebuginfodSettings = namedtuple(
+    DebuginfodSettings = record_type(
         "DebuginfodSettings",
         "servers skipped cache timeout most_seconds most_bytes retries headers "
         "shows_progress is_verbose",

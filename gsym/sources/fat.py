@@ -38,9 +38,9 @@ if TYPE_CHECKING:
         size: int
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    Slice = namedtuple("Slice", "architecture machine offset size")
+    Slice = record_type("Slice", "architecture machine offset size")
     Slice.__doc__ = "What a file holds for one architecture."
 
 _HEADER = struct.Struct(">II")

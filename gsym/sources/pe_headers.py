@@ -33,10 +33,10 @@ if TYPE_CHECKING:
         codeview: CodeView | None
 
 else:
-    from collections import namedtuple
+    from gsym.records import record_type
 
-    CodeView = namedtuple("CodeView", "guid age pdb")
-    PeHeaders = namedtuple("PeHeaders", "machine time_stamp size_of_image codeview")
+    CodeView = record_type("CodeView", "guid age pdb")
+    PeHeaders = record_type("PeHeaders", "machine time_stamp size_of_image codeview")
 
 _NEW_HEADER = Struct("<I")  # at 0x3c: offset of the signature
 _NEW_HEADER_AT = 0x3C

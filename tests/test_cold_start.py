@@ -1,0 +1,127 @@
+"""A process that answers one address reads next to nothing of a large file."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.reader import wants_read_ahead
+from tests.conftest import REPOSITORY
+from tests.handmade import file_bytes
+from tests.page_cache import forget, pages_in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FUNCTIONS = 40_000  # 40 pages of addresses alone
+START, SIZE = 0x10_0000, 0x40
+ASKED = START + FUNCTIONS // 3 * SIZE + 0x11
+MOST_PAGES = 16
+MOST_PAGES_TO_OPEN = 4
+
+COMMANDS = {
+    "lookup": "from gsym.cli.main import main\nmain(['lookup', path, address])",
+    "gsymutil": (
+        "from gsym.cli.gsymutil import main\nmain([f'--address={address}', path])"
+    ),
+    "addr2line": "from gsym.cli.addr2line import main\nmain(['-fie', path, address])",
+    "symbolizer": "from gsym.cli.symbolizer import main\nmain(['-e', path, address])",
+    "API": (
+        "import gsym\n"
+        "with gsym.open(path, read_ahead=False) as reader:\n"
+        "    for frame in reader.lookup(int(address, 16)).frames: print(frame.name)"
+    ),
+}
+
+
+def numbered_functions() -> Iterator[gsym.FunctionInfo]:
+    for number in range(FUNCTIONS):
+        start = START + number * SIZE
+        path = f"/usr/src/package-{number % 50}/file-{number % 2_000}.cc"
+        rows = tuple(
+            gsym.LineEntry(start + 4 * row, path, 10 + 3 * row) for row in range(12)
+        )
+        call = gsym.InlineInfo(
+            f"inlined_{number}", path, 9, (gsym.Range(start + 8, start + 0x30),)
+        )
+        whole = (gsym.Range(start, start + SIZE),)
+        name = f"function_{number}"
+        inline = gsym.InlineInfo(name, "", 0, whole, (call,))
+        yield gsym.FunctionInfo(start, SIZE, name, rows, inline)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of some megabytes, each function with lines and an inlined call."""
+    path = tmp_path_factory.mktemp("cold") / "large.gsym"
+    with gsym.Creator() as creator:
+        for function in numbered_functions():
+            creator.add(function)
+        creator.save(str(path))
+    return path
+
+
+def ask(code: str, path: Path) -> str:
+    """What a fresh process prints for the address."""
+    head = f"import sys\nsys.path.insert(0, {str(REPOSITORY)!r})\n"
+    script = f"{head}path, address = sys.argv[1:]\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", script, str(path), hex(ASKED)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_one_address_touches_few_pages(command: str, large: Path) -> None:
+    forget(large)
+    answer = ask(COMMANDS[command], large)
+    assert f"inlined_{FUNCTIONS // 3}" in answer
+    assert 1 < pages_in_memory(large) <= MOST_PAGES
+
+
+@pytest.mark.parametrize("read_ahead", [False, True])
+def test_files_are_read_ahead_on_request_only(large: Path, *, read_ahead: bool) -> None:
+    with gsym.open(large, read_ahead=read_ahead):
+        assert ("rr" in advice_on(large)) != read_ahead
+
+
+def advice_on(path: Path) -> list[str]:
+    """What the kernel was told about the map of a file in this process."""
+    maps = Path("/proc/self/smaps")
+    if not maps.exists():
+        pytest.skip("the kernel does not tell how files are mapped")
+    _, found, rest = maps.read_text(encoding="utf-8").partition(f"{path}\n")
+    assert found
+    return rest.partition("VmFlags:")[2].partition("\n")[0].split()
+
+
+@pytest.mark.parametrize(
+    ("addresses", "wanted"), [(0, True), (1, False), (8, False), (9, True)]
+)
+def test_few_addresses_want_no_read_ahead(addresses: int, *, wanted: bool) -> None:
+    assert wants_read_ahead(addresses) == wanted
+
+
+def test_opening_a_gigabyte_touches_as_many_pages_as_opening_a_kilobyte(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "sparse.gsym"
+    size = 1 << 30
+    image = bytearray(file_bytes())
+    (strtab_offset,) = struct.unpack_from("<I", image, 20)
+    struct.pack_into("<I", image, 24, size - strtab_offset)  # strings up to the end
+    with path.open("wb") as stream:
+        stream.write(image)
+        stream.truncate(size)
+    forget(path)
+    with gsym.open(path, read_ahead=False) as reader:
+        assert reader.size == size
+        assert pages_in_memory(path) <= MOST_PAGES_TO_OPEN
