@@ -2,9 +2,8 @@
  *
  * Addresses are worked out in ascending order, a function at a time, and their answers
  * put back into the order that was asked. */
-#include "address_order.h"
+#include "address_sweep.h"
 #include "buffer.h"
-#include "function_sweep.h"
 
 enum {
     /* Addresses that are put in order together: what they are worked out in should stay
@@ -12,9 +11,7 @@ enum {
     LEAST_BLOCK = 1 << 17,
     MOST_BLOCK = 1 << 20,
     BLOCK_PER_FUNCTION = 8,
-    AHEAD = 16, /* answers whose frames are fetched before it is their turn */
-    FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 4 /* addresses in one function that are worth an index */
+    AHEAD = 16 /* answers whose frames are fetched before it is their turn */
 };
 
 struct gsym_batch {
@@ -69,122 +66,6 @@ static uint32_t global_file(const segment *from, uint32_t file) {
     return is_known ? from->file_base + file : 0;
 }
 
-/* ---- finding frames ----------------------------------------------------------------- */
-
-/* Where the frames of one address are. */
-typedef struct found_frames {
-    size_t first;
-    uint32_t count; /* 0: there is no answer */
-    uint32_t entry;
-} found_frames;
-
-/* What a block of addresses is worked out with. */
-typedef struct batch_work {
-    placed_address *order; /* room for two of each address */
-    found_frames *found;   /* in the order that was asked */
-    struct { gsym_frame *items; size_t count, capacity; } frames;
-    function_sweep sweep;
-} batch_work;
-
-/* One address by itself. */
-static gsym_status look_up(batch_work *work, const gsym_image *image, uint64_t address,
-                           found_frames *ret, bool *is_damaged_ret, gsym_error *error) {
-    gsym_answer answer;
-    gsym_error fault;
-    size_t room = FRAMES_AT_FIRST;
-    for (;;) {
-        if (!ARRAY_RESERVE(work->frames, room)) return gsym_fail_memory(error);
-        *is_damaged_ret =
-            gsym_image_lookup(image, address, 0, 0,
-                              work->frames.items + work->frames.count, room, NULL, 0,
-                              &answer, &fault) != GSYM_OK;
-        if (*is_damaged_ret || !answer.found) return GSYM_OK;
-        if (answer.frame_count <= room) break;
-        room = answer.frame_count;
-    }
-    *ret = (found_frames){work->frames.count, answer.frame_count, answer.entry};
-    work->frames.count += answer.frame_count;
-    return GSYM_OK;
-}
-
-/* The first address behind those that entry `entry` answers for. */
-static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor *record) {
-    cursor head = *record;
-    uint64_t start = image_addr_offset(image, entry), size = cursor_u32(&head);
-    uint64_t end = size == 0 || start + size < start ? UINT64_MAX : start + size;
-    uint64_t base = image->header.base_address;
-    for (uint32_t next = entry + 1; next < image->header.num_addresses; ++next) {
-        uint64_t next_start = image_addr_offset(image, next);
-        if (next_start == start) continue;
-        /* Tables that do not ascend are answered address by address. */
-        if (next_start < start) return 0;
-        end = next_start < end ? next_start : end;
-        break;
-    }
-    return end > UINT64_MAX - base ? UINT64_MAX : base + end;
-}
-
-/* Addresses [0, count) ascend and are all for `image`: answer as many as one function has,
- * if there are enough of them. *done_ret is how many were. */
-static gsym_status sweep_function(batch_work *work, const gsym_image *image,
-                                  const placed_address *addresses, size_t count,
-                                  size_t *done_ret, gsym_error *error) {
-    function_sweep *sweep = &work->sweep;
-    gsym_error ignored;
-    uint32_t entry;
-    uint64_t end;
-    cursor record;
-    bool found;
-    *done_ret = 0;
-    if (count < LEAST_SWEPT ||
-        image_find(image, addresses[0].address, &entry, &record, &found, &ignored) !=
-            GSYM_OK ||
-        !found)
-        return GSYM_OK;
-    end = entry_end(image, entry, &record);
-    if (addresses[LEAST_SWEPT - 1].address >= end ||
-        !function_sweep_begin(sweep, image, entry, &record))
-        return GSYM_OK;
-    for (size_t i = 0; i < count && addresses[i].address < end; ++i) {
-        found_frames *answer = &work->found[addresses[i].place];
-        if (i > 0 && addresses[i].address == addresses[i - 1].address) {
-            *answer = work->found[addresses[i - 1].place];
-        } else {
-            if (!function_sweep_to(sweep, addresses[i].address) ||
-                !ARRAY_RESERVE(work->frames, sweep->frame_count))
-                return gsym_fail_memory(error);
-            *answer = (found_frames){work->frames.count, (uint32_t)sweep->frame_count,
-                                     entry};
-            memcpy(work->frames.items + work->frames.count, sweep->frames,
-                   sweep->frame_count * sizeof *sweep->frames);
-            work->frames.count += sweep->frame_count;
-        }
-        *done_ret = i + 1;
-    }
-    return GSYM_OK;
-}
-
-/* Ascending addresses of one segment. */
-static gsym_status find_frames(batch_work *work, gsym_batch *batch, const gsym_image *image,
-                               const placed_address *addresses, size_t count,
-                               gsym_error *error) {
-    bool is_damaged = false;
-    for (size_t i = 0; i < count;) {
-        found_frames *answer = &work->found[addresses[i].place];
-        size_t done;
-        GSYM_TRY(sweep_function(work, image, addresses + i, count - i, &done, error));
-        i += done;
-        if (done > 0) continue;
-        if (i > 0 && addresses[i].address == addresses[i - 1].address)
-            *answer = work->found[addresses[i - 1].place];
-        else
-            GSYM_TRY(look_up(work, image, addresses[i].address, answer, &is_damaged, error));
-        batch->damaged += is_damaged;
-        ++i;
-    }
-    return GSYM_OK;
-}
-
 /* ---- the columns ---------------------------------------------------------------------- */
 
 static void append(gsym_batch *batch, const segment *from, uint32_t address_index,
@@ -214,7 +95,7 @@ static size_t find_segment(const uint64_t *starts, size_t count, uint64_t addres
 }
 
 /* Split ascending addresses between the segments. */
-static gsym_status find_all(batch_work *work, gsym_batch *batch, const segment *segments,
+static gsym_status find_all(address_sweep *sweep, const segment *segments,
                             const uint64_t *starts, size_t segment_count,
                             const placed_address *addresses, size_t count,
                             gsym_error *error) {
@@ -223,33 +104,38 @@ static gsym_status find_all(batch_work *work, gsym_batch *batch, const segment *
         size_t end = count;
         if (at + 1 < segment_count)
             for (end = i + 1; end < count && addresses[end].address < starts[at + 1];) ++end;
-        GSYM_TRY(find_frames(work, batch, segments[at].image, addresses + i, end - i,
-                             error));
+        GSYM_TRY(address_sweep_find(sweep, segments[at].image, addresses + i, end - i,
+                                    error));
         i = end;
     }
     return GSYM_OK;
 }
 
-static gsym_status look_up_block(batch_work *work, gsym_batch *batch,
+static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  const segment *segments, const uint64_t *starts,
                                  size_t segment_count, const uint64_t *addresses,
                                  uint32_t count, uint32_t first, gsym_error *error) {
     size_t frame_count = 0;
-    work->frames.count = 0;
-    memset(work->found, 0, count * sizeof *work->found);
-    for (uint32_t i = 0; i < count; ++i) work->order[i] = (placed_address){addresses[i], i};
-    GSYM_TRY(find_all(work, batch, segments, starts, segment_count,
-                      address_order(work->order, count), count, error));
-    for (uint32_t i = 0; i < count; ++i) frame_count += work->found[i].count;
+    for (uint32_t i = 0; i < count; ++i)
+        sweep->order[i] = (placed_address){addresses[i], i};
+    GSYM_TRY(find_all(sweep, segments, starts, segment_count,
+                      address_sweep_begin(sweep, count, count), count, error));
+    for (uint32_t i = 0; i < count; ++i) {
+        if (sweep->found[i].count == FRAMES_UNKNOWN) {
+            sweep->found[i].count = 0;
+            ++batch->damaged;
+        }
+        frame_count += sweep->found[i].count;
+    }
     if (!reserve(batch, frame_count)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
-        const found_frames *found = &work->found[i];
+        const found_frames *found = &sweep->found[i];
         size_t at = find_segment(starts, segment_count, addresses[i]);
         if (i + AHEAD < count)
-            __builtin_prefetch(work->frames.items + work->found[i + AHEAD].first);
+            __builtin_prefetch(sweep->frames.items + sweep->found[i + AHEAD].first);
         if (found->count > 0)
             append(batch, &segments[at], first + i, found,
-                   work->frames.items + found->first);
+                   sweep->frames.items + found->first);
     }
     return GSYM_OK;
 }
@@ -274,24 +160,19 @@ static gsym_status look_up_all(gsym_batch *batch, const segment *segments,
                                const uint64_t *starts, size_t segment_count,
                                const uint64_t *addresses, size_t count,
                                gsym_error *error) {
-    batch_work work = {0};
+    address_sweep sweep = {0};
     gsym_status status = GSYM_OK;
     size_t block = block_size(segments, segment_count, addresses, count);
     if (count == 0) return GSYM_OK;
     if (count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more than 2^32 - 1 addresses");
-    work.order = malloc(2 * block * sizeof *work.order);
-    work.found = malloc(block * sizeof *work.found);
-    if (work.order == NULL || work.found == NULL) status = gsym_fail_memory(error);
+    if (!address_sweep_reserve(&sweep, block)) status = gsym_fail_memory(error);
     for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
         uint32_t size = (uint32_t)(count - i < block ? count - i : block);
-        status = look_up_block(&work, batch, segments, starts, segment_count,
+        status = look_up_block(&sweep, batch, segments, starts, segment_count,
                                addresses + i, size, (uint32_t)i, error);
     }
-    function_sweep_deinit(&work.sweep);
-    free(work.frames.items);
-    free(work.found);
-    free(work.order);
+    address_sweep_deinit(&sweep);
     return status;
 }
 

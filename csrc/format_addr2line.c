@@ -62,16 +62,15 @@ static bool wants(const addr2line_job *job, gsym_addr2line_flags flag) {
 }
 
 static gsym_status find_in_sections(const addr2line_job *job, uint64_t offset,
-                                    gsym_answer *answer, gsym_error *error) {
+                                    const gsym_frame **frames_ret, uint32_t *count_ret,
+                                    gsym_error *error) {
     const gsym_addr2line_style *style = job->style;
-    if (style->section_count == 0)
-        return text_find(job->text, job->image, offset, answer, error);
-    answer->found = 0;
-    for (size_t i = 0; i < style->section_count && !answer->found; ++i) {
+    *count_ret = 0;
+    for (size_t i = 0; i < style->section_count && *count_ret == 0; ++i) {
         gsym_range section = style->sections[i];
         if (offset < section.end - section.start)
-            GSYM_TRY(text_find(job->text, job->image, section.start + offset, answer,
-                               error));
+            GSYM_TRY(text_find(job->text, job->image, section.start + offset, frames_ret,
+                               count_ret, error));
     }
     return GSYM_OK;
 }
@@ -85,35 +84,33 @@ static void put_address(const addr2line_job *job, uint64_t address) {
 }
 
 static void put_function(const addr2line_job *job, uint64_t name) {
-    size_t size;
-    gsym_image_string(job->image, name, &size);
-    if (size == 0)
-        text_put_literal(job->text, "??");
-    else if (job->texts != NULL)
-        text_put_name(job->text, job->texts, name);
-    else
-        text_put_string(job->text, job->image, name);
+    text_put_function(job->text, job->image, job->texts, name);
     if (wants(job, GSYM_ADDR2LINE_PRETTY))
         text_put_literal(job->text, " at ");
     else
         text_put_char(job->text, '\n');
 }
 
-static void put_file(const addr2line_job *job, uint32_t file) {
-    size_t before = job->text->out.size;
-    text_put_path(job->text, job->image, file, wants(job, GSYM_ADDR2LINE_BASENAMES));
-    if (job->text->out.size == before) text_put_literal(job->text, "??");
+static void put_place(const addr2line_job *job, const gsym_frame *frame) {
+    joined_path path;
+    uint8_t *at;
+    if (!text_get_path(job->text, job->image, frame->file, &path)) return;
+    at = text_begin(job->text, path.size + sizeof "??:\n" + MAX_DECIMAL_SIZE);
+    if (at == NULL) return;
+    at = path.size > 0 ? put_bytes_covered(at, path.bytes, path.size)
+                       : put_literal_covered(at, "??");
+    *at++ = ':';
+    if (frame->line != 0)
+        at = put_decimal_covered(at, frame->line);
+    else
+        *at++ = '?';
+    *at++ = '\n';
+    text_end(job->text, at);
 }
 
 static void put_frame(const addr2line_job *job, const gsym_frame *frame) {
     if (wants(job, GSYM_ADDR2LINE_FUNCTIONS)) put_function(job, frame->name);
-    put_file(job, frame->file);
-    text_put_char(job->text, ':');
-    if (frame->line != 0)
-        text_put_decimal(job->text, frame->line);
-    else
-        text_put_char(job->text, '?');
-    text_put_char(job->text, '\n');
+    put_place(job, frame);
 }
 
 static void put_nothing(const addr2line_job *job) {
@@ -124,37 +121,42 @@ static void put_nothing(const addr2line_job *job) {
     text_put_literal(job->text, "??:0\n");
 }
 
-static gsym_status put_answer(const addr2line_job *job, uint64_t address,
-                              gsym_error *error) {
-    gsym_answer answer;
-    if (wants(job, GSYM_ADDR2LINE_32_BITS)) address = (uint32_t)address;
+static gsym_status put_answer(const void *of_job, uint64_t address, gsym_error *error) {
+    const addr2line_job *job = of_job;
+    const gsym_frame *frames;
+    uint32_t count;
     if (wants(job, GSYM_ADDR2LINE_ADDRESSES)) put_address(job, address);
-    GSYM_TRY(find_in_sections(job, address, &answer, error));
-    if (!answer.found) {
+    if (job->style->section_count > 0)
+        GSYM_TRY(find_in_sections(job, address, &frames, &count, error));
+    else
+        GSYM_TRY(text_next_frames(job->text, job->image, address, &frames, &count, error));
+    if (count == 0) {
         put_nothing(job);
         return GSYM_OK;
     }
-    put_frame(job, &job->text->frames[0]);
+    put_frame(job, &frames[0]);
     if (!wants(job, GSYM_ADDR2LINE_INLINES)) return GSYM_OK;
-    for (uint32_t i = 1; i < answer.frame_count; ++i) {
+    for (uint32_t i = 1; i < count; ++i) {
         if (wants(job, GSYM_ADDR2LINE_PRETTY))
             text_put_literal(job->text, " (inlined by) ");
-        put_frame(job, &job->text->frames[i]);
+        put_frame(job, &frames[i]);
     }
     return GSYM_OK;
 }
 
-gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
-                                gsym_name_texts *texts, const gsym_addr2line_style *style,
-                                const char *lines, size_t size, size_t limit,
-                                size_t *used_ret, gsym_error *error) {
-    addr2line_job job = {text, image, texts, style};
+/* ---- lines ------------------------------------------------------------------------- */
+
+static gsym_status ask(const addr2line_job *job, const char *lines, size_t size,
+                       gsym_error *error) {
+    const gsym_addr2line_style *style = job->style;
+    answer_queue *queue = &job->text->queue;
     size_t used = 0;
-    while (used < size && text->out.size < limit && text->gaps.count < TEXT_MAX_GAPS) {
+    queue_clear(queue);
+    while (used < size && !queue_is_full(queue)) {
         const char *line = lines + used;
         size_t left = size - used, window = left;
         const char *end;
-        uint64_t address;
+        uint64_t address, line_size;
         if (window > style->line_size) window = (size_t)style->line_size;
         end = memchr(line, '\n', window);
         if (end != NULL)
@@ -164,9 +166,26 @@ gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
         else
             break;
         if (!parse_line(line, end, &address)) break;
-        GSYM_TRY(put_answer(&job, address, error));
-        used += (size_t)(end - line);
+        if (wants(job, GSYM_ADDR2LINE_32_BITS)) address = (uint32_t)address;
+        line_size = (uint64_t)(end - line);
+        if (!(style->section_count > 0 ? queue_add_unsought(queue, address, line_size)
+                                       : queue_add(queue, address, line_size, address)))
+            return gsym_fail_memory(error);
+        used += (size_t)line_size;
     }
-    *used_ret = used;
-    return text_status(text, error);
+    return queue_find(queue, job->image, false, error);
+}
+
+gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts, const gsym_addr2line_style *style,
+                                const char *lines, size_t size, size_t limit,
+                                size_t *used_ret, gsym_error *error) {
+    addr2line_job job = {text, image, texts, style};
+    if (lines != NULL) {
+        bool is_short = wants(&job, GSYM_ADDR2LINE_BASENAMES);
+        if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE))
+            return gsym_fail_memory(error);
+        GSYM_TRY(ask(&job, lines, size, error));
+    }
+    return text_answer_lines(text, image, limit, put_answer, &job, used_ret, error);
 }

@@ -26,43 +26,27 @@ static bool wants(const symbolizer_job *job, gsym_symbolizer_flags flag) {
     return (job->style->flags & flag) != 0;
 }
 
-static void put_function(const symbolizer_job *job, uint64_t name) {
-    size_t size;
-    gsym_image_string(job->image, name, &size);
-    if (size == 0)
-        text_put_literal(job->text, "??");
-    else if (job->texts != NULL)
-        text_put_name(job->text, job->texts, name);
-    else
-        text_put_string(job->text, job->image, name);
-}
-
-static void put_path(const symbolizer_job *job, uint32_t file) {
-    text_put_path(job->text, job->image, file, wants(job, GSYM_SYMBOLIZER_BASENAMES));
-}
-
-static void put_file(const symbolizer_job *job, uint32_t file) {
-    size_t before = job->text->out.size;
-    put_path(job, file);
-    if (job->text->out.size == before) text_put_literal(job->text, "??");
-}
-
 /* The place of `frame` under a name, which is that of the frame but for merged ones. */
 static void put_frame(const symbolizer_job *job, uint64_t name, const gsym_frame *frame) {
+    joined_path path;
+    uint8_t *at;
     if (wants(job, GSYM_SYMBOLIZER_FUNCTIONS)) {
-        put_function(job, name);
+        text_put_function(job->text, job->image, job->texts, name);
         if (wants(job, GSYM_SYMBOLIZER_PRETTY))
             text_put_literal(job->text, " at ");
         else
             text_put_char(job->text, '\n');
     }
-    put_file(job, frame->file);
-    text_put_char(job->text, ':');
-    text_put_decimal(job->text, frame->line);
-    if (wants(job, GSYM_SYMBOLIZER_GNU))
-        text_put_char(job->text, '\n');
-    else
-        text_put_literal(job->text, ":0\n");
+    if (!text_get_path(job->text, job->image, frame->file, &path)) return;
+    at = text_begin(job->text, path.size + sizeof "??::0\n" + MAX_DECIMAL_SIZE);
+    if (at == NULL) return;
+    at = path.size > 0 ? put_bytes_covered(at, path.bytes, path.size)
+                       : put_literal_covered(at, "??");
+    *at++ = ':';
+    at = put_decimal_covered(at, frame->line);
+    if (!wants(job, GSYM_SYMBOLIZER_GNU)) at = put_literal_covered(at, ":0");
+    *at++ = '\n';
+    text_end(job->text, at);
 }
 
 static void put_nothing(const symbolizer_job *job) {
@@ -78,8 +62,8 @@ static void put_nothing(const symbolizer_job *job) {
         text_put_literal(job->text, "??:0:0\n");
 }
 
-static void put_plain_frames(const symbolizer_job *job, uint32_t count) {
-    const gsym_frame *frames = job->text->frames;
+static void put_plain_frames(const symbolizer_job *job, const gsym_frame *frames,
+                             uint32_t count) {
     if (!wants(job, GSYM_SYMBOLIZER_INLINES)) {
         bool is_outer = wants(job, GSYM_SYMBOLIZER_OUTER_NAME);
         put_frame(job, frames[is_outer ? count - 1 : 0].name, frames);
@@ -95,23 +79,21 @@ static void put_plain_frames(const symbolizer_job *job, uint32_t count) {
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-/* Whether the bytes can stand in a string as they are. */
-static bool is_plain_json(const uint8_t *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i)
-        if (bytes[i] < ' ' || bytes[i] > '~' || bytes[i] == '"' || bytes[i] == '\\')
-            return false;
-    return true;
+static void put_json_path(const symbolizer_job *job, uint32_t file) {
+    joined_path path;
+    if (!text_get_path(job->text, job->image, file, &path)) return;
+    if (path.is_quotable)
+        buffer_put(&job->text->out, path.bytes, path.size);
+    else
+        text_put_odd_path(job->text, job->image, job->texts, file, "\\\\");
 }
 
-/* False where a path cannot stand there as it is. */
-static bool put_json_frame(const symbolizer_job *job, uint64_t name,
+static void put_json_frame(const symbolizer_job *job, uint64_t name,
                            const gsym_frame *frame, uint64_t start) {
     gsym_text *text = job->text;
-    size_t path_at, name_size;
+    size_t name_size;
     text_put_literal(text, "{\"Column\":0,\"Discriminator\":0,\"FileName\":\"");
-    path_at = text->out.size;
-    put_path(job, frame->file);
-    if (!is_plain_json(text->out.bytes + path_at, text->out.size - path_at)) return false;
+    put_json_path(job, frame->file);
     text_put_literal(text, "\",\"FunctionName\":\"");
     gsym_image_string(job->image, name, &name_size);
     if (wants(job, GSYM_SYMBOLIZER_FUNCTIONS) && name_size > 0)
@@ -121,26 +103,24 @@ static bool put_json_frame(const symbolizer_job *job, uint64_t name,
     text_put_literal(text, ",\"StartAddress\":\"");
     text_put_hex(text, start, 1);
     text_put_literal(text, "\",\"StartFileName\":\"\",\"StartLine\":0}");
-    return true;
 }
 
-static bool put_json_frames(const symbolizer_job *job, uint64_t address, uint32_t count) {
-    const gsym_frame *frames = job->text->frames;
+static void put_json_frames(const symbolizer_job *job, uint64_t address,
+                            const gsym_frame *frames, uint32_t count) {
     if (!wants(job, GSYM_SYMBOLIZER_INLINES)) {
         bool is_outer = wants(job, GSYM_SYMBOLIZER_OUTER_NAME);
         const gsym_frame *named = &frames[is_outer ? count - 1 : 0];
-        return put_json_frame(job, named->name, frames, address - named->offset);
+        put_json_frame(job, named->name, frames, address - named->offset);
+        return;
     }
     for (uint32_t i = 0; i < count; ++i) {
         if (i > 0) text_put_char(job->text, ',');
-        if (!put_json_frame(job, frames[i].name, &frames[i], address - frames[i].offset))
-            return false;
+        put_json_frame(job, frames[i].name, &frames[i], address - frames[i].offset);
     }
-    return true;
 }
 
-static bool put_json(const symbolizer_job *job, uint64_t address,
-                     const gsym_answer *answer) {
+static void put_json(const symbolizer_job *job, uint64_t address,
+                     const gsym_frame *frames, uint32_t count) {
     const gsym_symbolizer_style *style = job->style;
     gsym_text *text = job->text;
     text_put_literal(text, "{\"Address\":\"");
@@ -148,21 +128,20 @@ static bool put_json(const symbolizer_job *job, uint64_t address,
     text_put_literal(text, "\",\"ModuleName\":\"");
     buffer_put(&text->out, style->module, style->module_size);
     text_put_literal(text, "\",\"Symbol\":[");
-    if (!answer->found || answer->frame_count == 0)
+    if (count == 0)
         text_put_literal(
             text, "{\"Column\":0,\"Discriminator\":0,\"FileName\":\"\","
                   "\"FunctionName\":\"\",\"Line\":0,\"StartAddress\":\"\","
                   "\"StartFileName\":\"\",\"StartLine\":0}");
-    else if (!put_json_frames(job, address + style->shift, answer->frame_count))
-        return false;
+    else
+        put_json_frames(job, address + style->shift, frames, count);
     text_put_literal(text, "]}\n");
-    return true;
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
 
 static void put_plain(const symbolizer_job *job, uint64_t address,
-                      const gsym_answer *answer) {
+                      const gsym_frame *frames, uint32_t count) {
     if (wants(job, GSYM_SYMBOLIZER_ADDRESSES)) {
         text_put_hex(job->text, address, 1);
         if (wants(job, GSYM_SYMBOLIZER_PRETTY))
@@ -170,29 +149,48 @@ static void put_plain(const symbolizer_job *job, uint64_t address,
         else
             text_put_char(job->text, '\n');
     }
-    if (answer->found && answer->frame_count > 0)
-        put_plain_frames(job, answer->frame_count);
+    if (count > 0)
+        put_plain_frames(job, frames, count);
     else
         put_nothing(job);
     if (!wants(job, GSYM_SYMBOLIZER_GNU)) text_put_char(job->text, '\n');
 }
 
-/* *put_ret is false where the answer is not one for here; then nothing was put. */
-static gsym_status put_answer(const symbolizer_job *job, uint64_t address, bool *put_ret,
-                              gsym_error *error) {
-    gsym_answer answer;
-    size_t size = job->text->out.size, gap_count = job->text->gaps.count;
-    GSYM_TRY(text_find(job->text, job->image, address + job->style->shift, &answer,
-                       error));
-    *put_ret = true;
-    if (!wants(job, GSYM_SYMBOLIZER_JSON)) {
-        put_plain(job, address, &answer);
-    } else if (!put_json(job, address, &answer)) {
-        job->text->out.size = size;
-        job->text->gaps.count = gap_count;
-        *put_ret = false;
-    }
+static gsym_status put_answer(const void *of_job, uint64_t address, gsym_error *error) {
+    const symbolizer_job *job = of_job;
+    const gsym_frame *frames;
+    uint32_t count;
+    GSYM_TRY(text_next_frames(job->text, job->image, address + job->style->shift, &frames,
+                              &count, error));
+    if (wants(job, GSYM_SYMBOLIZER_JSON))
+        put_json(job, address, frames, count);
+    else
+        put_plain(job, address, frames, count);
     return GSYM_OK;
+}
+
+static gsym_status ask(const symbolizer_job *job, const char *prefix, size_t prefix_size,
+                       const char *lines, size_t size, gsym_error *error) {
+    answer_queue *queue = &job->text->queue;
+    size_t used = 0;
+    queue_clear(queue);
+    while (used < size && !queue_is_full(queue)) {
+        const char *line = lines + used;
+        const char *end = memchr(line, '\n', size - used);
+        size_t number_size;
+        uint64_t address, line_size;
+        if (end == NULL) break;
+        number_size = (size_t)(end - line);
+        line_size = (uint64_t)number_size + 1;
+        if (number_size < prefix_size || memcmp(line, prefix, prefix_size) != 0) break;
+        number_size -= prefix_size;
+        if (number_size > 0 && end[-1] == '\r') --number_size;
+        if (!text_parse_number(line + prefix_size, number_size, &address)) break;
+        if (!queue_add(queue, address, line_size, address + job->style->shift))
+            return gsym_fail_memory(error);
+        used += (size_t)line_size;
+    }
+    return queue_find(queue, job->image, false, error);
 }
 
 gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
@@ -201,23 +199,11 @@ gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
                                 size_t prefix_size, const char *lines, size_t size,
                                 size_t limit, size_t *used_ret, gsym_error *error) {
     symbolizer_job job = {text, image, texts, style};
-    size_t used = 0;
-    while (used < size && text->out.size < limit && text->gaps.count < TEXT_MAX_GAPS) {
-        const char *line = lines + used;
-        const char *end = memchr(line, '\n', size - used);
-        size_t number_size;
-        uint64_t address;
-        bool is_put;
-        if (end == NULL) break;
-        number_size = (size_t)(end - line);
-        if (number_size < prefix_size || memcmp(line, prefix, prefix_size) != 0) break;
-        number_size -= prefix_size;
-        if (number_size > 0 && end[-1] == '\r') --number_size;
-        if (!text_parse_number(line + prefix_size, number_size, &address)) break;
-        GSYM_TRY(put_answer(&job, address, &is_put, error));
-        if (!is_put) break;
-        used += (size_t)(end - line) + 1;
+    if (lines != NULL) {
+        bool is_short = wants(&job, GSYM_SYMBOLIZER_BASENAMES);
+        if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE))
+            return gsym_fail_memory(error);
+        GSYM_TRY(ask(&job, prefix, prefix_size, lines, size, error));
     }
-    *used_ret = used;
-    return text_status(text, error);
+    return text_answer_lines(text, image, limit, put_answer, &job, used_ret, error);
 }

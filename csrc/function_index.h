@@ -45,11 +45,18 @@ static inline cursor function_index_payload(const function_index *index,
     return payload;
 }
 
+/* Whether the record has more than lines and calls. */
+static inline bool function_index_has_more(const function_index *index) {
+    return index->parts[GSYM_INFO_MERGED_FUNCTIONS].size > 0 ||
+           index->parts[GSYM_INFO_CALL_SITES].size > 0;
+}
+
 /* The call that another was inlined into, or NULL. */
 static inline const call_node *function_index_caller(const function_index *index,
                                                      const call_node *node) {
     return node->parent == 0 ? NULL : &index->nodes[node->parent - 1];
 }
+
 /* The last checkpoint at or below `offset` from the start of the function, or NULL. */
 const line_checkpoint *function_index_checkpoint(const function_index *index,
                                                  uint64_t offset);

@@ -4,8 +4,8 @@
 
 #include "frames.h"
 
-bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, uint32_t entry,
-                          const cursor *record) {
+bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool llvm,
+                          uint32_t entry, const cursor *record) {
     cursor lines;
     free(sweep->own_index);
     sweep->own_index = NULL;
@@ -16,6 +16,7 @@ bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, uint32
             function_index_create(record, image->strp_size, 0);
     if (sweep->index == NULL) return false;
     sweep->image = image;
+    sweep->llvm = llvm;
     sweep->entry = entry;
     sweep->start = image->header.base_address + image_addr_offset(image, entry);
     sweep->record = *record;
@@ -66,9 +67,11 @@ static void find_row(function_sweep *sweep, uint64_t address) {
 
 static bool list_frames(function_sweep *sweep, uint64_t address) {
     uint32_t count, ignored;
-    (void)frames_from_index(sweep->image, sweep->index, &sweep->record, sweep->start,
-                            address, &sweep->lines.row, false, sweep->frames,
-                            sweep->frame_capacity, &count, &ignored);
+    sweep->frame_count = 0;
+    if (!frames_from_index(sweep->image, sweep->index, &sweep->record, sweep->start,
+                           address, &sweep->lines.row, sweep->llvm, sweep->frames,
+                           sweep->frame_capacity, &count, &ignored))
+        return true;
     if (count > sweep->frame_capacity) {
         if (!array_reserve(&sweep->frames, &sweep->frame_capacity, count,
                            sizeof *sweep->frames))
@@ -77,6 +80,13 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
     }
     sweep->frame_count = count;
     return true;
+}
+
+/* LLVM gives no answer where it has no line. */
+static bool has_row(const function_sweep *sweep) {
+    uint32_t file = sweep->lines.row.file;
+    return !sweep->llvm || !sweep->has_lines ||
+           (file != 0 && file < sweep->image->header.num_files);
 }
 
 bool function_sweep_to(function_sweep *sweep, uint64_t address) {
@@ -89,10 +99,19 @@ bool function_sweep_to(function_sweep *sweep, uint64_t address) {
     sweep->boundary = boundary;
     sweep->address = address;
     if (sweep->has_lines) find_row(sweep, address);
-    if (!is_same) return list_frames(sweep, address);
-    sweep->frames[0].file = frame_file(sweep->image, sweep->lines.row.file);
-    sweep->frames[0].line = sweep->lines.row.line;
-    for (size_t i = 0; i < sweep->frame_count; ++i) sweep->frames[i].offset += step;
+    if (!has_row(sweep)) {
+        sweep->frame_count = 0;
+        return true;
+    }
+    if (is_same) {
+        sweep->frames[0].file = frame_file(sweep->image, sweep->lines.row.file);
+        sweep->frames[0].line = sweep->lines.row.line;
+        for (size_t i = 0; i < sweep->frame_count; ++i) sweep->frames[i].offset += step;
+    } else if (!list_frames(sweep, address)) {
+        return false;
+    }
+    for (size_t i = 0; sweep->llvm && i < sweep->frame_count; ++i)
+        sweep->frames[i].offset = (uint32_t)sweep->frames[i].offset;
     return true;
 }
 

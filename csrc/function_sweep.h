@@ -6,6 +6,7 @@
 
 typedef struct function_sweep {
     const gsym_image *image;
+    bool llvm; /* by LLVM's rules */
     uint32_t entry;
     uint64_t start;
     cursor record;
@@ -22,10 +23,10 @@ typedef struct function_sweep {
 
 /* Go on to the function of entry `entry`, whose record is at the cursor. False where the
  * record has to be decoded for each address. */
-bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, uint32_t entry,
-                          const cursor *record);
-/* Find the frames at an address of the function, not below the one before. False where
- * memory ran out. */
+bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool llvm,
+                          uint32_t entry, const cursor *record);
+/* Find the frames at an address of the function, not below the one before; none where
+ * LLVM's rules give no answer. False where memory ran out. */
 bool function_sweep_to(function_sweep *sweep, uint64_t address);
 void function_sweep_deinit(function_sweep *sweep);
 

@@ -348,9 +348,13 @@ gsym_status gsym_text_lookup_many(gsym_text *text, const gsym_image *image,
 gsym_status gsym_text_lookup_merged(gsym_text *text, const gsym_image *image,
                                     uint64_t address, const uint8_t *keep,
                                     size_t keep_count, gsym_error *error);
-/* Answer lines "ADDRESS PATH\n", each PATH being `path`. Stops in front of any
- * other line and of a line without an end, and once the text holds `limit` bytes;
- * *used_ret counts the bytes of the lines that were answered. */
+/* What all functions share that answer lines: many lines are looked up together, and
+ * answered until the text holds `limit` bytes. *used_ret counts the bytes of the lines
+ * that were answered; 0 with lines left says that the next one is not of the form, or has
+ * no end. With NULL for the lines the answers go on with those that were handed in last,
+ * which may be gone by then; all else has to stay as it was. */
+
+/* Answer lines "ADDRESS PATH\n", each PATH being `path`, to a line of any other form. */
 gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
                                    const char *lines, size_t size, const char *path,
                                    size_t path_size, uint32_t flags, size_t limit,
@@ -362,6 +366,7 @@ gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
 
 /* Texts that are printed in place of names, which are known by their string offsets:
  * where a name has none yet, the text that is being written gets a gap. */
+#define GSYM_PLAIN_STRING 0x8000000000000000 /* with the offset of what is no name */
 typedef struct gsym_name_texts gsym_name_texts;
 gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error);
 void gsym_name_texts_destroy(gsym_name_texts *texts);
@@ -397,11 +402,9 @@ typedef struct gsym_addr2line_style {
     size_t section_count;
 } gsym_addr2line_style;
 
-/* Answer lines that begin with a hexadecimal number. Stops in front of one that names
- * a symbol and of one without an end, once the text holds `limit` bytes, and where it
- * has many gaps; *used_ret counts the bytes of the lines that were answered. Without
- * `texts` names are printed as they are; without an image nothing has an answer. Only a
- * lack of memory is a failure. */
+/* Answer lines that begin with a hexadecimal number, to one that names a symbol; many gaps
+ * stop it as a full text does. Without `texts` names are printed as they are; without an
+ * image nothing has an answer. Only a lack of memory is a failure. */
 gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
                                 gsym_name_texts *texts, const gsym_addr2line_style *style,
                                 const char *lines, size_t size, size_t limit,
@@ -428,12 +431,10 @@ typedef struct gsym_symbolizer_style {
     size_t module_size;
 } gsym_symbolizer_style;
 
-/* Answer lines "PREFIX NUMBER\n" with `prefix` being all in front of the number. Stops
- * in front of any other line, of a line without an end, once the text holds `limit`
- * bytes, and where it has many gaps; *used_ret counts the bytes of the lines that were
- * answered. Without `texts` names are printed as they are. As JSON, texts have to be
- * there, fit for its strings, and a line is not answered whose paths do not fit them.
- * Only a lack of memory is a failure. */
+/* Answer lines "PREFIX NUMBER\n" with `prefix` being all in front of the number, to a line
+ * of any other form; many gaps stop it as a full text does. Without `texts` names are
+ * printed as they are. As JSON, texts have to be there, fit for its strings. Only a lack
+ * of memory is a failure. */
 gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
                                 gsym_name_texts *texts,
                                 const gsym_symbolizer_style *style, const char *prefix,

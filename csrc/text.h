@@ -2,7 +2,10 @@
 #ifndef GSYM_TEXT_H
 #define GSYM_TEXT_H
 
+#include "answer_queue.h"
 #include "buffer.h"
+#include "digits.h"
+#include "path_cache.h"
 
 /* Where a name is left out whose text is not known yet. */
 typedef struct text_gap {
@@ -15,10 +18,12 @@ enum { TEXT_MAX_GAPS = 256 };
 
 struct gsym_text {
     buffer out;
-    gsym_frame *frames; /* scratch of lookups, kept from answer to answer */
+    gsym_frame *frames; /* of one lookup; kept from answer to answer */
     size_t frame_capacity;
     uint64_t *regexes;
     size_t regex_capacity;
+    answer_queue queue;
+    path_cache paths;
     struct {
         text_gap *items;
         size_t count, capacity;
@@ -31,16 +36,44 @@ void text_put_decimal(gsym_text *text, uint64_t value);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
 /* The text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
-/* Look `address` up into text->frames, which grow until all fit; without an image, or on
- * a damaged record, nothing is found. */
-gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
-                      gsym_answer *answer, gsym_error *error);
 /* Directory and the separator behind it, nothing where there is none. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
+/* The name of a function as it is, or its text where there are texts; ?? for none. */
+void text_put_function(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
+                       uint64_t strp);
+/* The path of a file, in the form that the paths were begun with. False, and no text any
+ * more, where there is no memory. */
+bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
+                   joined_path *path_ret);
+/* A path whose parts do not fit what is written as they are: their texts stand for them,
+ * and `backslash` for one between them. */
+void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
+                       uint32_t file, const char *backslash);
+/* Look `address` up into text->frames, which grow until all fit, and the patterns of its
+ * call site into text->regexes; `flags` are gsym_lookup_flags. */
+gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,
+                         uint32_t child, uint32_t flags, gsym_answer *answer,
+                         gsym_error *error);
+/* The frames at an address, none where there are none, where the record is damaged and
+ * without an image. */
+gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
+                      const gsym_frame **frames_ret, uint32_t *count_ret,
+                      gsym_error *error);
 
-/* The path of a file of the table, or only its base name; nothing where none is known. */
-void text_put_path(gsym_text *text, const gsym_image *image, uint32_t file,
-                   bool is_short);
+/* The frames of the line that is next in the queue, which are looked up only if they are
+ * not there yet. */
+gsym_status text_next_frames(gsym_text *text, const gsym_image *image, uint64_t address,
+                             const gsym_frame **frames_ret, uint32_t *count_ret,
+                             gsym_error *error);
+
+/* Puts the answer to the line of the queue that is next. */
+typedef gsym_status (*text_put_answer)(const void *job, uint64_t address,
+                                       gsym_error *error);
+/* Answer lines of the queue until the text holds `limit` bytes or many gaps; *used_ret
+ * counts the bytes of these lines. */
+gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t limit,
+                              text_put_answer put, const void *job, size_t *used_ret,
+                              gsym_error *error);
 
 /* A number as LLVM reads it, in the base that its prefix tells; false where `bytes` are
  * more than that, or it does not fit. */
@@ -57,23 +90,23 @@ static inline void text_put_spaces(gsym_text *text, unsigned count) {
     while (count-- > 0) text_put_char(text, ' ');
 }
 
-/* Write at `at`, behind a buffer_reserve() that covers it, and give back the place
- * behind: for loops that write many numbers. */
-enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
-
-static inline uint8_t *put_hex_covered(uint8_t *at, uint64_t value) {
-    unsigned digits = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
-    for (unsigned i = digits; i-- > 0; value >>= 4)
-        at[i] = (uint8_t)"0123456789abcdef"[value & 15];
-    return at + digits;
+/* Room for `size` bytes behind the text: where they go, or NULL. text_end() tells where
+ * they end. */
+static inline uint8_t *text_begin(gsym_text *text, size_t size) {
+    return buffer_reserve(&text->out, size) ? text->out.bytes + text->out.size : NULL;
 }
 
-static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
-    unsigned digits = 1;
-    for (uint64_t rest = value; rest > 9; rest /= 10) digits++;
-    for (unsigned i = digits; i-- > 0; value /= 10) at[i] = (uint8_t)('0' + value % 10);
-    return at + digits;
+static inline void text_end(gsym_text *text, const uint8_t *end) {
+    text->out.size = (size_t)(end - text->out.bytes);
 }
+
+static inline uint8_t *put_bytes_covered(uint8_t *at, const void *bytes, size_t size) {
+    if (size > 0) memcpy(at, bytes, size);
+    return at + size;
+}
+
+#define put_literal_covered(at, literal)                                                 \
+    put_bytes_covered(at, literal, sizeof(literal) - 1)
 
 static inline gsym_status text_status(const gsym_text *text, gsym_error *error) {
     return text->out.failed ? gsym_fail_memory(error) : GSYM_OK;

@@ -5,13 +5,18 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import ffi, lib, new_error
 from gsym.text_buffer import TextBuffer
 
 __all__ = ["Addr2lineText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Buffer
+
     from gsym.reader import Reader
 
 _BLOCK_SIZE = 1 << 20
@@ -49,7 +54,6 @@ class Addr2lineText:
         self._reader = reader  # which the image goes with
         self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
         self._error = new_error()
-        self._size = ffi.new("size_t *")
         self._text = TextBuffer(self._error)
         self._names = None
         if demangle and functions and reader is not None:
@@ -69,31 +73,34 @@ class Addr2lineText:
         self._style.sections = self._sections
         self._style.section_count = len(self._sections)
 
-    def answer(self, lines: memoryview, line_size: int) -> tuple[bytes, int]:
+    def answer(
+        self, lines: Buffer, line_size: int, put: Callable[[Buffer], object]
+    ) -> int:
         """Answer lines, each of which begins with a hexadecimal number.
 
-        Stops in front of a line that names a symbol and of one without an end, and
-        when about a megabyte of text is full.
+        Stops in front of a line that names a symbol and of one without an end.
 
         Args:
             lines: As they came.
             line_size: A longer line counts as several of so many bytes.
+            put: Takes the text, piece by piece; each is gone when it returns.
 
         Returns:
-            The text and how many bytes of *lines* were answered.
+            How many bytes of *lines* were answered.
         """
-        names = self._names
         self._style.line_size = line_size
-        status = lib.gsym_text_addr2line(
+        return self._text.answer(self._look_up, lines, self._names, put)
+
+    def _look_up(self, asked: Any, size: int) -> int:
+        status: int = lib.gsym_text_addr2line(
             self._text.handle,
             self._image,
-            ffi.NULL if names is None else names.handle,
+            ffi.NULL if self._names is None else self._names.handle,
             self._style,
-            ffi.from_buffer(lines),
-            len(lines),
+            asked,
+            size,
             _BLOCK_SIZE,
-            self._size,
+            self._text.used,
             self._error,
         )
-        check(status, self._error)
-        return self._text.take(names), self._size[0]
+        return status

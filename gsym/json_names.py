@@ -32,5 +32,10 @@ class JsonNames(NameTexts):
         super().__init__(image)
         self._demangles = demangle
 
-    def _text_of(self, name: bytes) -> bytes:
+    def text_of_name(self, name: bytes) -> bytes:
+        """What stands between the quotes for the name of a function."""
         return json_text(demangle_bytes(name) if self._demangles else name)
+
+    def text_of(self, string: bytes) -> bytes:
+        """What stands between the quotes for another string."""
+        return json_text(string)

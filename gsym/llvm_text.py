@@ -11,8 +11,10 @@ from gsym.text_buffer import TextBuffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
+
+    from typing_extensions import Buffer
 
     from gsym.reader import Reader
 
@@ -49,21 +51,46 @@ class LlvmText:
         return self._text.take()
 
     def lookup_lines(
-        self, lines: bytes, path: bytes, *, merged: bool = False
-    ) -> tuple[bytes, int]:
+        self,
+        lines: Buffer,
+        path: bytes,
+        put: Callable[[Buffer], object],
+        *,
+        merged: bool = False,
+    ) -> int:
         """Answer lines `ADDRESS PATH`, each with an empty line behind.
 
         Stops in front of a line with another path, of a line that holds no number
-        and of one without a newline, and when about a megabyte of text is full.
+        and of one without a newline.
+
+        Args:
+            lines: As they came.
+            path: That of the file.
+            put: Takes the text, piece by piece; each is gone when it returns.
+            merged: Answer with all functions folded into one address.
 
         Returns:
-            The text and how many bytes of *lines* were answered.
+            How many bytes of *lines* were answered.
         """
-        used = ffi.new("size_t *")
+        text, known_path = self._text, ffi.from_buffer(path)
         flags = _flags(merged=merged, blank_line=True)
-        asked = ffi.from_buffer(lines), len(lines), ffi.from_buffer(path), len(path)
-        self._append(lib.gsym_text_lookup_lines, *asked, flags, _BLOCK_SIZE, used)
-        return self._text.take(), used[0]
+
+        def look_up(asked: Any, size: int) -> int:
+            status: int = lib.gsym_text_lookup_lines(
+                text.handle,
+                self._image,
+                asked,
+                size,
+                known_path,
+                len(path),
+                flags,
+                _BLOCK_SIZE,
+                text.used,
+                self._error,
+            )
+            return status
+
+        return text.answer(look_up, lines, None, put)
 
     def lookup_merged(self, address: int, keep: list[bool]) -> bytes:
         """All functions folded into *address*, but only those that *keep* says.

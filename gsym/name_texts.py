@@ -49,11 +49,18 @@ class NameTexts:
             self.handle = self._new_table()
 
     def _decode(self, name: int) -> bytes:
-        raw = lib.gsym_image_string(self._image, name, self._size)
-        return self._text_of(ffi.buffer(raw, self._size[0])[:])
+        strp = name & ~lib.GSYM_PLAIN_STRING
+        raw = lib.gsym_image_string(self._image, strp, self._size)
+        text = ffi.buffer(raw, self._size[0])[:]
+        return self.text_of_name(text) if strp == name else self.text_of(text)
 
-    def _text_of(self, name: bytes) -> bytes:
+    def text_of_name(self, name: bytes) -> bytes:
+        """What is printed for the name of a function."""
         return demangle_bytes(name)
+
+    def text_of(self, string: bytes) -> bytes:
+        """What is printed for another string."""
+        return string
 
     def _new_table(self) -> Any:
         place = ffi.new("gsym_name_texts **")

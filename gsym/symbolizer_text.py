@@ -5,13 +5,18 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error, to_bytes
+from gsym._native import ffi, lib, new_error, to_bytes
 from gsym.text_buffer import TextBuffer
 
 __all__ = ["SymbolizerText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Buffer
+
     from gsym.name_texts import NameTexts
     from gsym.reader import Reader
 
@@ -36,7 +41,6 @@ class SymbolizerText:
         self._reader = reader  # which the image goes with
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
-        self._size = ffi.new("size_t *")
         self._text = TextBuffer(self._error)
         self._names: NameTexts | None = None
         self._module = b""
@@ -55,28 +59,37 @@ class SymbolizerText:
         self._style.module = self._kept = ffi.from_buffer(self._module)
         self._style.module_size = len(self._module)
 
-    def answer(self, prefix: bytes, lines: memoryview) -> tuple[bytes, int]:
+    def answer(
+        self, prefix: bytes, lines: Buffer, put: Callable[[Buffer], object]
+    ) -> int:
         """Answer lines that are a number behind *prefix*.
 
-        Stops in front of any other line and of one without an end, and when about a
-        megabyte of text is full.
+        Stops in front of any other line and of one without an end.
+
+        Args:
+            prefix: What is in front of the numbers.
+            lines: As they came.
+            put: Takes the text, piece by piece; each is gone when it returns.
 
         Returns:
-            The text and how many bytes of *lines* were answered.
+            How many bytes of *lines* were answered.
         """
-        names = self._names
-        status = lib.gsym_text_symbolize(
-            self._text.handle,
-            self._image,
-            ffi.NULL if names is None else names.handle,
-            self._style,
-            ffi.from_buffer(prefix),
-            len(prefix),
-            ffi.from_buffer(lines),
-            len(lines),
-            _BLOCK_SIZE,
-            self._size,
-            self._error,
-        )
-        check(status, self._error)
-        return self._text.take(names), self._size[0]
+        text, names, known_prefix = self._text, self._names, ffi.from_buffer(prefix)
+
+        def look_up(asked: Any, size: int) -> int:
+            status: int = lib.gsym_text_symbolize(
+                text.handle,
+                self._image,
+                ffi.NULL if names is None else names.handle,
+                self._style,
+                known_prefix,
+                len(prefix),
+                asked,
+                size,
+                _BLOCK_SIZE,
+                text.used,
+                self._error,
+            )
+            return status
+
+        return text.answer(look_up, lines, names, put)

@@ -8,7 +8,10 @@ __all__ = ["TextBuffer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from typing_extensions import Buffer
 
     from gsym.name_texts import NameTexts
 
@@ -23,22 +26,62 @@ class TextBuffer:
 
     Attributes:
         handle: The engine's, which its functions append to.
+        used: Where they say how many bytes of lines they answered.
     """
 
-    __slots__ = ("_error", "_size", "handle")
+    __slots__ = ("_error", "_size", "handle", "used")
 
     def __init__(self, error: CData) -> None:
         place = ffi.new("gsym_text **")
         check(lib.gsym_text_create(place, error), error)
         self.handle: CData = ffi.gc(place[0], lib.gsym_text_destroy)
+        self.used = ffi.new("size_t *")
         self._error = error
         self._size = ffi.new("size_t *")
 
-    def take(self, names: NameTexts | None = None) -> bytes:
-        """What was put together, with *names* in its gaps; the buffer is empty then."""
-        if names is not None:
-            names.fill(self.handle)
-        start = lib.gsym_text_bytes(self.handle, self._size)
-        text: bytes = ffi.buffer(start, self._size[0])[:]
+    def take(self) -> bytes:
+        """What was put together; the buffer is empty then."""
+        text: bytes = self._view()[:]
         lib.gsym_text_clear(self.handle)
         return text
+
+    def answer(
+        self,
+        engine: Callable[[CData, int], int],
+        lines: Buffer,
+        names: NameTexts | None,
+        put: Callable[[Buffer], object],
+    ) -> int:
+        """Have lines answered.
+
+        Args:
+            engine: A function of the engine that answers lines; it gets these and
+                their size, gives the status back and goes on where they are NULL.
+            lines: All of them.
+            names: What comes into the gaps of the text.
+            put: Takes the text, piece by piece; each is gone when it returns.
+
+        Returns:
+            How many bytes of *lines* were answered.
+        """
+        whole = ffi.from_buffer("char[]", lines)
+        size, answered = len(whole), 0
+        asked = whole
+        while size > answered:
+            check(engine(asked, size - answered), self._error)
+            if self.used[0]:
+                answered += self.used[0]
+                if names is not None:
+                    names.fill(self.handle)
+                put(self._view())
+                lib.gsym_text_clear(self.handle)
+                asked = ffi.NULL
+            elif asked == ffi.NULL:
+                asked = whole + answered
+            else:
+                break
+        return answered
+
+    def _view(self) -> Any:
+        start = lib.gsym_text_bytes(self.handle, self._size)
+        return ffi.buffer(start, self._size[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import select
@@ -139,20 +140,25 @@ def test_a_table_of_names_that_is_full_starts_anew(
     monkeypatch.setattr("gsym.name_texts._MAX_SIZE", 0)
     with gsym.open(file) as reader:
         text = Addr2lineText(reader, functions=True, demangle=True, pretty=True)
-        lines = memoryview(b"1000\n2000\n")
+        lines = b"1000\n2000\n"
         for _ in range(3):
-            answers, used = text.answer(lines, 99)
-            assert answers.endswith(b" at /src/a.c:10\nbare at ??:?\n")
-            assert used == len(lines)
+            answers = io.BytesIO()
+            assert text.answer(lines, 99, answers.write) == len(lines)
+            assert answers.getvalue().endswith(b" at /src/a.c:10\nbare at ??:?\n")
 
 
 def test_a_line_without_an_end_waits(file: str) -> None:
     with gsym.open(file) as reader:
         text = Addr2lineText(reader)
-        assert text.answer(memoryview(b"1000\n20"), 99) == (b"/src/a.c:10\n", 5)
-        assert text.answer(memoryview(b"0" * 98), 99) == (b"", 0)
-        assert text.answer(memoryview(b"0" * 95 + b"1000"), 99)[1] == 99
-        assert text.answer(memoryview(b""), 99) == (b"", 0)
+        for lines, used, wanted in (
+            (b"1000\n20", 5, b"/src/a.c:10\n"),
+            (b"0" * 98, 0, b""),
+            (b"0" * 95 + b"1000", 99, b"/src/a.c:10\n"),
+            (b"", 0, b""),
+        ):
+            answers = io.BytesIO()
+            assert text.answer(lines, 99, answers.write) == used
+            assert answers.getvalue() == wanted
 
 
 def test_the_last_line_needs_no_end(file: str, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
-_BLOCK_SIZE = 1 << 16
+_BLOCK_SIZE = 1 << 20
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
 _SPACES = b" \t\n\v\f\r"
 
@@ -122,19 +122,15 @@ class _Session:
             sys.stdout.buffer.flush()
 
     def _answer(self, lines: bytes, line_size: int) -> bytes:
+        put = sys.stdout.buffer.write
         view = memoryview(lines)
         while view:
-            answers, used = self._text.answer(view, line_size)
-            sys.stdout.buffer.write(answers)
-            view = view[used:]
-            if used:
-                continue
+            view = view[self._text.answer(view, line_size, put) :]
             line = bytes(view[:line_size]).partition(b"\n")
             if not line[1] and len(line[0]) < line_size:
                 break  # its end has not come yet
             address = b"%x\n" % self._symbol_address(line[0])
-            answers, _ = self._text.answer(memoryview(address), len(address))
-            sys.stdout.buffer.write(answers)
+            self._text.answer(address, len(address), put)
             view = view[len(line[0] + line[1]) :]
         return bytes(view)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gsym.cli.gsymutil_options import Options
     from gsym.reader import Reader
 
-_BLOCK_SIZE = 1 << 16
+_BLOCK_SIZE = 1 << 20
 
 
 class Answers:
@@ -116,24 +116,23 @@ class _Stream:
             sys.stdout.buffer.flush()
 
     def _answer_all(self, lines: bytes) -> bytes:
-        while b"\n" in lines:
-            line, _, behind = lines.partition(b"\n")
-            word, _, path = line.partition(b" ")
+        view, at = memoryview(lines), 0
+        while (end := lines.find(b"\n", at)) >= 0:
+            word, _, path = lines[at:end].partition(b" ")
             if self._answers is None and not path:
                 _address(word)  # what is wrong first is told, as LLVM does
             if self._answers is None or path != self._path:
                 self._answers = self._open(path)
             if self._answers.are_plain:
-                merged = self._answers.merged
-                text, used = self._answers.text.lookup_lines(lines, path, merged=merged)
-                put(text)
-                behind = lines[used:]
-                if used == 0:
+                text, merged = self._answers.text, self._answers.merged
+                used = text.lookup_lines(view[at:], path, put, merged=merged)
+                if not used:
                     raise _BadAddressError(os.fsdecode(word))
+                at += used
             else:
                 put(self._answers.to([_address(word)]) + b"\n")
-            lines = behind
-        return lines
+                at = end + 1
+        return lines[at:]
 
     def _open(self, path: bytes) -> Answers:
         self.close()

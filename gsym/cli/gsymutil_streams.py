@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+    from typing_extensions import Buffer
+
     from gsym.reader import Reader
 
 EXIT_FAILED = 1
@@ -59,6 +61,6 @@ def say(text: str) -> None:
     put(os.fsencode(text))
 
 
-def put(block: bytes) -> None:
+def put(block: Buffer) -> None:
     """Put bytes on standard output."""
     sys.stdout.buffer.write(block)

@@ -17,14 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typing_extensions import Buffer
+
     from gsym.cli.symbolizer_modules import Modules
     from gsym.cli.symbolizer_options import Options
     from gsym.symbolizer_text import SymbolizerText
 
-_BLOCK_SIZE = 1 << 16
+_BLOCK_SIZE = 1 << 20
 _LONGEST_LINE = 1 << 16  # LLVM cuts at 1023
 _MOST_PREFIXES = 256
-_MOST_BYTES = 1 << 20  # of answers that wait
 _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 
 
@@ -43,7 +44,7 @@ class LineStream:
         options: Options,
         modules: Modules,
         answer: Callable[[str], str],
-        put: Callable[[bytes], object],
+        put: Callable[[Buffer], object],
     ) -> None:
         self._options = options
         self._modules = modules
@@ -70,28 +71,21 @@ class LineStream:
     def _answer_lines(self, lines: bytes) -> None:
         """Answer whole lines; all at once, for a process may wait at the other end."""
         view, at = memoryview(lines), 0
-        answers: list[bytes] = []
-        size = 0
         try:
             while at < len(lines):
                 end = lines.index(b"\n", at)
                 line = lines[at:end].rstrip(b"\r")
                 prefix = line[: line.rfind(b" ") + 1]
                 text = self._texts.get(prefix)
-                answer, used = (
-                    (b"", 0) if text is None else text.answer(prefix, view[at:])
-                )
+                used = 0
+                if text is not None:
+                    used = text.answer(prefix, view[at:], self._put)
                 if not used:
-                    answer, used = self._answer_one(line), end + 1 - at
+                    self._put(self._answer_one(line))
+                    used = end + 1 - at
                     self._learn(prefix)
-                answers.append(answer)
                 at += used
-                size += len(answer)
-                if size > _MOST_BYTES:
-                    self._put(b"".join(answers))
-                    answers, size = [], 0
         finally:
-            self._put(b"".join(answers))
             sys.stdout.buffer.flush()
 
     def _answer_one(self, line: bytes) -> bytes:

@@ -1,0 +1,80 @@
+/* answer_queue.c - a block of lines: addresses in ascending order while they are looked up,
+ * in the order of the lines when they are answered. */
+#include "answer_queue.h"
+
+#include "buffer.h"
+
+enum {
+    MOST_LINES = 1 << 16,
+    MOST_FRAMES = 1 << 19,
+    AHEAD_FRAMES = 16, /* lines whose frames are fetched before it is their turn */
+    AHEAD_STRINGS = 8, /* likewise, what these frames name */
+    MOST_FETCHED = 16, /* frames of one line */
+    LINE_OF_CACHE = 64
+};
+
+void queue_deinit(answer_queue *queue) {
+    free(queue->lines.items);
+    address_sweep_deinit(&queue->sweep);
+}
+
+void queue_clear(answer_queue *queue) {
+    queue->lines.count = queue->next = 0;
+    queue->sought = 0;
+}
+
+bool queue_is_full(const answer_queue *queue) { return queue->lines.count >= MOST_LINES; }
+
+bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size) {
+    size_t count = queue->lines.count;
+    if (!ARRAY_RESERVE(queue->lines, 1)) return false;
+    if (count >= queue->sweep.capacity &&
+        !address_sweep_reserve(&queue->sweep, queue->lines.capacity))
+        return false;
+    queue->lines.items[queue->lines.count++] = (waiting_line){address, size};
+    return true;
+}
+
+bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought) {
+    uint32_t place = (uint32_t)queue->lines.count;
+    if (!queue_add_unsought(queue, address, size)) return false;
+    queue->sweep.order[queue->sought++] = (placed_address){sought, place};
+    return true;
+}
+
+gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
+                       gsym_error *error) {
+    address_sweep *sweep = &queue->sweep;
+    const placed_address *order;
+    sweep->llvm = llvm;
+    sweep->frames_only = true;
+    sweep->frame_limit = MOST_FRAMES;
+    order = address_sweep_begin(sweep, (uint32_t)queue->lines.count, queue->sought);
+    return image == NULL ? GSYM_OK
+                         : address_sweep_find(sweep, image, order, queue->sought, error);
+}
+
+static const found_frames *found_ahead(const answer_queue *queue, size_t ahead) {
+    size_t at = queue->next + ahead;
+    if (at >= queue->lines.count || queue->sweep.found[at].count == FRAMES_UNKNOWN)
+        return NULL;
+    return &queue->sweep.found[at];
+}
+
+static void fetch_frame(const gsym_image *image, const gsym_frame *frame) {
+    if (frame->name < image->header.strtab_size) {
+        const char *name = image->strings + frame->name;
+        __builtin_prefetch(name);
+        __builtin_prefetch(name + LINE_OF_CACHE);
+    }
+}
+
+void queue_look_ahead(const answer_queue *queue, const gsym_image *image) {
+    const gsym_frame *frames = queue->sweep.frames.items;
+    const found_frames *found = found_ahead(queue, AHEAD_FRAMES);
+    if (found != NULL) __builtin_prefetch(frames + found->first);
+    found = found_ahead(queue, AHEAD_STRINGS);
+    if (found == NULL) return;
+    for (uint32_t i = 0; i < found->count && i < MOST_FETCHED; ++i)
+        fetch_frame(image, &frames[found->first + i]);
+}

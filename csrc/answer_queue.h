@@ -1,0 +1,49 @@
+/* answer_queue.h - lines that wait for their answers: looked up together, answered in the
+ * order in which they came. */
+#ifndef GSYM_ANSWER_QUEUE_H
+#define GSYM_ANSWER_QUEUE_H
+
+#include "address_sweep.h"
+
+typedef struct waiting_line {
+    uint64_t address; /* as the line has it */
+    uint64_t size;    /* of the line */
+} waiting_line;
+
+typedef struct answer_queue {
+    struct {
+        waiting_line *items;
+        size_t count, capacity;
+    } lines;
+    size_t next;     /* the first line without an answer */
+    uint32_t sought; /* lines that are to be looked up */
+    address_sweep sweep;
+} answer_queue;
+
+void queue_deinit(answer_queue *queue);
+/* Forget all lines. */
+void queue_clear(answer_queue *queue);
+/* As many lines as are worth to be looked up together are there. */
+bool queue_is_full(const answer_queue *queue);
+/* A line that is to be answered with what is at `sought`. */
+bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought);
+/* A line that is not looked up here. */
+bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size);
+/* Look up all lines, by LLVM's rules or by ours. */
+gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
+                       gsym_error *error);
+
+/* The line that is next, or NULL. */
+static inline const waiting_line *queue_next(const answer_queue *queue) {
+    return queue->next < queue->lines.count ? &queue->lines.items[queue->next] : NULL;
+}
+
+/* What was found for it; FRAMES_UNKNOWN: it has to be looked up by itself. */
+static inline const found_frames *queue_found(const answer_queue *queue) {
+    return &queue->sweep.found[queue->next];
+}
+
+/* Have the memory fetched that lines behind the next one are going to need. */
+void queue_look_ahead(const answer_queue *queue, const gsym_image *image);
+
+#endif

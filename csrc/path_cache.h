@@ -1,0 +1,45 @@
+/* path_cache.h - paths of files, joined once for many frames. */
+#ifndef GSYM_PATH_CACHE_H
+#define GSYM_PATH_CACHE_H
+
+#include "buffer.h"
+#include "image.h"
+
+typedef enum path_form {
+    PATH_WHOLE,
+    PATH_BASENAME,
+    PATH_LLVM /* `<invalid-file>` stands for a base name that is not known */
+} path_form;
+
+typedef struct joined_path {
+    const char *bytes; /* until the next one is asked for */
+    size_t size;       /* 0: it is not known */
+    bool is_printable; /* ASCII without control characters */
+    bool is_quotable;  /* and without what JSON does not take as it is */
+} joined_path;
+
+struct cached_path;
+
+typedef struct path_cache {
+    struct cached_path *slots;
+    buffer bytes;
+    path_form form;
+    uint32_t generation; /* slots of an earlier one are empty */
+} path_cache;
+
+/* What `bytes` are, as a joined_path tells it. */
+joined_path classify_text(const char *bytes, size_t size);
+
+/* The separator between a directory, which has one of its own if it is from Windows, and
+ * what is in it. */
+char path_separator(const char *directory, size_t size);
+
+/* Forget all paths; those that follow are of one image and one form. False where there is
+ * no memory. */
+bool path_cache_begin(path_cache *cache, path_form form);
+/* The path of a file of the table. False where there is no memory. */
+bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
+                    joined_path *path_ret);
+void path_cache_deinit(path_cache *cache);
+
+#endif
