@@ -55,3 +55,12 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
     *capacity = wanted;
     return true;
 }
+
+void *zeroed_table(size_t count, size_t item_size) {
+    enum { PAGE = 4096 };
+    char *table = calloc(count, item_size);
+    if (table == NULL) return NULL;
+    for (size_t at = 0; at < count * item_size; at += PAGE)
+        *(volatile char *)(table + at) = 0;
+    return table;
+}

@@ -100,6 +100,11 @@ static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
 /* Grow the array *items to hold `count` items of `item_size`; doubles. */
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
 
+/* `count` items of zeros whose pages are all in memory. A page that is first read and
+ * then written, as those of a hash table are, is mapped twice, and the second time costs
+ * all threads their cached translations. */
+void *zeroed_table(size_t count, size_t item_size);
+
 /* Append one item: `list` has the members items, count, capacity. */
 #define ARRAY_RESERVE(list, more)                                                        \
     (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \

@@ -152,7 +152,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->warnings.keep = conversion->warnings.keep;
         worker->joiner.warnings = &worker->warnings;
         worker->joiner.keeps_nameless = !conversion->keeps_repeated;
-        worker->joiner.known = calloc(KNOWN_NAMES, sizeof(known_name));
+        worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
@@ -178,7 +178,7 @@ static seen_function *find_seen(const seen_set *set, uint64_t fingerprint) {
 
 static bool grow_seen(seen_set *set) {
     seen_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
-    grown.slots = calloc(grown.capacity, sizeof *grown.slots);
+    grown.slots = zeroed_table(grown.capacity, sizeof *grown.slots);
     if (grown.slots == NULL) return false;
     for (size_t i = 0; i < set->capacity; ++i)
         if (set->slots[i].fingerprint != 0)

@@ -160,14 +160,19 @@ typedef struct abbrev {
     uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
     uint32_t op_first;
     uint32_t op_count;
-    uint32_t fields; /* bit per field that it has */
+    uint32_t fields; /* bit per field that it keeps */
     uint16_t tag;
     uint16_t sibling_at; /* where DW_AT_sibling stands in fixed attributes */
     uint8_t sibling_size; /* 0: none at a fixed place */
     uint8_t action;
     bool has_children;
     bool has_sibling;
+    bool is_declaration; /* each DIE is one, of its own attributes */
 } abbrev;
+
+static inline bool abbrev_has(const abbrev *a, enum dwarf_field field) {
+    return (a->fields >> field) & 1;
+}
 
 /* The abbreviations of one offset in .debug_abbrev, compiled for units of one
  * address size, offset size and version. */

@@ -31,7 +31,8 @@ struct abbrev_op {
     uint16_t form;
     uint32_t size;
     uint32_t at; /* from the first attribute, where all have a fixed size */
-    int64_t constant;
+    uint64_t mask; /* of the bytes of a value that is read at a fixed place */
+    uint64_t constant;
 };
 
 /* ---- forms ----------------------------------------------------------------------- */
@@ -150,6 +151,17 @@ static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_call_origin] = FIELD_CALL_ORIGIN + 1,
 };
 
+static const uint8_t inlined_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
+    [DW_AT_ranges] = FIELD_RANGES + 1,
+    [DW_AT_abstract_origin] = FIELD_ABSTRACT_ORIGIN + 1,
+    [DW_AT_specification] = FIELD_SPECIFICATION + 1,
+    [DW_AT_call_file] = FIELD_CALL_FILE + 1,
+    [DW_AT_call_line] = FIELD_CALL_LINE + 1,
+    [DW_AT_call_origin] = FIELD_CALL_ORIGIN + 1,
+};
+
 static const uint8_t scope_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_sibling] = FIELD_SIBLING + 1,
     [DW_AT_name] = FIELD_NAME + 1,
@@ -167,7 +179,7 @@ static const uint8_t *const fields_by_action[] = {
     [ACTION_PLAIN] = plain_fields,   [ACTION_ROOT] = root_fields,
     [ACTION_DATA] = data_fields,     [ACTION_CLASS] = scope_fields,
     [ACTION_SCOPE] = scope_fields,   [ACTION_FUNCTION] = code_fields,
-    [ACTION_INLINED] = code_fields,  [ACTION_CALL_SITE] = code_fields,
+    [ACTION_INLINED] = inlined_fields, [ACTION_CALL_SITE] = code_fields,
 };
 
 static enum dwarf_field vendor_root_field(uint64_t attribute) {
@@ -225,12 +237,15 @@ static abbrev_op *add_op(abbrev_table *table) {
 
 static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
                             int64_t constant) {
-    abbrev_op op = {OP_UNKNOWN, (uint8_t)field, (uint16_t)form, 0, 0, constant};
-    op.size = size > 0 ? (uint32_t)size : 0;
+    abbrev_op op = {.kind = OP_UNKNOWN, .field = (uint8_t)field, .form = (uint16_t)form};
+    if (size > 0) {
+        op.size = (uint32_t)size;
+        op.mask = UINT64_MAX >> (64 - 8 * size);
+    }
     switch (size) {
         case 0:
             op.kind = OP_READ_CONSTANT;
-            if (form == DW_FORM_flag_present) op.constant = 1;
+            op.constant = form == DW_FORM_flag_present ? 1 : (uint64_t)constant;
             break;
         case 1: op.kind = OP_READ1; break;
         case 2: op.kind = OP_READ2; break;
@@ -246,7 +261,7 @@ static abbrev_op reading_op(enum dwarf_field field, uint64_t form, int size,
 }
 
 static abbrev_op skipping_op(uint64_t form, int size) {
-    abbrev_op op = {OP_UNKNOWN, FIELD_NONE, (uint16_t)form, 0, 0, 0};
+    abbrev_op op = {.kind = OP_UNKNOWN, .field = FIELD_NONE, .form = (uint16_t)form};
     switch (size) {
         case FORM_ULEB:
         case FORM_SLEB: op.kind = OP_SKIP_LEB; break;
@@ -286,7 +301,7 @@ static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     }
     last = add_op(table);
     if (last == NULL) return false;
-    *last = (abbrev_op){OP_SKIP, FIELD_NONE, 0, size, 0, 0};
+    *last = (abbrev_op){.kind = OP_SKIP, .field = FIELD_NONE, .size = size};
     return true;
 }
 
@@ -299,14 +314,17 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
     abbrev_op *last, op;
-    if (field != FIELD_NONE && (a->fields >> field & 1)) field = FIELD_NONE;
-    if (field != FIELD_NONE) a->fields |= UINT32_C(1) << field;
+    if (size != FORM_INDIRECT && !is_readable(size)) field = FIELD_NONE;
+    if (field != FIELD_NONE && abbrev_has(a, field)) field = FIELD_NONE;
     if (size == FORM_INDIRECT)
-        op = (abbrev_op){OP_INDIRECT, (uint8_t)field, (uint16_t)form, 0, 0, 0};
-    else if (field != FIELD_NONE && is_readable(size))
+        op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field, .form = (uint16_t)form};
+    else if (field != FIELD_NONE)
         op = reading_op(field, form, size, constant);
     else
         op = skipping_op(form, size);
+    if (field != FIELD_NONE) a->fields |= UINT32_C(1) << field;
+    if (field == FIELD_DECLARATION && op.kind == OP_READ_CONSTANT)
+        a->is_declaration = op.constant != 0;
     if (field == FIELD_SIBLING) {
         a->has_sibling = true;
         if (a->fixed_size < UINT16_MAX && is_unit_reference(form)) {
@@ -599,7 +617,7 @@ static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
             keep(fields, op, cursor_offset(c));
             (void)cursor_cstring(c, &ignored);
             break;
-        case OP_READ_CONSTANT: keep(fields, op, (uint64_t)op->constant); break;
+        case OP_READ_CONSTANT: keep(fields, op, op->constant); break;
         case OP_READ_ADDRX_OFFSET:
             size = cursor_uleb(c) << 32;
             keep(fields, op, size | cursor_u32(c));
@@ -626,21 +644,19 @@ static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
     const abbrev_op *op = &table->ops[a->op_first];
     const abbrev_op *end = op + a->op_count;
     const uint8_t *attributes = c->at;
-    bool swap = c->swap;
+    /* Values may be read with what follows them. */
+    bool is_roomy = CURSOR_HOST_BIG_ENDIAN == 0 && !c->swap &&
+                    cursor_left(c) >= (uint64_t)a->fixed_size + sizeof(uint64_t);
     if (!cursor_need(c, a->fixed_size)) return false;
     c->at += a->fixed_size;
+    fields->present = a->fields;
     for (; op < end; ++op) {
         const uint8_t *at = attributes + op->at;
-        uint64_t raw;
-        switch (op->kind) {
-            case OP_READ1: raw = *at; break;
-            case OP_READ2: raw = cursor_load16(at, swap); break;
-            case OP_READ4: raw = cursor_load32(at, swap); break;
-            case OP_READ8: raw = cursor_load64(at, swap); break;
-            case OP_READ_CONSTANT: raw = (uint64_t)op->constant; break;
-            default: raw = cursor_load(at, op->size, swap); break;
-        }
-        put_field(fields, op, raw);
+        fields->form[op->field] = op->form;
+        fields->raw[op->field] =
+            op->constant | (GSYM_LIKELY(is_roomy)
+                                ? cursor_load64(at, false) & op->mask
+                                : op->size == 0 ? 0 : cursor_load(at, op->size, c->swap));
     }
     return true;
 }

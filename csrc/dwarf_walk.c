@@ -277,16 +277,23 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
                                    uint64_t offset) {
     walk_level level = w->level;
     cursor attributes = *c;
-    dwarf_fields fields;
-    bool has_code;
+    bool is_declaration = a->is_declaration;
     level.function = NO_INDEX;
     level.inline_depth = 0;
-    if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
-    has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
-    if (has_code) {
-        if (!add_function(w, offset, &fields, &level.function)) return VISIT_NO_MEMORY;
-    } else if (dwarf_has(&fields, FIELD_DECLARATION) &&
-               fields.raw[FIELD_DECLARATION] != 0 && !w->level.in_code) {
+    if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
+        (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
+        dwarf_fields fields;
+        if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
+        if (dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES)) {
+            if (!add_function(w, offset, &fields, &level.function)) return VISIT_NO_MEMORY;
+            is_declaration = false;
+        } else if (dwarf_has(&fields, FIELD_DECLARATION)) {
+            is_declaration = fields.raw[FIELD_DECLARATION] != 0;
+        }
+    } else if (!abbrev_skip(w->unit->abbrevs, a, c)) {
+        return VISIT_DAMAGED;
+    }
+    if (is_declaration && !w->level.in_code) {
         *c = attributes;
         return pass_over(w, a, c, level);
     }

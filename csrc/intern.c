@@ -5,6 +5,7 @@
  * seeded, and numbers follow the order of first use, never the hash. */
 #include "intern.h"
 
+#include "buffer.h"
 #include "creator.h"
 
 enum { FIRST_SLOT_COUNT = 1024 };
@@ -76,7 +77,7 @@ uint64_t string_hash(const char *bytes, size_t size) {
 /* ---- slots ------------------------------------------------------------------ */
 
 static bool slot_table_init(slot_table *table, size_t count) {
-    table->slots = calloc(count, sizeof *table->slots);
+    table->slots = zeroed_table(count, sizeof *table->slots);
     table->mask = count - 1;
     table->count = 0;
     return table->slots != NULL;

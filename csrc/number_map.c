@@ -1,6 +1,8 @@
 /* number_map.c - a hash table by linear probing. */
 #include "number_map.h"
 
+#include "buffer.h"
+
 enum { FIRST_BITS = 8 };
 
 static inline size_t place_of(const number_map *map, uint64_t number) {
@@ -34,7 +36,7 @@ bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret
 static bool grow(number_map *map) {
     number_map grown = *map;
     grown.bits++;
-    grown.slots = calloc((size_t)1 << grown.bits, sizeof *grown.slots);
+    grown.slots = zeroed_table((size_t)1 << grown.bits, sizeof *grown.slots);
     if (grown.slots == NULL) return false;
     for (size_t i = 0; i < (size_t)1 << map->bits; ++i)
         if (map->slots[i].value != 0)
