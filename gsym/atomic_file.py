@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _COMPARED_AT_ONCE = 1 << 20
+_HANDED_ON_AT_ONCE = 8 << 20
 
 
 class AtomicFile:
@@ -52,6 +53,7 @@ class AtomicFile:
         self._mode = mode
         self._temporary: str | None = None
         self._descriptor = -1
+        self._size = self._handed_on = 0
 
     def __enter__(self) -> Self:
         # By its name: /dev/stdout leads to a pipe, which has no path.
@@ -83,9 +85,24 @@ class AtomicFile:
         left = memoryview(data).cast("B")
         try:
             while left:
-                left = left[os.write(self._descriptor, left) :]
+                written = os.write(self._descriptor, left)
+                self._size += written
+                left = left[written:]
         except OSError as error:
             raise self._named(error) from None
+        if self._size - self._handed_on >= _HANDED_ON_AT_ONCE:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Let the disk begin: a sync at the end would wait for all of it.
+
+        Pages that are still to be written stay in memory, whatever the advice.
+        """
+        if self._temporary is not None and hasattr(os, "posix_fadvise"):
+            length = self._size - self._handed_on
+            advice = os.POSIX_FADV_DONTNEED
+            os.posix_fadvise(self._descriptor, self._handed_on, length, advice)
+        self._handed_on = self._size
 
     def __exit__(
         self,
