@@ -8,6 +8,7 @@
 enum {
     /* Addresses that are put in order together: what they are worked out in should stay
      * in the caches, but each function should have several of them. */
+    ASCENDING_BLOCK = 1 << 13,
     LEAST_BLOCK = 1 << 17,
     MOST_BLOCK = 1 << 20,
     BLOCK_PER_FUNCTION = 8,
@@ -39,11 +40,10 @@ static bool reserve_column(void *column, size_t capacity, size_t count, size_t i
     return array_reserve(column, &capacity, count, item_size);
 }
 
+/* Make room for `more` frames. */
 static bool reserve(gsym_batch *batch, size_t more) {
-    size_t old = batch->capacity, count = batch->count + more;
-    size_t capacity = old < 1024 ? 1024 : old * 2;
-    if (GSYM_LIKELY(count <= old)) return true;
-    if (capacity < count) capacity = count;
+    size_t capacity = batch->count + more;
+    if (GSYM_LIKELY(capacity <= batch->capacity)) return true;
     if (!reserve_column(&batch->address_index, capacity, capacity, 4) ||
         !reserve_column(&batch->function, capacity, capacity, 4) ||
         !reserve_column(&batch->name, capacity, capacity, 8) ||
@@ -111,10 +111,20 @@ static gsym_status find_all(address_sweep *sweep, const segment *segments,
     return GSYM_OK;
 }
 
+/* Make room for the frames of a block and, by their number, for those of `blocks` blocks
+ * in all: what grows in steps is copied, and its pages are made anew. */
+static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks) {
+    size_t all = frame_count + frame_count / 32;
+    if (batch->count + frame_count <= batch->capacity) return true;
+    if (__builtin_mul_overflow(all, blocks, &all)) return false;
+    return reserve(batch, all < frame_count ? frame_count : all);
+}
+
 static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  const segment *segments, const uint64_t *starts,
                                  size_t segment_count, const uint64_t *addresses,
-                                 uint32_t count, uint32_t first, gsym_error *error) {
+                                 uint32_t count, uint32_t first, size_t blocks_left,
+                                 gsym_error *error) {
     size_t frame_count = 0;
     for (uint32_t i = 0; i < count; ++i)
         sweep->order[i] = (placed_address){addresses[i], i};
@@ -127,7 +137,7 @@ static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
         }
         frame_count += sweep->found[i].count;
     }
-    if (!reserve(batch, frame_count)) return gsym_fail_memory(error);
+    if (!reserve_blocks(batch, frame_count, blocks_left)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
         const found_frames *found = &sweep->found[i];
         size_t at = find_segment(starts, segment_count, addresses[i]);
@@ -151,8 +161,9 @@ static size_t block_size(const segment *segments, size_t segment_count,
     size_t functions = 0, size;
     for (size_t i = 0; i < segment_count; ++i)
         functions += segments[i].image->header.num_addresses;
-    size = do_ascend(addresses, count) ? 0 : functions * BLOCK_PER_FUNCTION;
+    size = functions * BLOCK_PER_FUNCTION;
     size = size < LEAST_BLOCK ? LEAST_BLOCK : size > MOST_BLOCK ? MOST_BLOCK : size;
+    if (do_ascend(addresses, count)) size = ASCENDING_BLOCK;
     return size < count ? size : count;
 }
 
@@ -170,7 +181,8 @@ static gsym_status look_up_all(gsym_batch *batch, const segment *segments,
     for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
         uint32_t size = (uint32_t)(count - i < block ? count - i : block);
         status = look_up_block(&sweep, batch, segments, starts, segment_count,
-                               addresses + i, size, (uint32_t)i, error);
+                               addresses + i, size, (uint32_t)i,
+                               (count - i + block - 1) / block, error);
     }
     address_sweep_deinit(&sweep);
     return status;
