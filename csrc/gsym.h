@@ -441,6 +441,31 @@ gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
                                 size_t prefix_size, const char *lines, size_t size,
                                 size_t limit, size_t *used_ret, gsym_error *error);
 
+/* ---- text, as `gsym lookup` prints it --------------------------------------------- */
+
+typedef enum gsym_lookup_text_flags {
+    GSYM_LOOKUP_TEXT_JSON = 1,
+    GSYM_LOOKUP_TEXT_DEMANGLED = 2 /* names of functions are those in `texts` */
+} gsym_lookup_text_flags;
+
+typedef struct gsym_lookup_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t shift; /* added to an address before it is looked up */
+    uint64_t first; /* addresses in front of it, and behind `last`, are of no module */
+    uint64_t last;
+    uint64_t missed;  /* counted on: addresses without an answer */
+    uint64_t damaged; /* likewise: those of them whose records are damaged */
+} gsym_lookup_style;
+
+/* Answer lines that are a number, decimal or with 0x, with blanks around; blank lines
+ * between them are passed over. `texts` are asked for what is no printable ASCII, and have
+ * to be fit for JSON where that is asked for. */
+gsym_status gsym_text_lookup(gsym_text *text, const gsym_image *image,
+                             gsym_name_texts *texts, gsym_lookup_style *style,
+                             const char *lines, size_t size, size_t limit,
+                             size_t *used_ret, gsym_error *error);
+
 /* Where a dump goes on; all zero at its begin. */
 typedef struct gsym_dump_place {
     uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */

@@ -1,6 +1,8 @@
 /* path_cache.c - a table of slots by file index, each with the last path that came by. */
 #include "path_cache.h"
 
+#include "text_class.h"
+
 enum {
     SLOTS = 1 << 12,
     MOST_BYTES = 1 << 20 /* of all paths; then they are forgotten */
@@ -13,16 +15,6 @@ typedef struct cached_path {
     bool is_printable;
     bool is_quotable;
 } cached_path;
-
-joined_path classify_text(const char *bytes, size_t size) {
-    bool is_printable = true, is_quotable = true;
-    for (size_t i = 0; i < size; ++i) {
-        unsigned char byte = (unsigned char)bytes[i];
-        is_printable &= byte >= ' ' && byte <= '~';
-        is_quotable &= byte != '"' && byte != '\\';
-    }
-    return (joined_path){bytes, size, is_printable, is_printable && is_quotable};
-}
 
 char path_separator(const char *directory, size_t size) {
     return memchr(directory, '/', size) == NULL && memchr(directory, '\\', size) != NULL
@@ -46,42 +38,53 @@ bool path_cache_begin(path_cache *cache, path_form form) {
     return true;
 }
 
-static void join(path_cache *cache, const gsym_image *image, uint32_t file) {
+typedef struct path_part {
+    const char *bytes;
+    size_t size;
+} path_part;
+
+/* Both are empty where there is no file; file 0 is none, whatever the table says of it. */
+static void find_parts(const gsym_image *image, uint32_t file, path_part *directory_ret,
+                       path_part *basename_ret) {
+    uint64_t directory = 0, basename = 0;
+    if (file != 0 && !image_file(image, file, &directory, &basename))
+        directory = basename = 0;
+    directory_ret->bytes = gsym_image_string(image, directory, &directory_ret->size);
+    basename_ret->bytes = gsym_image_string(image, basename, &basename_ret->size);
+}
+
+static void join(path_cache *cache, path_part directory, path_part basename) {
     static const char invalid[] = "<invalid-file>";
-    uint64_t directory, basename;
-    size_t directory_size, basename_size;
-    const char *directory_bytes, *basename_bytes;
-    /* File 0 is none, whatever the table says of it. */
-    if (file == 0 || !image_file(image, file, &directory, &basename)) return;
-    directory_bytes = gsym_image_string(image, directory, &directory_size);
-    basename_bytes = gsym_image_string(image, basename, &basename_size);
-    if (cache->form == PATH_LLVM && basename_size == 0 && directory_size > 0) {
-        basename_bytes = invalid;
-        basename_size = sizeof invalid - 1;
-    }
-    if (cache->form != PATH_BASENAME && directory_size > 0) {
-        buffer_put(&cache->bytes, directory_bytes, directory_size);
-        buffer_put_u8(&cache->bytes,
-                      (uint8_t)path_separator(directory_bytes, directory_size));
-    }
-    buffer_put(&cache->bytes, basename_bytes, basename_size);
+    buffer *bytes = &cache->bytes;
+    if (cache->form != PATH_BASENAME) buffer_put(bytes, directory.bytes, directory.size);
+    if (cache->form == PATH_FIELDS)
+        buffer_put(bytes, PATH_BETWEEN_FIELDS, sizeof PATH_BETWEEN_FIELDS - 1);
+    else if (cache->form != PATH_BASENAME && directory.size > 0)
+        buffer_put_u8(bytes, (uint8_t)path_separator(directory.bytes, directory.size));
+    if (cache->form == PATH_LLVM && basename.size == 0 && directory.size > 0)
+        basename = (path_part){invalid, sizeof invalid - 1};
+    buffer_put(bytes, basename.bytes, basename.size);
 }
 
 static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
                  uint32_t file) {
-    joined_path path;
+    path_part directory, basename;
     size_t at;
     if (cache->bytes.size >= MOST_BYTES) forget(cache);
     at = cache->bytes.size;
-    join(cache, image, file);
+    find_parts(image, file, &directory, &basename);
+    join(cache, directory, basename);
     if (cache->bytes.failed || cache->bytes.size > UINT32_MAX) return false;
-    path = classify_text((const char *)cache->bytes.bytes + at, cache->bytes.size - at);
-    *slot = (cached_path){file,
-                          cache->generation,
-                          (uint32_t)at,
-                          (uint32_t)path.size,
-                          path.is_printable,
-                          path.is_quotable};
+    *slot = (cached_path){
+        .file = file,
+        .generation = cache->generation,
+        .at = (uint32_t)at,
+        .size = (uint32_t)(cache->bytes.size - at),
+        .is_printable = is_printable_text(directory.bytes, directory.size) &&
+                        is_printable_text(basename.bytes, basename.size),
+        .is_quotable = is_quotable_text(directory.bytes, directory.size) &&
+                       is_quotable_text(basename.bytes, basename.size),
+    };
     return true;
 }
 

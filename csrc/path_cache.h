@@ -8,14 +8,17 @@
 typedef enum path_form {
     PATH_WHOLE,
     PATH_BASENAME,
-    PATH_LLVM /* `<invalid-file>` stands for a base name that is not known */
+    PATH_LLVM,  /* `<invalid-file>` stands for a base name that is not known */
+    PATH_FIELDS /* what is between the quotes of "DIRECTORY", "filename": "BASENAME" */
 } path_form;
+
+#define PATH_BETWEEN_FIELDS "\", \"filename\": \""
 
 typedef struct joined_path {
     const char *bytes; /* until the next one is asked for */
     size_t size;       /* 0: it is not known */
-    bool is_printable; /* ASCII without control characters */
-    bool is_quotable;  /* and without what JSON does not take as it is */
+    bool is_printable; /* its parts are, see text_class.h */
+    bool is_quotable;  /* likewise */
 } joined_path;
 
 struct cached_path;
@@ -26,9 +29,6 @@ typedef struct path_cache {
     path_form form;
     uint32_t generation; /* slots of an earlier one are empty */
 } path_cache;
-
-/* What `bytes` are, as a joined_path tells it. */
-joined_path classify_text(const char *bytes, size_t size);
 
 /* The separator between a directory, which has one of its own if it is from Windows, and
  * what is in it. */

@@ -83,6 +83,13 @@ bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
     return false;
 }
 
+static void put_separator(gsym_text *text, char separator, const char *backslash) {
+    if (separator == '\\')
+        buffer_put(&text->out, backslash, strlen(backslash));
+    else
+        text_put_char(text, separator);
+}
+
 void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
                        uint32_t file, const char *backslash) {
     uint64_t directory, basename;
@@ -90,13 +97,12 @@ void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts
     const char *bytes;
     if (!image_file(image, file, &directory, &basename)) return;
     bytes = gsym_image_string(image, directory, &size);
-    if (text->paths.form != PATH_BASENAME && size > 0) {
+    if (text->paths.form != PATH_BASENAME && size > 0)
         text_put_name(text, texts, directory | GSYM_PLAIN_STRING);
-        if (path_separator(bytes, size) == '/')
-            text_put_char(text, '/');
-        else
-            buffer_put(&text->out, backslash, strlen(backslash));
-    }
+    if (text->paths.form == PATH_FIELDS)
+        text_put_literal(text, PATH_BETWEEN_FIELDS);
+    else if (text->paths.form != PATH_BASENAME && size > 0)
+        put_separator(text, path_separator(bytes, size), backslash);
     text_put_name(text, texts, basename | GSYM_PLAIN_STRING);
 }
 

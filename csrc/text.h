@@ -46,7 +46,7 @@ void text_put_function(gsym_text *text, const gsym_image *image, gsym_name_texts
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
 /* A path whose parts do not fit what is written as they are: their texts stand for them,
- * and `backslash` for one between them. */
+ * and `backslash`, where there is one between them, for that. */
 void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
                        uint32_t file, const char *backslash);
 /* Look `address` up into text->frames, which grow until all fit, and the patterns of its

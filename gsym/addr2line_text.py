@@ -5,7 +5,7 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 
 from __future__ import annotations
 
-from gsym._native import ffi, lib, new_error
+from gsym._native import ffi, lib
 from gsym.text_buffer import TextBuffer
 
 __all__ = ["Addr2lineText"]
@@ -53,8 +53,7 @@ class Addr2lineText:
     ) -> None:
         self._reader = reader  # which the image goes with
         self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
-        self._error = new_error()
-        self._text = TextBuffer(self._error)
+        self._text = TextBuffer()
         self._names = None
         if demangle and functions and reader is not None:
             from gsym.name_texts import NameTexts
@@ -101,6 +100,6 @@ class Addr2lineText:
             size,
             _BLOCK_SIZE,
             self._text.used,
-            self._error,
+            self._text.error,
         )
         return status

@@ -32,7 +32,7 @@ class LlvmText:
     def __init__(self, reader: Reader) -> None:
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
-        self._text = TextBuffer(self._error)
+        self._text = TextBuffer()
         self._record: Any = None
 
     def lookup(
@@ -86,7 +86,7 @@ class LlvmText:
                 flags,
                 _BLOCK_SIZE,
                 text.used,
-                self._error,
+                text.error,
             )
             return status
 

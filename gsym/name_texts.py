@@ -13,6 +13,7 @@ __all__ = ["NameTexts"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _MAX_SIZE = 1 << 26
@@ -23,13 +24,23 @@ class NameTexts:
 
     Args:
         image: The engine's handle, which has to outlive this.
+        demangle: Whether names of functions are demangled.
+        escape: Makes what is printed of a text; None: the text itself.
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.
     """
 
-    def __init__(self, image: Any) -> None:
+    def __init__(
+        self,
+        image: Any,
+        *,
+        demangle: bool = True,
+        escape: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._image = image
+        self._demangles = demangle
+        self._escape = escape
         self._error = new_error()
         self._size = ffi.new("size_t *")
         self.handle = self._new_table()
@@ -51,16 +62,10 @@ class NameTexts:
     def _decode(self, name: int) -> bytes:
         strp = name & ~lib.GSYM_PLAIN_STRING
         raw = lib.gsym_image_string(self._image, strp, self._size)
-        text = ffi.buffer(raw, self._size[0])[:]
-        return self.text_of_name(text) if strp == name else self.text_of(text)
-
-    def text_of_name(self, name: bytes) -> bytes:
-        """What is printed for the name of a function."""
-        return demangle_bytes(name)
-
-    def text_of(self, string: bytes) -> bytes:
-        """What is printed for another string."""
-        return string
+        text: bytes = ffi.buffer(raw, self._size[0])[:]
+        if self._demangles and strp == name:
+            text = demangle_bytes(text)
+        return text if self._escape is None else self._escape(text)
 
     def _new_table(self) -> Any:
         place = ffi.new("gsym_name_texts **")

@@ -5,8 +5,8 @@ The engine reads the lines, finds and formats; here blocks of finished text come
 
 from __future__ import annotations
 
-from gsym._native import ffi, lib, new_error, to_bytes
-from gsym.text_buffer import TextBuffer
+from gsym._native import ffi, lib, to_bytes
+from gsym.name_texts import NameTexts
 
 __all__ = ["SymbolizerText"]
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.name_texts import NameTexts
     from gsym.reader import Reader
+    from gsym.text_buffer import TextBuffer
 
 _BLOCK_SIZE = 1 << 20
 _ADDRESS_MASK = (1 << 64) - 1
@@ -29,29 +29,34 @@ class SymbolizerText:
 
     Args:
         reader: Where to look.
+        buffer: What the text is put together in; others may use it in turn.
         shift: What is added to an address before it is looked up.
         flags: A set of GSYM_SYMBOLIZER_*.
         demangle: Print function names as people write them.
         module: The name of the module; JSON has it.
     """
 
-    def __init__(
-        self, reader: Reader, *, shift: int, flags: int, demangle: bool, module: str
+    def __init__(  # noqa: PLR0913 - what one line of a module needs
+        self,
+        reader: Reader,
+        buffer: TextBuffer,
+        *,
+        shift: int,
+        flags: int,
+        demangle: bool,
+        module: str,
     ) -> None:
         self._reader = reader  # which the image goes with
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
-        self._error = new_error()
-        self._text = TextBuffer(self._error)
+        self._text = buffer
         self._names: NameTexts | None = None
         self._module = b""
         if flags & lib.GSYM_SYMBOLIZER_JSON:
-            from gsym.json_names import JsonNames, json_text
+            from gsym.json_text import utf8_text
 
-            self._names = JsonNames(self._image, demangle=demangle)
-            self._module = json_text(to_bytes(module))
+            self._module = utf8_text(to_bytes(module))
+            self._names = NameTexts(self._image, demangle=demangle, escape=utf8_text)
         elif demangle:
-            from gsym.name_texts import NameTexts
-
             self._names = NameTexts(self._image)
         self._style = ffi.new("gsym_symbolizer_style *")
         self._style.flags = flags
@@ -88,7 +93,7 @@ class SymbolizerText:
                 size,
                 _BLOCK_SIZE,
                 text.used,
-                self._error,
+                self._text.error,
             )
             return status
 

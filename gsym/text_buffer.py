@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib
+from gsym._native import check, ffi, lib, new_error
 
 __all__ = ["TextBuffer"]
 
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
 class TextBuffer:
     """A `gsym_text` and the way out of it; for one thread at a time.
 
-    Args:
-        error: Where the engine says what failed.
-
     Attributes:
         handle: The engine's, which its functions append to.
         used: Where they say how many bytes of lines they answered.
+        error: Where they say what failed.
     """
 
-    __slots__ = ("_error", "_size", "handle", "used")
+    __slots__ = ("_size", "error", "handle", "used")
 
-    def __init__(self, error: CData) -> None:
+    def __init__(self) -> None:
+        error = new_error()
         place = ffi.new("gsym_text **")
         check(lib.gsym_text_create(place, error), error)
         self.handle: CData = ffi.gc(place[0], lib.gsym_text_destroy)
         self.used = ffi.new("size_t *")
-        self._error = error
+        self.error = error
         self._size = ffi.new("size_t *")
 
     def take(self) -> bytes:
@@ -68,7 +67,7 @@ class TextBuffer:
         size, answered = len(whole), 0
         asked = whole
         while size > answered:
-            check(engine(asked, size - answered), self._error)
+            check(engine(asked, size - answered), self.error)
             if self.used[0]:
                 answered += self.used[0]
                 if names is not None:

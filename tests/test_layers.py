@@ -24,11 +24,12 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"name_texts"}),
     frozenset({"text_buffer"}),
-    frozenset({"json_names"}),
+    frozenset({"json_text"}),
     frozenset(
         {
             "addr2line_text",
             "llvm_text",
+            "lookup_text",
             "segments",
             "selection",
             "statistics",

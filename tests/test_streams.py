@@ -15,6 +15,7 @@ from gsym._native import lib
 from gsym.addr2line_text import Addr2lineText
 from gsym.llvm_text import LlvmText
 from gsym.symbolizer_text import SymbolizerText
+from gsym.text_buffer import TextBuffer
 from tests import oracle, strategies
 from tests.hostile import ADDRESSES, SIZE, START, small_file
 from tests.test_hostile_records import DAMAGED, END_OF_LIST, file_with
@@ -49,7 +50,12 @@ def addr2line(reader: gsym.Reader, **options: Any) -> Stream:  # noqa: ANN401
 
 def symbolizer(reader: gsym.Reader, flags: int, shift: int) -> Stream:
     text = SymbolizerText(
-        reader, shift=shift, flags=flags, demangle=bool(flags & 1), module='m"'
+        reader,
+        TextBuffer(),
+        shift=shift,
+        flags=flags,
+        demangle=bool(flags & 1),
+        module='m"',
     )
     return lambda lines, put: text.answer(b"", lines, put)
 

@@ -11,13 +11,9 @@ import sys
 
 from gsym._native import to_str
 from gsym.cli.addr2line_options import PROGRAM, ExitRequested, parse
-from gsym.cli.terminal import (
-    describe,
-    discard_output,
-    flush_or_discard,
-    require_streams,
-)
-from gsym.errors import GsymError
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import run_program
+from gsym.cli.terminal import flush_or_discard
 from gsym.reader import wants_read_ahead
 
 TYPE_CHECKING = False
@@ -26,10 +22,6 @@ if TYPE_CHECKING:
     from gsym.cli.addr2line_options import Options
     from gsym.reader import Reader
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
-
-_BLOCK_SIZE = 1 << 20
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
 _SPACES = b" \t\n\v\f\r"
 
@@ -37,25 +29,17 @@ _SPACES = b" \t\n\v\f\r"
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    return run_program(lambda: _parse_and_answer(arguments), _say)
+
+
+def _parse_and_answer(arguments: list[str]) -> int:
     try:
-        require_streams()
-        options = parse(arguments)
-        _answer_all(options)
-        sys.stdout.buffer.flush()
+        _answer_all(parse(arguments))
     except ExitRequested as request:
         stream = sys.stderr if request.status else sys.stdout
         stream.buffer.write(os.fsencode(str(request)))
         flush_or_discard()
         return request.status
-    except BrokenPipeError:
-        discard_output()
-        return 0
-    except (GsymError, OSError, MemoryError) as error:
-        flush_or_discard()
-        _say(describe(error))
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
     return 0
 
 
@@ -86,20 +70,8 @@ def _answer_all(options: Options) -> None:
     if options.addresses:
         for word in options.addresses:
             session.answer_word(os.fsencode(word))
-    else:
-        _answer_standard_input(session)
-
-
-def _answer_standard_input(session: _Session) -> None:
-    """Answer each line as soon as it is there, many at a time when they are."""
-    if sys.stdin is None:
-        return
-    source = sys.stdin.fileno()
-    rest = b""
-    while block := os.read(source, _BLOCK_SIZE):
-        rest = session.answer(rest + block)
-    if rest:
-        session.answer(rest + b"\n")
+    elif sys.stdin is not None:
+        answer_lines(sys.stdin.fileno(), session.answer)
 
 
 class _Session:
@@ -115,11 +87,8 @@ class _Session:
         self._answer(line, len(line))
 
     def answer(self, lines: bytes) -> bytes:
-        """Answer all whole lines and return what is left; a reader may be waiting."""
-        try:
-            return self._answer(lines, _LINE_SIZE)
-        finally:
-            sys.stdout.buffer.flush()
+        """Print the answers to all whole lines; what is left of *lines*."""
+        return self._answer(lines, _LINE_SIZE)
 
     def _answer(self, lines: bytes, line_size: int) -> bytes:
         put = sys.stdout.buffer.write

@@ -10,44 +10,33 @@ import os
 import sys
 
 from gsym.cli.gsymutil_options import PROGRAM, UsageError, help_text, parse
-from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, open_reader, put, say
-from gsym.cli.terminal import (
-    describe,
-    discard_output,
-    flush_or_discard,
-    require_streams,
-)
-from gsym.errors import GsymError
+from gsym.cli.gsymutil_streams import Failure, open_reader, put, say
+from gsym.cli.program import EXIT_FAILED, run_program
+from gsym.cli.terminal import flush_or_discard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.gsymutil_options import Options
     from gsym.reader import Reader
 
-EXIT_INTERRUPTED = 130
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    return run_program(lambda: _parse_and_run(arguments), _complain)
+
+
+def _parse_and_run(arguments: list[str]) -> int:
     try:
-        require_streams()
-        status = _run(parse(arguments))
-        sys.stdout.buffer.flush()
+        return _run(parse(arguments))
     except (UsageError, Failure) as error:
         flush_or_discard()
-        sys.stderr.buffer.write(os.fsencode(f"{error}\n"))
+        _complain(str(error))
         return EXIT_FAILED
-    except BrokenPipeError:
-        discard_output()
-        return 0
-    except (GsymError, OSError, MemoryError) as error:
-        flush_or_discard()
-        print(describe(error), file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    return status
+
+
+def _complain(text: str) -> None:
+    sys.stderr.buffer.write(os.fsencode(f"{text}\n"))
 
 
 def _run(options: Options) -> int:

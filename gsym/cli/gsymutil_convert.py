@@ -7,7 +7,8 @@ import os
 import sys
 
 from gsym.atomic_file import is_same_file
-from gsym.cli.gsymutil_streams import EXIT_FAILED, Failure, say
+from gsym.cli.gsymutil_streams import Failure, say
+from gsym.cli.program import EXIT_FAILED
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
 TYPE_CHECKING = False

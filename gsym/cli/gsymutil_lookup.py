@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gsym.cli.gsymutil_options import parse_number
-from gsym.cli.gsymutil_streams import EXIT_FAILED, open_reader, put, say, standard_input
+from gsym.cli.gsymutil_streams import open_reader, put, say, standard_input
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import EXIT_FAILED
 from gsym.llvm_text import LlvmText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.gsymutil_options import Options
     from gsym.reader import Reader
-
-_BLOCK_SIZE = 1 << 20
 
 
 class Answers:
@@ -74,13 +73,8 @@ def answer_standard_input(options: Options) -> int:
         )
         return EXIT_FAILED
     stream = _Stream(options)
-    rest = b""
-    source = standard_input().fileno()
     try:
-        while block := os.read(source, _BLOCK_SIZE):
-            rest = stream.answer(rest + block)
-        if rest:
-            stream.answer(rest + b"\n")
+        answer_lines(standard_input().fileno(), stream.answer)
     except _BadAddressError as error:
         say(f"error: invalid address {error}, expected: Address GsymFile.\n")
         return EXIT_FAILED
@@ -108,14 +102,8 @@ class _Stream:
             self._reader.close()
 
     def answer(self, lines: bytes) -> bytes:
-        """Print the answers to all whole lines at once; what is left of *lines*."""
-        try:
-            return self._answer_all(lines.replace(b"\r", b""))
-        finally:
-            # A process at the other end may be waiting.
-            sys.stdout.buffer.flush()
-
-    def _answer_all(self, lines: bytes) -> bytes:
+        """Print the answers to all whole lines; what is left of *lines*."""
+        lines = lines.replace(b"\r", b"")
         view, at = memoryview(lines), 0
         while (end := lines.find(b"\n", at)) >= 0:
             word, _, path = lines[at:end].partition(b" ")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from gsym.reader import Reader
 
-EXIT_FAILED = 1
-
 
 class Failure(Exception):  # noqa: N818 - ends the program, with this on standard error
     """What was asked for cannot be done."""

@@ -6,14 +6,14 @@ import os
 import sys
 
 import gsym.reader
+from gsym._native import to_bytes, to_str
 from gsym.cli.options import Command, Operand, Option, UsageError, Values, parse_number
 from gsym.cli.terminal import printable
 from gsym.errors import FormatError, GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+    from gsym.lookup_text import LookupText
     from gsym.model import Frame, Lookup
     from gsym.reader import Reader
     from gsym.segment_set import SegmentSetReader
@@ -58,7 +58,6 @@ the function below it. `+ N` counts bytes from the start of the function.""",
 EXIT_DAMAGED = 1
 EXIT_MISSES = 3
 
-_BLOCK_SIZE = 1 << 16
 _ADDRESS_END = 1 << 64
 
 
@@ -76,7 +75,7 @@ def run(arguments: list[str]) -> int:
         if addresses:
             session.answer(addresses)
         else:
-            _answer_standard_input(session)
+            session.answer_standard_input()
     return session.exit_code
 
 
@@ -132,24 +131,51 @@ class _Session:
         self._merged = values.flag("--merged-functions")
         self._strict = values.flag("--strict")
         self._demangles = values.flag("--demangle")
-        self._line = _json_line if values.flag("--json") else _text
+        self._is_json = values.flag("--json")
+        self._engine: LookupText | None = None
         self._missed = self._damaged = False
 
     @property
     def exit_code(self) -> int:
         """1 for a damaged record, 3 for a miss that counts, else 0."""
-        if self._damaged:
+        engine = self._engine
+        if self._damaged or (engine is not None and engine.damaged):
             return EXIT_DAMAGED
-        return EXIT_MISSES if self._strict and self._missed else 0
+        missed = self._missed or (engine is not None and engine.missed)
+        return EXIT_MISSES if self._strict and missed else 0
 
-    def answer(self, addresses: Iterable[int]) -> None:
-        """Print the answers at once: a process at the other end may be waiting."""
-        answers: list[str] = []
-        try:
-            answers.extend(map(self._answer_one, addresses))
-        finally:
-            sys.stdout.write("".join(answers))
-            sys.stdout.flush()
+    def answer(self, addresses: list[int]) -> None:
+        """Print the answers to *addresses*."""
+        for address in addresses:
+            sys.stdout.write(self._answer_one(address))
+
+    def answer_standard_input(self) -> None:
+        """Answer each line as soon as it is there, many at a time when they are."""
+        if sys.stdin is None:
+            raise GsymError("standard input is closed")
+        from gsym.cli.line_stream import answer_lines
+        from gsym.cli.lookup_stream import LookupStream
+
+        self._engine = self._make_engine()
+        stream = LookupStream(self._engine, self._answer_one)
+        answer_lines(sys.stdin.fileno(), stream.answer)
+
+    def _make_engine(self) -> LookupText | None:
+        """What answers lines; None where it takes more than one record of one file."""
+        if self._merged or not isinstance(self._reader, gsym.reader.Reader):
+            return None
+        from gsym.lookup_text import LookupText
+
+        escape = _escaped
+        if self._is_json:
+            from gsym.json_text import ascii_text as escape
+        return LookupText(
+            self._reader,
+            shift=self._shift,
+            json=self._is_json,
+            demangle=self._demangles,
+            escape=escape,
+        )
 
     def _answer_one(self, address: int) -> str:
         wanted = address + self._shift
@@ -166,7 +192,8 @@ class _Session:
             self._missed = True
         elif self._demangles:
             found = _demangled(found)
-        return self._line(address, found, reason or "no function covers this address")
+        line = _json_line if self._is_json else _text
+        return line(address, found, reason or "no function covers this address")
 
 
 def _demangled(found: Lookup) -> Lookup:
@@ -179,34 +206,6 @@ def _demangled(found: Lookup) -> Lookup:
         ),
         merged=tuple(map(_demangled, found.merged)),
     )
-
-
-def _answer_standard_input(session: _Session) -> None:
-    """Answer each line as soon as it is there, many at a time when they are."""
-    if sys.stdin is None:
-        raise GsymError("standard input is closed")
-    rest = b""
-    line_number = 0
-    while block := os.read(0, _BLOCK_SIZE):
-        *lines, rest = (rest + block).split(b"\n")
-        session.answer(_addresses(lines, line_number))
-        line_number += len(lines)
-    session.answer(_addresses([rest], line_number))
-
-
-def _addresses(lines: list[bytes], before: int) -> Iterator[int]:
-    """The numbers on *lines*, blank ones left out; *before* lines came earlier."""
-    for number, line in enumerate(lines, before + 1):
-        word = line.strip()
-        if not word:
-            continue
-        try:
-            yield parse_number(word.decode("ascii", "replace"), "line")
-        except UsageError:
-            shown = word.decode("utf-8", "backslashreplace")
-            raise GsymError(
-                f"'{shown}' is not an address", path=f"standard input, line {number}"
-            ) from None
 
 
 # ---- text for people
@@ -226,6 +225,10 @@ def _text(address: int, found: Lookup | None, reason: str) -> str:
         lines.append(f"same code: {first}")
         lines += [f"           {line}" for line in rest]
     return head + f"\n{indent}".join(lines) + "\n"
+
+
+def _escaped(raw: bytes) -> bytes:
+    return to_bytes(printable(to_str(raw)))
 
 
 def _frame_lines(found: Lookup) -> list[str]:

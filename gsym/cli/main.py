@@ -11,13 +11,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.options import HelpRequested, UsageError, suggestion
-from gsym.cli.terminal import (
-    describe,
-    discard_output,
-    flush_or_discard,
-    require_streams,
-)
-from gsym.errors import GsymError
+from gsym.cli.program import run_program
 
 # Repeated from each verb's declaration: the list of verbs must not import them all.
 VERBS = {
@@ -32,33 +26,21 @@ VERBS = {
     "extract": "Take the GSYM file out of a binary that holds one",
 }
 
-EXIT_FAILED = 1
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    try:
-        require_streams()
-        _let_any_name_through()
-        status = _dispatch(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough, as in `gsym dump FILE | head`.
-        discard_output()
-        return 0
-    except (GsymError, OSError, MemoryError) as error:
-        flush_or_discard()
-        print(f"gsym: error: {describe(error)}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    return status
+    return run_program(lambda: _dispatch(arguments), _complain)
+
+
+def _complain(reason: str) -> None:
+    print(f"gsym: error: {reason}", file=sys.stderr)
 
 
 def _dispatch(arguments: list[str]) -> int:
+    _let_any_name_through()
     if not arguments:
         print(overview(), end="", file=sys.stderr)
         return EXIT_USAGE

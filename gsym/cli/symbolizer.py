@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.symbolizer_modules import ModuleError, Modules, merged_location
 from gsym.cli.symbolizer_options import (
     PROGRAM,
@@ -16,12 +18,7 @@ from gsym.cli.symbolizer_options import (
     parse,
 )
 from gsym.cli.symbolizer_requests import Request, RequestError, parse_request
-from gsym.cli.terminal import (
-    describe,
-    discard_output,
-    flush_or_discard,
-    require_streams,
-)
+from gsym.cli.terminal import flush_or_discard
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -33,31 +30,23 @@ if TYPE_CHECKING:
     from gsym.cli.symbolizer_options import Options
     from gsym.cli.symbolizer_plain import PlainStyle
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    return run_program(
+        lambda: _parse_and_run(arguments),
+        lambda reason: _complain(f"{PROGRAM}: error: {reason}\n"),
+    )
+
+
+def _parse_and_run(arguments: list[str]) -> int:
     try:
-        require_streams()
-        status = _run(parse(arguments), arguments)
-        sys.stdout.buffer.flush()
+        return _run(parse(arguments), arguments)
     except UsageError as error:
         flush_or_discard()
         _complain(str(error))
         return EXIT_FAILED
-    except BrokenPipeError:
-        discard_output()
-        return 0
-    except (GsymError, OSError, MemoryError) as error:
-        flush_or_discard()
-        _complain(f"{PROGRAM}: error: {describe(error)}\n")
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    return status
 
 
 def _run(options: Options, arguments: list[str]) -> int:
@@ -121,9 +110,8 @@ class _Session:
         from gsym.cli.symbolizer_streams import LineStream
 
         put = sys.stdout.buffer.write
-        LineStream(self._options, self._modules, self.answer, put).run(
-            sys.stdin.fileno()
-        )
+        stream = LineStream(self._options, self._modules, self.answer, put)
+        answer_lines(sys.stdin.fileno(), stream.answer)
 
     def answer(self, line: str) -> str:
         """The answer to one line, without its end."""

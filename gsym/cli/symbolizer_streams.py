@@ -7,9 +7,6 @@ the lines that begin so, many at a time; any other line is answered one by one.
 
 from __future__ import annotations
 
-import os
-import sys
-
 from gsym._native import lib, to_bytes, to_str
 from gsym.cli.symbolizer_requests import RequestError, parse_request
 
@@ -22,8 +19,8 @@ if TYPE_CHECKING:
     from gsym.cli.symbolizer_modules import Modules
     from gsym.cli.symbolizer_options import Options
     from gsym.symbolizer_text import SymbolizerText
+    from gsym.text_buffer import TextBuffer
 
-_BLOCK_SIZE = 1 << 20
 _LONGEST_LINE = 1 << 16  # LLVM cuts at 1023
 _MOST_PREFIXES = 256
 _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
@@ -51,42 +48,35 @@ class LineStream:
         self._answer = answer
         self._put = put
         self._flags = _engine_flags(options)
+        self._buffer: TextBuffer | None = None
         self._texts: dict[bytes, SymbolizerText] = {}
 
-    def run(self, source: int) -> None:
-        """Answer all that comes from the descriptor *source*."""
-        rest = b""
-        while block := os.read(source, _BLOCK_SIZE):
-            rest += block
-            end = rest.rfind(b"\n") + 1
-            if len(rest) - end > _LONGEST_LINE:
-                self._answer_lines(rest[:end] + rest[end:] + b"\n")
-                rest = b""
-            elif end:
-                self._answer_lines(rest[:end])
-                rest = rest[end:]
-        if rest:
-            self._answer_lines(rest + b"\n")
+    def answer(self, lines: bytes) -> bytes:
+        """Answer all whole lines; what is left of *lines*.
 
-    def _answer_lines(self, lines: bytes) -> None:
-        """Answer whole lines; all at once, for a process may wait at the other end."""
+        A line that is too long is cut: nobody means it.
+        """
+        end = lines.rfind(b"\n") + 1
+        if len(lines) - end > _LONGEST_LINE:
+            lines, end = lines + b"\n", len(lines) + 1
+        self._answer_whole(lines[:end])
+        return lines[end:]
+
+    def _answer_whole(self, lines: bytes) -> None:
         view, at = memoryview(lines), 0
-        try:
-            while at < len(lines):
-                end = lines.index(b"\n", at)
-                line = lines[at:end].rstrip(b"\r")
-                prefix = line[: line.rfind(b" ") + 1]
-                text = self._texts.get(prefix)
-                used = 0
-                if text is not None:
-                    used = text.answer(prefix, view[at:], self._put)
-                if not used:
-                    self._put(self._answer_one(line))
-                    used = end + 1 - at
-                    self._learn(prefix)
-                at += used
-        finally:
-            sys.stdout.buffer.flush()
+        while at < len(lines):
+            end = lines.index(b"\n", at)
+            line = lines[at:end].rstrip(b"\r")
+            prefix = line[: line.rfind(b" ") + 1]
+            text = self._texts.get(prefix)
+            used = 0
+            if text is not None:
+                used = text.answer(prefix, view[at:], self._put)
+            if not used:
+                self._put(self._answer_one(line))
+                used = end + 1 - at
+                self._learn(prefix)
+            at += used
 
     def _answer_one(self, line: bytes) -> bytes:
         text = to_str(line).translate(_LINE_ENDS)
@@ -122,9 +112,13 @@ class LineStream:
         if module is None or module.reader is None:
             return None
         from gsym.symbolizer_text import SymbolizerText
+        from gsym.text_buffer import TextBuffer
 
+        if self._buffer is None:
+            self._buffer = TextBuffer()
         return SymbolizerText(
             module.reader,
+            self._buffer,
             shift=module.shift,
             flags=flags,
             demangle=options.demangle,

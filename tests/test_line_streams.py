@@ -1,0 +1,277 @@
+"""Standard input of all commands: any cut into blocks, any line, bounded memory."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym.cli import addr2line, gsymutil, line_stream, symbolizer
+from gsym.cli import main as gsym_main
+from tests import oracle, strategies
+from tests.conftest import REPOSITORY
+from tests.hostile import ADDRESSES, small_file
+from tests.test_memory_bounds import no_sanitizer
+from tests.views import to_oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Main = Callable[[list[str]], int]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("streams")
+    (path / "small").write_bytes(small_file(1, "little"))
+    return path
+
+
+class Source:
+    """Standard input; its blocks come from elsewhere."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+
+    @property
+    def buffer(self) -> Source:
+        return self
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+
+def run(main: Main, arguments: list[str], blocks: list[bytes]) -> tuple[int, bytes]:
+    """Exit code and output of a command whose input comes in *blocks*."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+    read = mock.Mock(side_effect=[*filter(None, blocks), b""])
+    with (
+        mock.patch.object(line_stream, "_read", read),
+        mock.patch.object(sys, "stdin", Source()),
+        mock.patch.object(sys, "stderr", io.TextIOWrapper(io.BytesIO())),
+        contextlib.redirect_stdout(out),
+    ):
+        status = main(arguments)
+        out.flush()
+        return status, out.buffer.getvalue()
+
+
+def pieces(whole: bytes, cuts: list[int]) -> Iterator[bytes]:
+    bounds = [0, *sorted(cut % (len(whole) + 1) for cut in cuts), len(whole)]
+    for start, end in itertools.pairwise(bounds):
+        yield whole[start:end]
+
+
+WORDS = [
+    *(b"0x1004", b"4100", b"0xff0", b"0", b"", b" ", b"\t0x1004 \r", b"0x1040"),
+    *(b"0b1", b"0o7", b"00", b"0x", b"0X1004", b"1" * 25, b"full+4", b"0x1004\0"),
+]
+GOOD_WORDS = [*(b"%d" % address for address in ADDRESSES), b"", b"0o20", b" 16\t"]
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments", "behind"),
+    [
+        (gsymutil.main, ["--addresses-from-stdin"], b" small"),
+        (gsymutil.main, ["--addresses-from-stdin", "--verbose"], b" small"),
+        (addr2line.main, ["-afiCe", "small"], b""),
+        (symbolizer.main, ["-e", "small"], b""),
+        (symbolizer.main, ["-e", "small", "--output-style=JSON"], b""),
+        (gsym_main.main, ["lookup", "small", "--stdin"], b""),
+        (gsym_main.main, ["lookup", "small", "--stdin", "--json", "-C"], b""),
+        (gsym_main.main, ["lookup", "small", "--stdin", "--merged-functions"], b""),
+    ],
+)
+@given(
+    words=st.lists(st.sampled_from(GOOD_WORDS) | st.sampled_from(WORDS), max_size=30),
+    end=st.sampled_from([b"", b"\n"]),
+    cuts=st.lists(st.integers(0), max_size=6),
+)
+def test_input_may_be_cut_anywhere(  # noqa: PLR0913, PLR0917
+    main: Main,
+    arguments: list[str],
+    behind: bytes,
+    folder: Path,
+    words: list[bytes],
+    end: bytes,
+    cuts: list[int],
+) -> None:
+    path = str(folder / "small")
+    behind = behind.replace(b"small", path.encode())
+    lines = b"\n".join(word + behind for word in words) + end
+    arguments = [path if word == "small" else word for word in arguments]
+    one = run(main, arguments, [lines])
+    assert run(main, arguments, list(pieces(lines, cuts))) == one
+
+
+@given(
+    functions=strategies.function_lists(),
+    kind=st.tuples(strategies.versions, strategies.byte_orders),
+    options=st.lists(
+        st.sampled_from(["--json", "-C", "--return-addresses", "--strict"]), unique=True
+    ),
+    load_address=st.none() | st.sampled_from([0, 0x1000, 2**63, 2**64 - 1]),
+    data=st.data(),
+)
+def test_the_engine_prints_what_single_lookups_do(  # noqa: PLR0913, PLR0917
+    functions: list[gsym.FunctionInfo],
+    kind: tuple[int, str],
+    options: list[str],
+    load_address: int | None,
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.gsym"
+    path.write_bytes(oracle.encode_file(to_oracle(functions, *kind)))
+    check_lookup(path, functions, options, load_address, data)
+
+
+@given(
+    kind=st.tuples(strategies.versions, strategies.byte_orders),
+    changes=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=3),
+    options=st.lists(st.sampled_from(["--json", "-C", "--strict"]), unique=True),
+    data=st.data(),
+)
+def test_the_engine_tells_damage_as_single_lookups_do(
+    kind: tuple[int, str],
+    changes: list[tuple[int, int]],
+    options: list[str],
+    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    file = bytearray(small_file(*kind))
+    for at, value in changes:
+        file[at % len(file)] = value
+    path = tmp_path_factory.getbasetemp() / "damaged.gsym"
+    path.write_bytes(file)
+    near = [gsym.FunctionInfo(0xFF0, 0x180, "all")]
+    check_lookup(path, near, options, None, data)
+
+
+def check_lookup(
+    path: Path,
+    functions: list[gsym.FunctionInfo],
+    options: list[str],
+    load_address: int | None,
+    data: st.DataObject,
+) -> None:
+    """A stream gets the answers that arguments of a command line get."""
+    if load_address is not None:
+        options = [*options, f"--load-address={load_address}"]
+    near = [
+        st.integers(max(function.address - 2, 0), function.address + function.size + 2)
+        for function in functions
+    ]
+    addresses = st.one_of(near) | st.integers(0, 2**65)
+    asked = [str(each) for each in data.draw(st.lists(addresses, min_size=1))]
+    lines = "\n".join(asked).encode()
+    main = gsym_main.main
+    singles = run(main, ["lookup", *options, str(path), *asked], [])
+    assert run(main, ["lookup", *options, str(path), "--stdin"], [lines]) == singles
+
+
+def test_a_line_that_is_no_address_is_told_with_its_number(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"16\n\n" * 5 + b"0o7\n\n \nzz\n1\n")
+    os.close(writing)
+    with mock.patch.object(sys, "stdin", Source(reading)):
+        status = gsym_main.main(["lookup", "--stdin", str(folder / "small")])
+    os.close(reading)
+    out, err = capfd.readouterr()
+    assert (status, len(out.splitlines())) == (1, 6)
+    assert err == "gsym: error: standard input, line 14: 'zz' is not an address\n"
+
+
+def test_what_a_pipe_holds_is_read_together() -> None:
+    reading, writing = os.pipe()
+    size = line_stream._LEAST_SIZE  # noqa: SLF001
+    os.write(writing, b"1\n" * size)
+    os.write(writing, b"2\n")
+    blocks = []
+
+    def answer(lines: bytes) -> bytes:
+        blocks.append(len(lines))
+        return b""
+
+    os.close(writing)
+    line_stream.answer_lines(reading, answer)
+    os.close(reading)
+    assert blocks == [2 * size + 2]
+
+
+# ---- memory
+
+
+WITHIN_LIMIT = """
+import importlib, resource, sys
+main = importlib.import_module(sys.argv[1]).main
+resource.setrlimit(resource.RLIMIT_AS, (192 << 20, 192 << 20))
+sys.exit(main(sys.argv[2:]))
+"""
+DEPTH = 60
+COUNT = 120_000
+
+
+@pytest.fixture(scope="module")
+def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file whose answers have many frames with long paths."""
+    ranges = (gsym.Range(0x1000, 0x1010),)
+    source = "/a/path/that/is/rather/long/as/paths/of/libraries/are.h"
+    node = gsym.InlineInfo("innermost", source, 1, ranges)
+    for _ in range(DEPTH):
+        node = gsym.InlineInfo("_Z6callerv", source, 1, ranges, (node,))
+    root = gsym.InlineInfo("f", "", 0, ranges, (node,))
+    lines = (gsym.LineEntry(0x1000, source, 3),)
+    path = tmp_path_factory.mktemp("deep") / "deep.gsym"
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 16, "f", lines, root))
+        creator.save(str(path))
+    return path
+
+
+@no_sanitizer
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("gsym.cli.gsymutil", ["--addresses-from-stdin"]),
+        ("gsym.cli.addr2line", ["-fiCe", "deep.gsym"]),
+        ("gsym.cli.symbolizer", ["-e", "deep.gsym"]),
+        ("gsym.cli.main", ["lookup", "-C", "--stdin", "deep.gsym"]),
+        ("gsym.cli.main", ["lookup", "--json", "--stdin", "deep.gsym"]),
+    ],
+)
+def test_memory_does_not_grow_with_the_stream(
+    module: str, arguments: list[str], deep: Path
+) -> None:
+    line = b"0x1008" + b" deep.gsym" * (module == "gsym.cli.gsymutil") + b"\n"
+    source = deep.parent / "lines"
+    source.write_bytes(line * COUNT)
+    with (
+        source.open("rb") as lines,
+        subprocess.Popen(
+            [sys.executable, "-c", WITHIN_LIMIT, module, *arguments],
+            stdin=lines,
+            stdout=subprocess.PIPE,
+            cwd=deep.parent,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        ) as process,
+    ):
+        assert process.stdout is not None
+        size = 0
+        while block := process.stdout.read(1 << 20):
+            size += len(block)
+        assert process.wait(60) == 0
+    assert size > 2 * (192 << 20)
