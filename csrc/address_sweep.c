@@ -31,16 +31,16 @@ static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
                            uint64_t address, found_frames *ret, gsym_error *error) {
     gsym_answer answer;
     gsym_error fault;
-    size_t room = FRAMES_AT_FIRST;
+    size_t count = FRAMES_AT_FIRST;
+    uint32_t flags = sweep->llvm ? GSYM_LOOKUP_LLVM : 0;
     for (;;) {
-        gsym_status status;
-        if (!ARRAY_RESERVE(sweep->frames, room)) return gsym_fail_memory(error);
-        status = gsym_image_lookup(image, address, 0, sweep->llvm ? GSYM_LOOKUP_LLVM : 0,
-                                   sweep->frames.items + sweep->frames.count, room, NULL,
-                                   0, &answer, &fault);
-        if (status != GSYM_OK) return GSYM_OK;
-        if (answer.frame_count <= room) break;
-        room = answer.frame_count;
+        gsym_lookup_room room = {.frame_capacity = count};
+        if (!ARRAY_RESERVE(sweep->frames, count)) return gsym_fail_memory(error);
+        room.frames = sweep->frames.items + sweep->frames.count;
+        if (gsym_image_lookup(image, address, 0, flags, &room, &answer, &fault) != GSYM_OK)
+            return GSYM_OK;
+        if (answer.frame_count <= count) break;
+        count = answer.frame_count;
     }
     if (sweep->frames_only && answer.regex_count > 0) return GSYM_OK;
     *ret = (found_frames){sweep->frames.count, answer.frame_count, answer.entry};

@@ -264,14 +264,21 @@ typedef struct gsym_answer {
     uint32_t reserved;
 } gsym_answer;
 
-/* Find the function that covers `address` and write its frames, innermost
- * first, to frames[0 .. capacity), and the patterns of the call site that
- * returns to exactly this address to regexes[0 .. regex_capacity). `child` 0
- * asks for the function itself, 1 .. merged_count for the functions merged into
- * it. Safe from many threads on one image; allocates indexes only. */
+/* Room for what a lookup finds besides the answer. */
+typedef struct gsym_lookup_room {
+    gsym_frame *frames;
+    size_t frame_capacity;
+    uint64_t *regexes;
+    size_t regex_capacity;
+} gsym_lookup_room;
+
+/* Find the function that covers `address` and write its frames, innermost first, and
+ * the patterns of the call site that returns to exactly this address, as many as there is
+ * room for; NULL: no room. `child` 0 asks for the function itself, 1 .. merged_count for
+ * the functions merged into it. Safe from many threads on one image; allocates indexes
+ * only. */
 gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
-                              uint32_t flags, gsym_frame *frames, size_t capacity,
-                              uint64_t *regexes, size_t regex_capacity,
+                              uint32_t flags, const gsym_lookup_room *room,
                               gsym_answer *answer_ret, gsym_error *error);
 
 /* Answers to many addresses as columns. An address without an answer has no

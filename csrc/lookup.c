@@ -26,8 +26,7 @@ typedef struct lookup_query {
     uint64_t address; /* asked for */
     uint64_t start;   /* of the function */
     bool llvm;
-    uint64_t *regexes;
-    size_t regex_capacity;
+    const gsym_lookup_room *room;
 } lookup_query;
 
 /* Frames as they come, outermost first, the first `skip` of them dropped. */
@@ -101,8 +100,8 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
             return GSYM_OK;
         case GSYM_INFO_CALL_SITES:
             status = call_sites_find(&info->payload, query->image->strp_size,
-                                     query->address - query->start, query->regexes,
-                                     query->regex_capacity, &function->regex_count,
+                                     query->address - query->start, query->room->regexes,
+                                     query->room->regex_capacity, &function->regex_count,
                                      error);
             if (status == GSYM_OK) return GSYM_OK;
             return fail_in_data(query, status, info->offset, error);
@@ -222,32 +221,38 @@ static void reverse(gsym_frame *frames, size_t count) {
 /* Innermost first. Where there are more frames than room, a second walk drops the
  * outermost ones. */
 static gsym_status write_frames(const lookup_query *query, const found_function *function,
-                                gsym_frame *frames, size_t capacity,
                                 uint32_t *count_ret, gsym_error *error) {
-    frame_sink sink = {frames, capacity, 0, 0};
+    const gsym_lookup_room *room = query->room;
+    frame_sink sink = {room->frames, room->frame_capacity, 0, 0};
     GSYM_TRY(put_frames(query, function, &sink, error));
-    if (GSYM_UNLIKELY(sink.count > capacity)) {
-        sink.skip = sink.count - capacity;
+    if (GSYM_UNLIKELY(sink.count > sink.capacity)) {
+        sink.skip = sink.count - sink.capacity;
         sink.count = 0;
         GSYM_TRY(put_frames(query, function, &sink, error));
     }
-    reverse(frames, sink.count - sink.skip);
+    reverse(sink.frames, sink.count - sink.skip);
     *count_ret = (uint32_t)sink.count;
     return GSYM_OK;
 }
 
 static gsym_status write_indexed_frames(const lookup_query *query,
                                         const found_function *function,
-                                        const cursor *record, gsym_frame *frames,
-                                        size_t capacity, uint32_t *count_ret,
+                                        const cursor *record, uint32_t *count_ret,
                                         gsym_error *error) {
     uint32_t unknown_file;
     GSYM_TRY(check_row_file(query, function, error));
     if (frames_from_index(query->image, function->index, record, query->start,
-                          query->address, &function->row, query->llvm, frames, capacity,
-                          count_ret, &unknown_file))
+                          query->address, &function->row, query->llvm,
+                          query->room->frames, query->room->frame_capacity, count_ret,
+                          &unknown_file))
         return GSYM_OK;
     return fail_file(query->image, unknown_file, error);
+}
+
+/* LLVM's offsets have 32 bits. */
+static void cut_offsets(const gsym_lookup_room *room, size_t count) {
+    for (size_t i = 0; i < count && i < room->frame_capacity; ++i)
+        room->frames[i].offset = (uint32_t)room->frames[i].offset;
 }
 
 /* ---- from the address to the record ----------------------------------------------- */
@@ -266,14 +271,13 @@ static gsym_status enter_child(const lookup_query *query, uint32_t child, cursor
 }
 
 gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
-                              uint32_t flags, gsym_frame *frames, size_t capacity,
-                              uint64_t *regexes, size_t regex_capacity,
+                              uint32_t flags, const gsym_lookup_room *room,
                               gsym_answer *answer_ret, gsym_error *error) {
+    static const gsym_lookup_room no_room = {NULL, 0, NULL, 0};
     lookup_query query = {.image = image,
-                   .address = address,
-                   .llvm = (flags & GSYM_LOOKUP_LLVM) != 0,
-                   .regexes = regexes,
-                   .regex_capacity = regex_capacity};
+                          .address = address,
+                          .llvm = (flags & GSYM_LOOKUP_LLVM) != 0,
+                          .room = room == NULL ? &no_room : room};
     gsym_answer answer = {0};
     found_function function = {0};
     cursor record;
@@ -304,13 +308,11 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     answer.regex_count = function.regex_count;
     answer.found = 1;
     if (function.index != NULL)
-        GSYM_TRY(write_indexed_frames(&query, &function, &record, frames, capacity,
-                                      &answer.frame_count, error));
+        GSYM_TRY(write_indexed_frames(&query, &function, &record, &answer.frame_count,
+                                      error));
     else
-        GSYM_TRY(write_frames(&query, &function, frames, capacity, &answer.frame_count,
-                              error));
-    for (size_t i = 0; query.llvm && i < answer.frame_count && i < capacity; ++i)
-        frames[i].offset = (uint32_t)frames[i].offset; /* there, offsets have 32 bits */
+        GSYM_TRY(write_frames(&query, &function, &answer.frame_count, error));
+    if (query.llvm) cut_offsets(query.room, answer.frame_count);
     *answer_ret = answer;
     return GSYM_OK;
 }

@@ -150,9 +150,9 @@ gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t addr
                          uint32_t child, uint32_t flags, gsym_answer *answer,
                          gsym_error *error) {
     for (;;) {
-        GSYM_TRY(gsym_image_lookup(image, address, child, flags, text->frames,
-                                   text->frame_capacity, text->regexes,
-                                   text->regex_capacity, answer, error));
+        gsym_lookup_room room = {text->frames, text->frame_capacity, text->regexes,
+                                 text->regex_capacity};
+        GSYM_TRY(gsym_image_lookup(image, address, child, flags, &room, answer, error));
         if (answer->frame_count <= text->frame_capacity &&
             answer->regex_count <= text->regex_capacity)
             return GSYM_OK;

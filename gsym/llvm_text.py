@@ -138,8 +138,7 @@ class LlvmText:
 
     def _find(self, address: int, child: int, answer: Any) -> bool:
         """Look up without asking for frames; False where there is no answer."""
-        nothing = ffi.NULL, 0
-        asked = self._image, address, child, lib.GSYM_LOOKUP_LLVM, *nothing, *nothing
+        asked = self._image, address, child, lib.GSYM_LOOKUP_LLVM, ffi.NULL
         status = lib.gsym_image_lookup(*asked, answer, self._error)
         return status == lib.GSYM_OK and bool(answer.found)
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 # The engine's records, in the machine's byte order.
-_ANSWER = Struct("=3Q6I")
-_FRAME = Struct("=2Q4I")
-_ANSWER_WITH_FRAME = Struct("=3Q6I2Q4I")  # the first frame stands behind the answer
+_ANSWER = Struct("=3Q24x")
+_FRAME = Struct("=2Q3I4x")
+# found, entry, frame_count and regex_count; name, offset, file and line of the first
+# frame, which stands behind the answer
+_ANSWER_WITH_FRAME = Struct("=24x4I8x2Q2I8x")
 _STRP = Struct("=Q")
 _FUNCTION_RANGE = Struct("=3Q")
 
@@ -98,9 +100,9 @@ class _Scratch:
         "answer",
         "error",
         "frame_capacity",
-        "frames",
         "pattern_capacity",
         "patterns",
+        "room",
         "view",
     )
 
@@ -109,8 +111,12 @@ class _Scratch:
         block = ffi.new("char[]", patterns_at + pattern_capacity * _STRP.size)
         self.view = ffi.buffer(block)  # keeps the block
         self.answer = ffi.cast("gsym_answer *", block)
-        self.frames = ffi.cast("gsym_frame *", block + _ANSWER.size)
         self.patterns = ffi.cast("uint64_t *", block + patterns_at)
+        frames = ffi.cast("gsym_frame *", block + _ANSWER.size)
+        self.room = ffi.new(
+            "gsym_lookup_room *",
+            [frames, frame_capacity, self.patterns, pattern_capacity],
+        )
         self.error = new_error()
         self.frame_capacity = frame_capacity
         self.pattern_capacity = pattern_capacity
@@ -141,7 +147,9 @@ class MappedImage:
     The bytes are a GSYM file or a binary that holds one.
     """
 
-    __slots__ = ("_scratches", "files", "header", "image", "path", "strings")
+    __slots__ = (
+        *("_functions", "_scratches", "files", "header", "image", "path", "strings"),
+    )
 
     def __init__(
         self, data: Buffer, path: str | None, index_limit: int | None = None
@@ -157,63 +165,72 @@ class MappedImage:
         self.path = path
         self.strings = Strings(self.image)
         self.files = Files(self.image, self.strings)
+        self._functions: dict[int, FunctionRange] = {}
         self._scratches: list[_Scratch] = []
 
-    def look_up(self, address: int, child: int) -> tuple[Lookup, int] | None:
-        """The answer for the function at *address* or the *child*-th merged into it.
-
-        The number beside it tells how many functions are merged into it.
-        """
+    def look_up(self, address: int, child: int = 0) -> Lookup | None:
+        """The answer for the function at *address* or the *child*-th merged into it."""
         try:
             scratch = self._scratches.pop()
         except IndexError:
             scratch = _Scratch(_FRAMES_AT_FIRST, _PATTERNS_AT_FIRST)
-        status = _lookup(
-            self.image,
-            address,
-            child,
-            0,
-            scratch.frames,
-            scratch.frame_capacity,
-            scratch.patterns,
-            scratch.pattern_capacity,
-            scratch.answer,
-            scratch.error,
-        )
-        if status:
-            check(status, scratch.error, self.path)
+        error = scratch.error
+        if _lookup(self.image, address, child, 0, scratch.room, scratch.answer, error):
+            check(error.status, error, self.path)
+        view = scratch.view
         # fmt: off
-        (start, size, function, found, _, count, patterns, merged, _,
-         name, offset, file, line, inlined, _,
-        ) = _ANSWER_WITH_FRAME.unpack_from(scratch.view)
+        (found, entry, count, patterns, name, offset, file, line,
+        ) = _ANSWER_WITH_FRAME.unpack_from(view)
         # fmt: on
-        if count > scratch.frame_capacity or patterns > scratch.pattern_capacity:
-            self._scratches.append(scratch.grown(count, patterns))
-            return self.look_up(address, child)
         if not found:
             self._scratches.append(scratch)
             return None
+        if count > scratch.frame_capacity or patterns > scratch.pattern_capacity:
+            self._scratches.append(scratch.grown(count, patterns))
+            return self.look_up(address, child)
         strings = self.strings
         directory, filename = self.files[file]
-        frame = (strings[name], directory, filename, line, offset, inlined > 0)
+        frame = (strings[name], directory, filename, line, offset, count > 1)
         frames: tuple[Frame, ...] = (_new(Frame, frame),)
         if count > 1:
             frames += self._outer_frames(scratch, count)
+        number = entry + (child << 32) if child else entry
+        try:
+            function = self._functions[number]
+        except KeyError:
+            function = self._function(scratch, number)
         regexes = self._patterns(scratch, patterns) if patterns else ()
         self._scratches.append(scratch)
-        extent = _new(FunctionRange, (strings[function], start, size))
-        return _new(Lookup, (address, extent, frames, regexes, ())), merged
+        return _new(Lookup, (address, function, frames, regexes, ()))
+
+    def merged_count(self, address: int) -> int:
+        """How many functions are merged into the one at *address*."""
+        answer, error = ffi.new("gsym_answer *"), new_error()
+        check(
+            _lookup(self.image, address, 0, 0, ffi.NULL, answer, error),
+            error,
+            self.path,
+        )
+        return int(answer.merged_count)
 
     def _outer_frames(self, scratch: _Scratch, count: int) -> tuple[Frame, ...]:
         strings, files, frames = self.strings, self.files, []
         end = _ANSWER.size + count * _FRAME.size
-        for name, offset, file, line, inlined, _ in _FRAME.iter_unpack(
+        for name, offset, file, line, inlined in _FRAME.iter_unpack(
             scratch.view[_ANSWER_WITH_FRAME.size : end]
         ):
             directory, filename = files[file]
             frame = (strings[name], directory, filename, line, offset, inlined > 0)
             frames.append(_new(Frame, frame))
         return tuple(frames)
+
+    def _function(self, scratch: _Scratch, number: int) -> FunctionRange:
+        start, size, name = _ANSWER.unpack_from(scratch.view)
+        if len(self._functions) >= _MAX_CACHED:
+            self._functions.clear()
+        function = _new(FunctionRange, (self.strings[name], start, size))
+        self._functions[number] = function
+        return function
 
     def _patterns(self, scratch: _Scratch, count: int) -> tuple[str, ...]:
         return tuple([self.strings[strp] for strp in scratch.patterns[0:count]])

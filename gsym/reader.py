@@ -205,14 +205,12 @@ class Reader:
         mapped = self._mapped
         if mapped is None:
             raise ClosedError("the reader is closed", path=self.path)
-        found = mapped.look_up(address, 0)
-        if found is None:
-            return None
-        answer, count = found
-        if merged and count:
-            children = (mapped.look_up(address, at) for at in range(1, count + 1))
+        answer = mapped.look_up(address)
+        if merged and answer is not None:
+            numbers = range(1, mapped.merged_count(address) + 1)
+            children = (mapped.look_up(address, number) for number in numbers)
             return answer._replace(
-                merged=tuple(child[0] for child in children if child is not None)
+                merged=tuple(child for child in children if child is not None)
             )
         return answer
 

@@ -46,10 +46,9 @@ class Image:
         answer = ffi.new("gsym_answer *")
         frames = ffi.new("gsym_frame[]", MOST)
         regexes = ffi.new("uint64_t[]", MOST)
-        status = lib.gsym_image_lookup(
-            *(self._image, address, child, flags),
-            *(frames, MOST, regexes, MOST, answer, self._error),
-        )
+        room = ffi.new("gsym_lookup_room *", [frames, MOST, regexes, MOST])
+        asked = self._image, address, child, flags
+        status = lib.gsym_image_lookup(*asked, room, answer, self._error)
         check(status, self._error)
         if not answer.found:
             return None
