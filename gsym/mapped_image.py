@@ -117,7 +117,7 @@ class _Scratch:
             "gsym_lookup_room *",
             [frames, frame_capacity, self.patterns, pattern_capacity],
         )
-        self.error = new_error()
+        self.error: CData = new_error()
         self.frame_capacity = frame_capacity
         self.pattern_capacity = pattern_capacity
 
