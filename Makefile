@@ -7,9 +7,10 @@
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
 #
-# CORPUS is a folder of real binaries; the tables go to docs/.
+# CORPUS is a folder of real binaries, by default build/corpus; what it lacks is fetched
+# (Debian packages, 2 GB). The tables and charts go to docs/.
 #
-#   make bench CORPUS=DIR    speed and memory beside llvm-gsymutil and symbolic
+#   make bench    speed and memory beside the peers, in less than 20 minutes
 #   make accept CORPUS=DIR   answers beside llvm-gsymutil's and llvm-symbolizer's,
 #                            then make bench
 
@@ -17,6 +18,7 @@ PYTHON ?= python3
 VENV ?= .venv
 SANITIZE_CC ?= gcc
 PYTEST_ARGS ?= --numprocesses auto
+CORPUS ?= build/corpus
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
@@ -27,7 +29,6 @@ SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
 UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1:$(REPORT)
-NEED_CORPUS = @test -d "$(CORPUS)" || { echo "usage: make $@ CORPUS=DIR" >&2; exit 2; }
 
 # The folder of real files that tests read; tests that need it skip without it.
 export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
@@ -47,7 +48,7 @@ $(VENV)/.ready: pyproject.toml
 	$(PIP) --no-build-isolation -e .
 	touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs: $(VENV)/.%: $(VENV)/.ready
+$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.ready
 	$(PIP) --no-build-isolation -e '.[$*]'
 	touch $@
 
@@ -70,7 +71,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(CC) $(C_WARNINGS) -Icsrc -fsyntax-only $(wildcard csrc/*.c)
+	$(CC) $(C_WARNINGS) -Icsrc -fsyntax-only $(wildcard csrc/*.c benchmarks/*.c)
 
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to
@@ -95,15 +96,12 @@ sanitize: $(VENV)/.test
 	    --ignore=tests/differential $(PYTEST_ARGS) \
 	    || { cat report.* 2>/dev/null; exit 1; }
 
-bench: build $(VENV)/.test
-	$(NEED_CORPUS)
-	$(BIN)/python -m benchmarks.conversion $(CORPUS) --write
-	$(BIN)/python -m benchmarks.conversion $(CORPUS) --set containers --write
-	$(BIN)/python -m benchmarks.breakpad $(CORPUS) --write
-	$(BIN)/python -m benchmarks.lookup $(CORPUS) --write
+bench: build $(VENV)/.bench
+	$(BIN)/python -m benchmarks.corpus $(CORPUS)
+	$(BIN)/python -m benchmarks $(CORPUS) --write
 
 accept: build $(VENV)/.test
-	$(NEED_CORPUS)
+	@test -d "$(CORPUS)/v" || { echo "CORPUS=DIR: DIR holds big/ and v/" >&2; exit 2; }
 	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
 	$(MAKE) bench
 

@@ -32,7 +32,7 @@ INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain")
 GSYM = Path(sys.executable).with_name("gsym")
 SYMBOLIC = """
 import sys
-from symbolic import Archive
+from symbolic.debuginfo import Archive
 archive = Archive.open(sys.argv[1])
 (binary,) = archive.iter_objects()
 with open(sys.argv[2], "wb") as output:

@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.charts import bars
 from benchmarks.process import (
     Field,
     Measurement,
@@ -202,6 +203,7 @@ def main() -> None:
     """Measure, print, and with --write keep the tables."""
     arguments = parse_arguments()
     times, sizes, inputs = [], [], []
+    walls: dict[str, list[float]] = {}
     for name in arguments.input or INPUTS[arguments.set]:
         binary = arguments.corpus / "big" / name
         with tempfile.TemporaryDirectory() as temporary:
@@ -209,6 +211,12 @@ def main() -> None:
             for threads in arguments.threads:
                 runs = measure_input(binary, threads, arguments.rounds, folder)
                 times.append(time_row(name, threads, *runs))
+                for tool, each in zip(("gsym", "llvm-gsymutil"), runs, strict=True):
+                    title = f"{tool}, {threads} threads".replace(
+                        "1 threads", "1 thread"
+                    )
+                    wall = statistics.median(column(each, "wall"))
+                    walls.setdefault(title, []).append(wall)
                 print(" | ".join(times[-1]), file=sys.stderr)
                 # With several threads the peer's file differs from run to run.
                 if threads == min(arguments.threads):
@@ -231,10 +239,11 @@ def main() -> None:
         table(SIZE_HEAD, sizes),
         table(("input", "bytes", "SHA-256"), inputs),
     ]
-    text = "\n\n".join(parts)
-    print(text)
+    print("\n\n".join(parts))
     if arguments.write:
-        write_region(REGIONS[arguments.set], text)
+        region = REGIONS[arguments.set]
+        parts.append(bars(region, "seconds", [row[0] for row in sizes], walls))
+        write_region(region, "\n\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
-"""Lookups: gsym in one process and as gsymutil, against llvm-gsymutil.
+"""Streams of addresses: gsymutil against llvm-gsymutil.
 
     python -m benchmarks.lookup CORPUS [--count N] [--rounds N] [--write]
 
-All read the same file, which gsym makes first, and answer the same random addresses
-inside functions. In-process: `Reader.lookup_many` over all of them and one
-`Reader.lookup` each. Whole processes: `--addresses-from-stdin`, in turn, text and
-start of the process included. The figures are medians of thousands of addresses a
-second.
+Both read the same file, which gsym makes first, and answer the same random addresses
+inside functions with the same text, from `--addresses-from-stdin`, in turn, start of
+the process included. The figures are medians of thousands of addresses a second.
 """
 
 from __future__ import annotations
@@ -15,9 +13,7 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import gsym
 from benchmarks.conversion import INPUTS
@@ -25,40 +21,11 @@ from benchmarks.process import Measurement, column, measure, measure_pairs
 from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
 from tests.differential.sampling import functions, random_addresses
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 OUR_GSYMUTIL = str(Path(sys.executable).with_name("gsymutil"))
-HEAD = (
-    *("input", "functions", "lookup_many", "lookup"),
-    *("gsymutil", "llvm-gsymutil", "ratio", "lookup_many / llvm"),
-)
+HEAD = ("input", "functions", "gsymutil", "llvm-gsymutil", "ratio")
 LEGEND = """\
 Thousands of addresses a second, {count} random addresses inside functions, medians of
-{rounds} rounds. `lookup_many` answers in columns, `lookup` one `Lookup` object a call;
-the two commands read and write text, start of the process included."""
-
-
-def rate_of(work: Callable[[], object], count: int, rounds: int) -> float:
-    """Items a second of *work*, which does *count* of them: the median."""
-    seconds = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return count / statistics.median(seconds)
-
-
-def in_process(path: Path, addresses: list[int], rounds: int) -> tuple[float, float]:
-    """Lookups a second by `lookup_many` and by `lookup`."""
-    with gsym.open(str(path)) as reader:
-        many = rate_of(lambda: reader.lookup_many(addresses), len(addresses), rounds)
-
-        def one_by_one() -> None:
-            for address in addresses:
-                reader.lookup(address)
-
-        return many, rate_of(one_by_one, len(addresses), rounds)
+{rounds} rounds. The two commands read and write text, start of the process included."""
 
 
 def whole_process(
@@ -88,11 +55,9 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
         gsym.convert(str(binary), str(path))
         ranges = functions(path)
         addresses = random_addresses(ranges, count, seed=1)
-        many, single = in_process(path, addresses, rounds)
         ours, llvm = whole_process(path, addresses, rounds, folder)
-    rates = [f"{rate / 1000:.0f}" for rate in (many, single, ours, llvm)]
-    ratios = [f"**{ours / llvm:.1f}x**", f"**{many / llvm:.1f}x**"]
-    return [binary.name, str(len(ranges)), *rates, *ratios]
+    rates = [f"{rate / 1000:.0f}" for rate in (ours, llvm)]
+    return [binary.name, str(len(ranges)), *rates, f"**{ours / llvm:.1f}x**"]
 
 
 def main() -> None:

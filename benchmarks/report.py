@@ -6,7 +6,9 @@ import datetime as dt
 import hashlib
 import os
 import platform
+import re
 import subprocess
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
+_VERSION = re.compile(r"\d+\.\d+")
 
 
 def output_of(*command: str) -> str:
@@ -42,18 +45,34 @@ def digest(path: Path) -> str:
 
 
 def commit() -> str:
-    """The commit checked out, marked where tracked files differ from it."""
-    command = ("git", "describe", "--always", "--dirty", "--abbrev=10")
+    """The commit checked out, marked where tracked files but the tables differ."""
     try:
-        return output_of(*command).strip()
+        name = output_of("git", "describe", "--always", "--abbrev=10").strip()
+        changed = output_of("git", "diff", "--name-only", "HEAD", "--", ".", ":!docs")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{name}-dirty" if changed else name
 
 
-def environment(command: str) -> str:
-    """When, where and with which versions the figures were taken."""
-    version = output_of(LLVM_GSYMUTIL, "--version")
-    llvm = next(line.strip() for line in version.splitlines() if "version" in line)
+def version_of(program: str) -> str:
+    """What a program, or a Python package of that name, says of its version."""
+    try:
+        return f"{program} {version(program)}"
+    except PackageNotFoundError:
+        lines = output_of(program, "--version").splitlines()
+    line = next(line.strip() for line in lines if _VERSION.search(line))
+    name = program.rpartition("-")[0] if line.startswith("Debian") else ""
+    return f"{name} {line}".strip()
+
+
+def environment(command: str, peers: Sequence[str] = (LLVM_GSYMUTIL,)) -> str:
+    """When, where and with which versions the figures were taken.
+
+    Args:
+        command: That takes them again.
+        peers: Programs and Python packages that were measured, too.
+    """
+    versions = "; ".join(map(version_of, peers))
     cpu = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -66,7 +85,7 @@ def environment(command: str) -> str:
             f"- command: `{command}`",
             f"- date and commit: {today}, {commit()}",
             f"- machine: {cpu}, {os.cpu_count()} cores, {platform.release()}",
-            f"- versions: gsym {gsym.__version__}, Python {python}, {llvm}",
+            f"- versions: gsym {gsym.__version__}, Python {python}; {versions}",
         ]
     )
 

@@ -1,0 +1,197 @@
+"""The binaries that benchmarks read, from Debian's packages, fetched by name.
+
+    python -m benchmarks.corpus DIR [--input NAME]...
+
+Makes DIR/big/NAME for each input below; what is there is kept. `.debug` is a debug file
+as the package has it, `.plain` the same with inflated sections. DIR/packages.tsv keeps
+the versions. Needs apt-get, dpkg-deb and llvm-objcopy-22; 2 GB are fetched, 4 GB kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.report import output_of
+from gsym.sources.debug_directories import build_id_paths
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+OBJCOPY = "llvm-objcopy-22"
+# The user of apt may not write to a folder of somebody else, and says so at length.
+DOWNLOAD = ("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root")
+
+
+class Source(NamedTuple):
+    """Where an input comes from.
+
+    Attributes:
+        package: That holds the file, or the debug file of it.
+        pattern: Finds the file, or the binary in *binary_package*.
+        binary_package: That holds the binary; "" where the file has its DWARF inside.
+        inflate: Whether the debug sections are inflated.
+    """
+
+    package: str
+    pattern: str
+    binary_package: str = ""
+    inflate: bool = False
+
+
+class Package(NamedTuple):
+    """What a package was when it was fetched."""
+
+    name: str
+    version: str
+
+
+_KERNEL = "linux-image-amd64-dbg"  # depends on the package of the current version
+_LIBC = Source("libc6-dbg", "libc.so.6", "libc6")
+_JVM = Source("openjdk-17-dbg", "server/libjvm.so", "openjdk-17-jre-headless")
+_CEPH = Source("ceph-osd-dbg", "bin/ceph-osd", "ceph-osd")
+SOURCES = {
+    "libc.plain": _LIBC._replace(inflate=True),
+    "libpython3.11d.so": Source("libpython3.11-dbg", "libpython3.11d.so.1.0"),
+    "libjvm.debug": _JVM,
+    "libjvm.plain": _JVM._replace(inflate=True),
+    "ceph-osd.debug": _CEPH,
+    "ceph-osd.plain": _CEPH._replace(inflate=True),
+    "vmlinux": Source(_KERNEL, "vmlinux-*"),
+}
+
+
+class Corpus:
+    """A folder of inputs.
+
+    Args:
+        folder: Is made if need be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._unpacked = folder / "unpacked"
+
+    def provide(self, names: Iterable[str]) -> None:
+        """Make the inputs of these names, those that are not there."""
+        missing = [name for name in names if not (self._folder / "big" / name).exists()]
+        if not missing:
+            return
+        for tool in ("apt-get", "apt-cache", "dpkg-deb", OBJCOPY):
+            if shutil.which(tool) is None:
+                raise FileNotFoundError(f"not installed: {tool}")
+        (self._folder / "big").mkdir(parents=True, exist_ok=True)
+        for name in missing:
+            print(f"{name} ...", file=sys.stderr)
+            self._make(self._folder / "big" / name, SOURCES[name])
+
+    def _make(self, path: Path, source: Source) -> None:
+        root = self._package(source.package)
+        if source.binary_package:
+            binary = _find(self._package(source.binary_package), source.pattern)
+            found = _debug_file(root, binary)
+        else:
+            found = _find(root, source.pattern)
+        command = [OBJCOPY, "--decompress-debug-sections"]
+        if source.inflate:
+            _whole(path, lambda part: _run(*command, str(found), str(part)))
+        else:
+            _whole(path, lambda part: shutil.copyfile(found, part))
+
+    def _package(self, name: str) -> Path:
+        """The folder that a package is unpacked in."""
+        if name == _KERNEL:
+            name = _dependency(name)
+        root = self._unpacked / name
+        if not root.exists():
+            root.parent.mkdir(parents=True, exist_ok=True)
+            _whole(root, lambda part: self._fetch(name, part))
+        return root
+
+    def _fetch(self, name: str, root: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
+            subprocess.run([*DOWNLOAD, name], cwd=temporary, check=True)
+            (archive,) = Path(temporary).glob("*.deb")
+            _run("dpkg-deb", "-x", str(archive), str(root))
+            version = output_of("dpkg-deb", "-f", str(archive), "Version").strip()
+        with self._list.open("a", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, "excel-tab").writerow(Package(name, version))
+
+    @property
+    def _list(self) -> Path:
+        return self._folder / "packages.tsv"
+
+    def packages(self) -> list[Package]:
+        """Those that were fetched for this folder."""
+        if not self._list.exists():
+            return []
+        with self._list.open(encoding="utf-8", newline="") as stream:
+            return [Package(*row) for row in csv.reader(stream, "excel-tab")]
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+def _whole(path: Path, make: Callable[[Path], object]) -> None:
+    """Make a file or folder that is complete or not there."""
+    part = path.with_name(f".{path.name}.part")
+    if part.is_dir():
+        shutil.rmtree(part)
+    make(part)
+    part.rename(path)
+
+
+def _dependency(name: str) -> str:
+    """The package that a name without a version stands for."""
+    found = re.search(r"Depends: (\S+)", output_of("apt-cache", "depends", name))
+    if found is None:
+        raise LookupError(f"{name} depends on no package")
+    return found[1]
+
+
+def _find(root: Path, pattern: str) -> Path:
+    """The one file whose path ends so."""
+    for path in sorted(root.rglob(pattern.rpartition("/")[2])):
+        is_file = path.is_file() and not path.is_symlink()
+        if is_file and path.match(pattern):
+            return path
+    raise FileNotFoundError(f"no {pattern} below {root}")
+
+
+def _debug_file(root: Path, binary: Path) -> Path:
+    """The debug file of a binary in an unpacked package."""
+    with ObjectFile(map_file(str(binary)), str(binary)) as opened:
+        uuid = opened.uuid
+    for path in build_id_paths(uuid, (f"{root}/usr/lib/debug",)):
+        if Path(path).exists():
+            return Path(path)
+    raise FileNotFoundError(f"no debug file of {binary} below {root}")
+
+
+def main() -> None:
+    """Make the inputs, and say what they come from."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that gets big/")
+    parser.add_argument("--input", action="append", choices=SOURCES)
+    arguments = parser.parse_args()
+    corpus = Corpus(arguments.corpus.resolve())
+    try:
+        corpus.provide(arguments.input or SOURCES)
+    except (OSError, LookupError, subprocess.CalledProcessError) as problem:
+        sys.exit(f"the corpus is not complete: {problem}")
+    for package in corpus.packages():
+        print(*package)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+/* engine_lookups.c - lookups by the engine and by symbolic's, without Python.
+ *
+ *   engine_lookups gsym FILE.gsym ADDRESSES FUNCTIONS ROUNDS
+ *   engine_lookups symbolic FILE.symcache ADDRESSES FUNCTIONS ROUNDS LIBRARY
+ *
+ * ADDRESSES and FUNCTIONS are files of unsigned 64-bit integers. All of ADDRESSES are
+ * looked up once, so that indexes are there, then ROUNDS times more; all of FUNCTIONS
+ * once on each of ROUNDS fresh opens. Prints nanoseconds of processor time, medians over the rounds, and
+ * a number that must not change from round to round:
+ *
+ *   warm, warm with the text of names and files, first touches, open, frames
+ *
+ * symbolic gives text always, so its first two are the same. LIBRARY is the shared
+ * library in its wheel; the structs below are those of its C interface. */
+#define _GNU_SOURCE
+#include "gsym.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_FRAMES 256
+
+typedef struct bytes {
+    const uint8_t *data;
+    size_t size;
+} bytes;
+
+typedef struct addresses {
+    const uint64_t *items;
+    size_t count;
+} addresses;
+
+/* What is measured: opened, asked, closed. */
+typedef struct subject {
+    void *(*open)(const char *path);
+    size_t (*look_up)(void *opened, uint64_t address, bool text); /* -> frames */
+    void (*close)(void *opened);
+    const char *path;
+} subject;
+
+static _Noreturn void fail(const char *what) {
+    fprintf(stderr, "engine_lookups: %s\n", what);
+    exit(1);
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static bytes map_file(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) fail(path);
+    size_t size = (size_t)status.st_size;
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    close(descriptor);
+    if (data == MAP_FAILED) fail(path);
+    return (bytes){data, size};
+}
+
+static addresses read_addresses(const char *path) {
+    bytes file = map_file(path);
+    return (addresses){(const uint64_t *)(const void *)file.data,
+                       file.size / sizeof(uint64_t)};
+}
+
+/* ---- gsym ------------------------------------------------------------------------- */
+
+typedef struct opened_gsym {
+    bytes file;
+    gsym_image *image;
+} opened_gsym;
+
+static void *open_gsym(const char *path) {
+    gsym_error error;
+    opened_gsym *opened = malloc(sizeof *opened);
+    if (opened == NULL) fail("no memory");
+    opened->file = map_file(path);
+    if (gsym_image_open(opened->file.data, opened->file.size, &opened->image, &error))
+        fail(error.what);
+    return opened;
+}
+
+static void close_gsym(void *context) {
+    opened_gsym *opened = context;
+    gsym_image_close(opened->image);
+    munmap((void *)(uintptr_t)opened->file.data, opened->file.size);
+    free(opened);
+}
+
+static size_t text_size(const gsym_image *image, const gsym_frame *frame) {
+    gsym_error error;
+    uint64_t directory, base;
+    size_t name, size = 0;
+    (void)gsym_image_string(image, frame->name, &name);
+    if (frame->file != 0 &&
+        gsym_image_file(image, frame->file, &directory, &base, &error) == GSYM_OK) {
+        size_t part;
+        (void)gsym_image_string(image, directory, &part);
+        size += part;
+        (void)gsym_image_string(image, base, &part);
+        size += part;
+    }
+    return name + size;
+}
+
+static size_t look_up_gsym(void *context, uint64_t address, bool text) {
+    volatile size_t seen = 0; /* what is computed must be of use */
+    const gsym_image *image = ((opened_gsym *)context)->image;
+    gsym_frame frames[MOST_FRAMES];
+    gsym_answer answer;
+    gsym_error error;
+    if (gsym_image_lookup(image, address, 0, 0, frames, MOST_FRAMES, NULL, 0, &answer,
+                          &error) != GSYM_OK)
+        fail(error.what);
+    if (!answer.found) return 0;
+    if (text) {
+        size_t size = 0;
+        for (uint32_t n = 0; n < answer.frame_count && n < MOST_FRAMES; n++)
+            size += text_size(image, &frames[n]);
+        seen += size;
+    }
+    return answer.frame_count;
+}
+
+/* ---- symbolic --------------------------------------------------------------------- */
+
+typedef struct symbolic_result {
+    void *items;
+    uintptr_t count;
+} symbolic_result;
+
+static void *(*symbolic_open)(const char *);
+static symbolic_result (*symbolic_lookup)(void *, uint64_t);
+static void (*symbolic_result_free)(symbolic_result *);
+static void (*symbolic_close)(void *);
+
+static void *open_symbolic(const char *path) {
+    void *cache = symbolic_open(path);
+    if (cache == NULL) fail(path);
+    return cache;
+}
+
+static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
+    (void)text;
+    symbolic_result result = symbolic_lookup(cache, address);
+    size_t count = result.count;
+    symbolic_result_free(&result);
+    return count;
+}
+
+static void *symbol(void *library, const char *name) {
+    void *found = dlsym(library, name);
+    if (found == NULL) fail(name);
+    return found;
+}
+
+static void load_symbolic(const char *path) {
+    void *library = dlopen(path, RTLD_NOW);
+    if (library == NULL) fail(path);
+    *(void **)&symbolic_open = symbol(library, "symbolic_symcache_open");
+    *(void **)&symbolic_lookup = symbol(library, "symbolic_symcache_lookup");
+    *(void **)&symbolic_result_free = symbol(library, "symbolic_lookup_result_free");
+    *(void **)&symbolic_close = symbol(library, "symbolic_symcache_free");
+}
+
+/* ---- measurements ----------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+/* Nanoseconds for one of *asked*. */
+static double time_all(const subject *of, void *opened, addresses asked, bool text,
+                       size_t *frames_ret) {
+    size_t frames = 0;
+    double start = now();
+    for (size_t n = 0; n < asked.count; n++)
+        frames += of->look_up(opened, asked.items[n], text);
+    *frames_ret = frames;
+    return (now() - start) / (double)asked.count;
+}
+
+static void measure(const subject *of, addresses asked, addresses functions,
+                    size_t rounds) {
+    double warm[2], first, opening, *times = calloc(rounds, sizeof *times),
+                                    *openings = calloc(rounds, sizeof *openings);
+    size_t frames, again;
+    if (times == NULL || openings == NULL) fail("no memory");
+    for (size_t n = 0; n < rounds; n++) {
+        double start = now();
+        void *opened = of->open(of->path);
+        openings[n] = now() - start;
+        times[n] = time_all(of, opened, functions, false, &frames);
+        of->close(opened);
+    }
+    first = median(times, rounds);
+    opening = median(openings, rounds);
+    void *opened = of->open(of->path);
+    for (int n = 0; n < 3; n++) /* an index comes with the second touch */
+        (void)time_all(of, opened, asked, false, &frames);
+    for (int text = 0; text < 2; text++) {
+        for (size_t n = 0; n < rounds; n++) {
+            times[n] = time_all(of, opened, asked, text != 0, &again);
+            if (again != frames) fail("answers change");
+        }
+        warm[text] = median(times, rounds);
+    }
+    of->close(opened);
+    printf("%.1f %.1f %.1f %.1f %zu\n", warm[0], warm[1], first, opening, frames);
+    free(times);
+    free(openings);
+}
+
+int main(int count, char **words) {
+    subject of = {open_gsym, look_up_gsym, close_gsym, NULL};
+    if (count < 6) fail("see the head of the source");
+    of.path = words[2];
+    if (strcmp(words[1], "symbolic") == 0) {
+        if (count < 7) fail("the library is missing");
+        load_symbolic(words[6]);
+        of = (subject){open_symbolic, look_up_symbolic, symbolic_close, words[2]};
+    }
+    measure(&of, read_addresses(words[3]), read_addresses(words[4]),
+            (size_t)strtoul(words[5], NULL, 10));
+    return 0;
+}

@@ -1,0 +1,232 @@
+"""Lookups inside of a process, by the engine alone and from Python; symbolic beside.
+
+    python -m benchmarks.in_process CORPUS [--input NAME]... [--write]
+
+The engine and symbolic's are called by benchmarks/engine_lookups.c, in turn, from C;
+from Python both answer as objects, timed by pytest-benchmark (test_in_process.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import symbolic
+
+from benchmarks.charts import bars
+from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
+from benchmarks.process import column, measure
+from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, table, write_region
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Mapping
+
+INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
+ROUNDS = 5
+ENGINE_COUNT = 100_000
+STREAM_COUNT = 20_000
+ENGINE_HEAD = (
+    *("input", "gsym", "with text", "symbolic", "ratio", "llvm-gsymutil", "ratio"),
+    *("first gsym", "first symbolic", "ratio", "open gsym", "open symbolic"),
+)
+PYTHON_HEAD = (
+    *("input", "lookup", "symbolic", "ratio"),
+    *("random", "2 threads", "ascending", "2 threads"),
+)
+ENGINE_LEGEND = """\
+From C, nanoseconds of processor time for one lookup, medians of {rounds} rounds:
+{count} random addresses, each byte of a function equally likely, when all is warm.
+`with text` gsym finds names and paths as symbolic does. llvm-gsymutil's is that of its
+stream of text, its start left out; it has no other way in. `first` is the first lookup
+in each of {functions} random functions after `open`, which is in microseconds."""
+PYTHON_LEGEND = """\
+From Python: microseconds for one `Reader.lookup` and one `SymCache.lookup`, which
+answer as objects; then millions of addresses a second of `lookup_many`, a million
+random addresses a call, inlined frames included, with one thread and with two."""
+
+
+class Engine(NamedTuple):
+    """Figures of engine_lookups.c, in nanoseconds."""
+
+    warm: float
+    text: float
+    first: float
+    open: float
+    frames: float
+
+
+class Figures(NamedTuple):
+    """What the first table shows of an input; *llvm* in nanoseconds for one lookup."""
+
+    ours: Engine
+    symbolic: Engine
+    llvm: float
+
+
+def build(folder: Path) -> Path:
+    """Compile engine_lookups.c with the engine's sources."""
+    program = folder / "engine_lookups"
+    sources = [ROOT / "benchmarks/engine_lookups.c", *sorted(ROOT.glob("csrc/*.c"))]
+    options = ["-std=c11", "-O2", "-fvisibility=hidden", f"-I{ROOT / 'csrc'}"]
+    subprocess.run(
+        [os.environ.get("CC", "cc"), *options, "-o", program, *sources, "-ldl"],
+        check=True,
+    )
+    return program
+
+
+def measure_engine(program: Path, prepared: Prepared) -> Figures:
+    """Our figures and those of the peers."""
+    library = Path(symbolic.__file__).with_name("_lowlevel__lib.so")
+
+    def run(kind: str, file: Path, base: int) -> Engine:
+        asked = prepared.addresses("random", base)[:ENGINE_COUNT]
+        samples = [
+            _write(prepared.folder / "asked", asked),
+            _write(prepared.folder / "first", prepared.addresses("functions", base)),
+        ]
+        done = subprocess.run(
+            [program, kind, file, *samples, str(ROUNDS), library],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return Engine(*map(float, done.stdout.split()))
+
+    ours = run("gsym", prepared.gsym, 0)
+    theirs = run("symbolic", prepared.symcache, prepared.load_address)
+    return Figures(ours, theirs, measure_llvm(prepared))
+
+
+def measure_llvm(prepared: Prepared) -> float:
+    """Nanoseconds of llvm-gsymutil for one address of a stream, without its start."""
+    query = prepared.folder / "query"
+    times = []
+    for count in (1, STREAM_COUNT):
+        asked = prepared.addresses("random")[:count]
+        query.write_text("".join(f"0x{each:x} {prepared.gsym}\n" for each in asked))
+        command = [LLVM_GSYMUTIL, "--addresses-from-stdin"]
+        runs = [measure(command, str(query)) for _ in range(ROUNDS)]
+        times.append(statistics.median(column(runs, "cpu")))
+    return (times[1] - times[0]) / (STREAM_COUNT - 1) * 1e9
+
+
+def _write(path: Path, addresses: array[int]) -> Path:
+    path.write_bytes(addresses.tobytes())
+    return path
+
+
+def measure_python(folder: Path) -> dict[tuple[str, str], float]:
+    """Seconds for one address, by input and by test."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+            *("-p", "no:xdist", "--override-ini=addopts=", "--benchmark-only"),
+            *(f"--benchmark-json={report.name}", "--benchmark-columns=median"),
+            "benchmarks/test_in_process.py",
+        ]
+        environ = {**os.environ, "GSYM_BENCH_INPUTS": str(folder)}
+        subprocess.run(command, cwd=ROOT, env=environ, stdout=sys.stderr, check=True)
+        found = json.loads(Path(report.name).read_text(encoding="utf-8"))
+    return {
+        (each["extra_info"]["input"], _title(each)): each["stats"]["median"]
+        / each["extra_info"]["count"]
+        for each in found["benchmarks"]
+    }
+
+
+def _title(each: dict[str, str]) -> str:
+    """The name of a test and its parameters without the input: `test_lookup_many-1`."""
+    name, _, parameters = each["name"].rstrip("]").partition("[")
+    chosen = [word for word in parameters.split("-") if word in _CHOICES]
+    return "-".join([name, *sorted(chosen)])
+
+
+_CHOICES = {"1", "2", "random", "ascending"}
+
+
+def engine_row(name: str, figures: Figures) -> list[str]:
+    """One line of the first table."""
+    ours, peer, llvm = figures
+    cells = [f"{value:.0f}" for value in (ours.warm, ours.text, peer.warm)]
+    cells.append(f"**{peer.warm / ours.text:.1f}x**")
+    cells += [f"{llvm:.0f}", f"**{llvm / ours.text:.1f}x**"]
+    cells += [f"{ours.first:.0f}", f"{peer.first:.0f}"]
+    cells.append(f"**{peer.first / ours.first:.1f}x**")
+    cells += [f"{ours.open / 1000:.0f}", f"{peer.open / 1000:.0f}"]
+    return [name, *cells]
+
+
+def python_row(name: str, seconds: Mapping[tuple[str, str], float]) -> list[str]:
+    """One line of the second table."""
+    ours, peer = seconds[name, "test_lookup"], seconds[name, "test_symbolic"]
+    cells = [f"{ours * 1e6:.2f}", f"{peer * 1e6:.1f}", f"**{peer / ours:.1f}x**"]
+    for order in ("random", "ascending"):
+        one, two = (
+            1 / seconds[name, f"test_lookup_many-{threads}-{order}"] / 1e6
+            for threads in (1, 2)
+        )
+        cells += [f"{one:.1f}", f"{two:.1f} ({100 * (two / one - 1):+.0f} %)"]
+    return [name, *cells]
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the tables and the chart."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    names = arguments.input or INPUTS
+    engines = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "inputs"
+        folder.mkdir()
+        program = build(Path(temporary))
+        for name in names:
+            prepared = prepare(arguments.corpus / "big" / name, folder / name)
+            engines[name] = measure_engine(program, prepared)
+            print(" | ".join(engine_row(name, engines[name])), file=sys.stderr)
+        seconds = measure_python(folder)
+    legend = ENGINE_LEGEND.format(
+        rounds=ROUNDS, count=ENGINE_COUNT, functions=FUNCTIONS
+    )
+    parts = [
+        environment(
+            "python -m benchmarks.in_process CORPUS", ["symbolic", LLVM_GSYMUTIL]
+        ),
+        legend,
+        table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
+        PYTHON_LEGEND.format(count=COUNT),
+        table(PYTHON_HEAD, [python_row(name, seconds) for name in names]),
+    ]
+    if arguments.write:
+        chart = bars(
+            "lookups",
+            "microseconds for one lookup",
+            names,
+            {
+                "gsym, C": [engines[name].ours.text / 1e3 for name in names],
+                "symbolic, C": [engines[name].symbolic.text / 1e3 for name in names],
+                "llvm-gsymutil": [engines[name].llvm / 1e3 for name in names],
+                "gsym, Python": [seconds[name, "test_lookup"] * 1e6 for name in names],
+                "symbolic, Python": [
+                    seconds[name, "test_symbolic"] * 1e6 for name in names
+                ],
+            },
+        )
+        parts.append(chart)
+        write_region("in process", "\n\n".join(parts))
+    print("\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""An input as lookups need it: converted for each reader, with addresses to ask for.
+
+The addresses are random, each byte of a function equally likely; `functions` has one
+address in each of a thousand random functions.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from elftools.elf.elffile import ELFFile
+from symbolic.debuginfo import Archive
+
+import gsym
+from tests.differential.sampling import functions, random_addresses
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = 1_000_000
+FUNCTIONS = 1_000
+SEED = 1
+
+
+class Prepared(NamedTuple):
+    """The files of one input.
+
+    Attributes:
+        name: Of the input.
+        folder: Where they are.
+        load_address: What addresses count from in symbolic's cache.
+    """
+
+    name: str
+    folder: Path
+    load_address: int
+
+    @property
+    def gsym(self) -> Path:
+        """The GSYM file."""
+        return self.folder / "input.gsym"
+
+    @property
+    def symcache(self) -> Path:
+        """The cache of symbolic."""
+        return self.folder / "input.symcache"
+
+    def addresses(self, which: str, base: int = 0) -> array[int]:
+        """The addresses of `random` or `functions`, from *base* on."""
+        found = array("Q")
+        found.frombytes((self.folder / which).read_bytes())
+        return array("Q", [address - base for address in found]) if base else found
+
+
+def prepare(binary: Path, folder: Path) -> Prepared:
+    """Convert *binary* into a new *folder*."""
+    folder.mkdir()
+    (source,) = Archive.open(str(binary)).iter_objects()
+    prepared = Prepared(binary.name, folder, load_address(binary))
+    gsym.convert(binary, prepared.gsym)
+    with prepared.symcache.open("wb") as stream:
+        source.make_symcache().dump_into(stream)  # type: ignore[no-untyped-call]
+    ranges = functions(prepared.gsym)
+    chosen = random.Random(SEED).sample(ranges, FUNCTIONS)  # noqa: S311 - no secret
+    inside = [random_addresses([each], 1, SEED)[0] for each in chosen]
+    samples = {"random": random_addresses(ranges, COUNT, SEED), "functions": inside}
+    for name, addresses in samples.items():
+        (folder / name).write_bytes(array("Q", addresses).tobytes())
+    description = {"name": prepared.name, "load_address": prepared.load_address}
+    (folder / "input.json").write_text(json.dumps(description), encoding="utf-8")
+    return prepared
+
+
+def load_address(binary: Path) -> int:
+    """Where the first segment of an ELF file goes: 0 but for kernels and the like."""
+    with binary.open("rb") as stream:
+        return int(next(ELFFile(stream).iter_segments("PT_LOAD"))["p_vaddr"])
+
+
+def read(folder: Path) -> Prepared:
+    """What `prepare` made."""
+    description = json.loads((folder / "input.json").read_text(encoding="utf-8"))
+    return Prepared(description["name"], folder, description["load_address"])

@@ -1,0 +1,180 @@
+"""Starts: whole processes that answer one address, and opening a file of 1 GB.
+
+    python -m benchmarks.start CORPUS [--input NAME]... [--rounds N] [--write]
+
+The commands run as users have them: from a wheel that a current pip installed into a
+clean virtual environment. All run in turn, in every round; files are in memory, but for
+the pages counted: those that `gsym lookup` brings in of a file that is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gsym
+from benchmarks.charts import bars
+from benchmarks.process import Measurement, column, measure
+from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, table, write_region
+from tests.differential.sampling import functions, random_addresses
+from tests.page_cache import forget, pages_in_memory
+
+INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
+LLVM_SYMBOLIZER = "llvm-symbolizer-22"
+PAGE_SAMPLES = 40
+GIGABYTE = 1 << 30
+LEGEND = """\
+Milliseconds from start to end, medians of {rounds} rounds, each command once a round.
+The last three look in the DWARF of the binary; the others in its GSYM file."""
+PAGES_LEGEND = """\
+Pages of 4 KiB that one `gsym lookup` reads of a file that is not in memory, for
+{count} random addresses, and frames of the answer with the most of them."""
+OPEN_LEGEND = """\
+`gsym.open` of a file of 1 GB (sparse, its string table up to the end): {first:.0f} us
+when it is not in memory, {median:.0f} us in the median of {rounds} more."""
+
+
+def install(folder: Path) -> Path:
+    """A clean virtual environment with the package; its folder of programs."""
+    wheels = folder / "wheels"
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+    build = ["wheel", "--no-deps", "--no-build-isolation", "-w", str(wheels)]
+    subprocess.run([*pip, *build, str(ROOT)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    programs = folder / "venv" / "bin"
+    clean = [str(programs / "python"), *pip[1:]]
+    subprocess.run([*clean, "install", "--upgrade", "pip"], check=True)
+    (wheel,) = wheels.glob("*.whl")
+    subprocess.run([*clean, "install", str(wheel)], check=True)
+    return programs
+
+
+def commands(
+    programs: Path, binary: Path, image: Path, asked: str
+) -> dict[str, list[str]]:
+    """What is run, by the title of its column."""
+    ours, theirs = str(image), str(binary)
+    return {
+        "python -c pass": [str(programs / "python"), "-c", "pass"],
+        "gsym lookup": [str(programs / "gsym"), "lookup", ours, asked],
+        "gsymutil": [str(programs / "gsymutil"), f"--address={asked}", ours],
+        "gsym-addr2line": [str(programs / "gsym-addr2line"), "-fie", ours, asked],
+        "gsym-symbolizer": [str(programs / "gsym-symbolizer"), "-e", ours, asked],
+        "llvm-gsymutil": [LLVM_GSYMUTIL, f"--address={asked}", ours],
+        "llvm-symbolizer": [LLVM_SYMBOLIZER, "-e", theirs, asked],
+        "addr2line": ["addr2line", "-fie", theirs, asked],
+        "eu-addr2line": ["eu-addr2line", "-fi", "-e", theirs, asked],
+    }
+
+
+def measure_starts(runs: dict[str, list[str]], rounds: int) -> dict[str, float]:
+    """Median seconds of each command."""
+    found: dict[str, list[Measurement]] = {title: [] for title in runs}
+    for _ in range(rounds):
+        for title, command in runs.items():
+            found[title].append(measure(command))
+    return {
+        title: statistics.median(column(each, "wall")) for title, each in found.items()
+    }
+
+
+def count_pages(programs: Path, image: Path, addresses: list[int]) -> list[str]:
+    """One line of the table of pages."""
+    counts = []
+    for address in addresses:
+        forget(image)
+        measure([str(programs / "gsym"), "lookup", str(image), hex(address)])
+        counts.append((pages_in_memory(image), address))
+    counts.sort()
+    with gsym.open(image) as reader:
+        deepest = reader.lookup(counts[-1][1])
+    frames = len(deepest.frames) if deepest is not None else 0
+    pages = [
+        counts[len(counts) // 2][0],
+        counts[len(counts) * 9 // 10][0],
+        counts[-1][0],
+    ]
+    return [*map(str, pages), str(frames)]
+
+
+def measure_open(folder: Path, rounds: int) -> str:
+    """What the page says of opening a file of 1 GB."""
+    path = folder / "sparse.gsym"
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 16, "main"))
+        image = bytearray(creator.to_bytes())
+    (strtab_offset,) = struct.unpack_from("<I", image, 20)
+    struct.pack_into("<I", image, 24, GIGABYTE - strtab_offset)
+    with path.open("wb") as stream:
+        stream.write(image)
+        stream.truncate(GIGABYTE)
+    forget(path)
+    seconds = []
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        reader = gsym.open(path)
+        seconds.append(time.perf_counter() - start)
+        reader.close()
+    first, *rest = (1e6 * each for each in seconds)
+    return OPEN_LEGEND.format(
+        first=first, median=statistics.median(rest), rounds=rounds
+    )
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the tables and the chart."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    names = arguments.input or INPUTS
+    starts: dict[str, dict[str, float]] = {}
+    pages = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        programs = install(folder)
+        for name in names:
+            binary = arguments.corpus / "big" / name
+            image = folder / f"{name}.gsym"
+            gsym.convert(binary, image)
+            addresses = random_addresses(functions(image), PAGE_SAMPLES, seed=1)
+            runs = commands(programs, binary, image, hex(addresses[0]))
+            starts[name] = measure_starts(runs, arguments.rounds)
+            pages.append([name, *count_pages(programs, image, addresses)])
+            print(starts[name], pages[-1], file=sys.stderr)
+        opening = measure_open(folder, arguments.rounds)
+    titles = list(starts[names[0]])
+    rows = [
+        [name, *(f"{1000 * starts[name][title]:.1f}" for title in titles)]
+        for name in names
+    ]
+    peers = [LLVM_GSYMUTIL, LLVM_SYMBOLIZER, "addr2line", "eu-addr2line"]
+    parts = [
+        environment(
+            f"python -m benchmarks.start CORPUS --rounds {arguments.rounds}", peers
+        ),
+        LEGEND.format(rounds=arguments.rounds),
+        table(("input", *titles), rows),
+        PAGES_LEGEND.format(count=PAGE_SAMPLES),
+        table(("input", "median", "9 of 10", "most", "frames"), pages),
+        opening,
+    ]
+    if arguments.write:
+        series = {
+            title: [1000 * starts[name][title] for name in names] for title in titles
+        }
+        parts.append(bars("start", "milliseconds", names, series))
+        write_region("start", "\n\n".join(parts))
+    print("\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
