@@ -9,9 +9,10 @@ static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_
 
 bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
                  bool *in_table_ret) {
-    bool has_file = names_a_file(image, match->call_file, in_table_ret);
+    *in_table_ret = true;
     /* The root stands for the function itself, unless it names a call. */
-    return has_file || (!llvm && !match->is_root);
+    if (!llvm && !match->is_root) return true;
+    return names_a_file(image, match->call_file, in_table_ret);
 }
 
 /* The call to begin with: LLVM shows none where no line is known. */
