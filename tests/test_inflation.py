@@ -21,7 +21,7 @@ from tests.conftest import REPOSITORY
 from tests.conversions import convert_bytes
 from tests.inputs.elf import Compression, Elf, Section, code_section
 from tests.inputs.program import debug_sections
-from tests.test_memory_bounds import no_sanitizer
+from tests.sanitizer import no_sanitizer
 
 if sys.version_info >= (3, 14):
     from compression import zstd

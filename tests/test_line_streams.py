@@ -21,7 +21,7 @@ from gsym.cli import main as gsym_main
 from tests import oracle, strategies
 from tests.conftest import REPOSITORY
 from tests.hostile import ADDRESSES, small_file
-from tests.test_memory_bounds import no_sanitizer
+from tests.sanitizer import no_sanitizer
 from tests.views import to_oracle
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import pytest
 import gsym
 from tests.conftest import REPOSITORY
 from tests.hostile import small_file
+from tests.sanitizer import no_sanitizer
 from tests.test_hostile_images import REFUSED, patch
 from tests.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 
@@ -25,15 +26,6 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
     ask(path.read_bytes())
     print(path.name)
 """
-
-
-def has_address_sanitizer() -> bool:
-    return "libasan" in Path("/proc/self/maps").read_text()
-
-
-no_sanitizer = pytest.mark.skipif(
-    has_address_sanitizer(), reason="the sanitizer itself reserves terabytes"
-)
 
 
 @no_sanitizer

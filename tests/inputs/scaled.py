@@ -1,0 +1,226 @@
+"""Programs whose size is a number, written fast: doubling series of them.
+
+All are DWARF 4, little endian, 64 bits. In each, one thing alone grows.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import code_section, elf_of
+from tests.inputs.encoding import Encoding, cstring, uleb
+from tests.inputs.line_program import (
+    COPY,
+    END_SEQUENCE,
+    File,
+    LineProgram,
+    Op,
+    advance_line,
+    advance_pc,
+    set_address,
+    set_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TEXT = 0x1000
+FUNCTION_SIZE = 0x40
+
+_ENCODING = Encoding()
+_VERSION = 4
+_UNIT, _ABSTRACT, _FUNCTION, _LEAF, _CALL, _OTHERS = range(1, 7)
+_HEADER_SIZE = 11  # of a unit
+_END = b"\0"  # of the children of a DIE
+
+
+def _abbreviation(
+    code: int, tag: int, *attributes: tuple[int, int], children: bool
+) -> bytes:
+    pairs = b"".join(uleb(at) + uleb(form) for at, form in attributes)
+    return uleb(code) + uleb(tag) + bytes([children]) + pairs + b"\0\0"
+
+
+_EXTENT = ((At.low_pc, Form.addr), (At.high_pc, Form.data4))
+_CALLED = (
+    (At.abstract_origin, Form.ref4),
+    *_EXTENT,
+    (At.call_file, Form.data1),
+    (At.call_line, Form.udata),
+)
+_ABBREVIATIONS = b"".join(
+    (
+        _abbreviation(
+            _UNIT,
+            Tag.compile_unit,
+            (At.name, Form.string),
+            (At.comp_dir, Form.string),
+            (At.stmt_list, Form.sec_offset),
+            children=True,
+        ),
+        _abbreviation(
+            _ABSTRACT,
+            Tag.subprogram,
+            (At.name, Form.string),
+            (At.inline, Form.data1),
+            children=False,
+        ),
+        _abbreviation(
+            _FUNCTION, Tag.subprogram, (At.name, Form.string), *_EXTENT, children=True
+        ),
+        _abbreviation(
+            _LEAF, Tag.subprogram, (At.name, Form.string), *_EXTENT, children=False
+        ),
+        _abbreviation(_CALL, Tag.inlined_subroutine, *_CALLED, children=True),
+    )
+)
+
+
+def _extent(start: int, size: int) -> bytes:
+    return struct.pack("<QI", start, size)
+
+
+def _root(name: str, lines_offset: int = 0) -> bytes:
+    offset = struct.pack("<I", lines_offset)
+    return uleb(_UNIT) + cstring(name) + cstring("/src") + offset
+
+
+def _unit(dies: bytes) -> bytes:
+    head = struct.pack("<HIB", _VERSION, 0, 8)
+    return _ENCODING.with_length(head + dies + _END)
+
+
+def _function(number: int, children: bytes | None = None) -> bytes:
+    code = _LEAF if children is None else _FUNCTION
+    place = _extent(TEXT + number * FUNCTION_SIZE, FUNCTION_SIZE)
+    own = uleb(code) + cstring(f"function_{number}") + place
+    return own if children is None else own + children + _END
+
+
+def _call(
+    origin: int, start: int, size: int, line: int, children: bytes = b""
+) -> bytes:
+    own = struct.pack("<BI", _CALL, origin) + _extent(start, size)
+    return own + b"\1" + uleb(line) + children + _END
+
+
+def _lines(*functions: int) -> list[Op]:
+    """A sequence for each function: rows on two lines of two files."""
+    ops: list[Op] = []
+    for number in functions:
+        ops += [set_address(TEXT + number * FUNCTION_SIZE), advance_line(number % 50)]
+        for file in (2, 1, 2, 1):
+            ops += [set_file(file), advance_line(3), COPY, advance_pc(8)]
+        ops += [advance_pc(FUNCTION_SIZE - 32), END_SEQUENCE]
+    return ops
+
+
+def _table(ops: list[Op]) -> bytes:
+    program = LineProgram(ops, files=(File("a.c"), File("b.h")))
+    return program.encode(_ENCODING, _VERSION, lambda _form, _text: 0)
+
+
+def _program(info: bytes, lines: bytes, end: int, abbreviations: bytes = b"") -> bytes:
+    sections = {
+        ".debug_info": info,
+        ".debug_abbrev": _ABBREVIATIONS + abbreviations + _END,
+        ".debug_line": lines,
+    }
+    return elf_of(sections, code_section(TEXT, end - TEXT))
+
+
+def _end_of(functions: int) -> int:
+    return TEXT + functions * FUNCTION_SIZE
+
+
+def _functions(first: int, count: int, name: str, lines_offset: int) -> bytes:
+    """A unit of functions with an inlined call each."""
+    root = _root(name, lines_offset)
+    origin = _HEADER_SIZE + len(root)
+    dies = [root, uleb(_ABSTRACT) + cstring(f"inlined_in_{name}") + b"\1"]
+    for number in range(first, first + count):
+        start = TEXT + number * FUNCTION_SIZE
+        dies.append(_function(number, _call(origin, start + 8, 16, number % 90 + 1)))
+    return _unit(b"".join(dies))
+
+
+# ---- the series
+
+
+def units(count: int) -> bytes:
+    """Units of one function, each with a line table of its own."""
+    info, lines = [], bytearray()
+    for number in range(count):
+        info.append(_functions(number, 1, f"unit_{number}.c", len(lines)))
+        lines += _table(_lines(number))
+    return _program(b"".join(info), bytes(lines), _end_of(count))
+
+
+def tiny_units(count: int) -> bytes:
+    """Units of one function and nothing else."""
+    info = b"".join(_unit(_root("u.c") + _function(number)) for number in range(count))
+    return _program(info, _table([]), _end_of(count))
+
+
+def one_giant_unit(count: int) -> bytes:
+    """One unit of functions with lines and inlined calls."""
+    info = _functions(0, count, "giant.c", 0)
+    return _program(info, _table(_lines(*range(count))), _end_of(count))
+
+
+def functions_of_a_unit(count: int) -> bytes:
+    """One unit of bare functions."""
+    info = _unit(_root("a.c") + b"".join(map(_function, range(count))))
+    return _program(info, _table([]), _end_of(count))
+
+
+def rows_of_a_function(count: int) -> bytes:
+    """One function of so many rows."""
+    ops: list[Op] = [set_address(TEXT), b"\x4b\x58" * (count // 2), END_SEQUENCE]
+    end = TEXT + 16 * count
+    die = uleb(_LEAF) + cstring("long") + _extent(TEXT, end - TEXT)
+    return _program(_unit(_root("a.c") + die), _table(ops), end)
+
+
+def depth_of_inlined_calls(count: int) -> bytes:
+    """A function with calls in calls, each a byte shorter at both ends."""
+    root = _root("a.c")
+    abstract = uleb(_ABSTRACT) + cstring("inlined") + b"\1"
+    origin = _HEADER_SIZE + len(root)
+    whole = 2 * count + 16
+    opened = [
+        struct.pack("<BI", _CALL, origin)
+        + _extent(TEXT + depth, whole - 2 * depth)
+        + b"\1\5"
+        for depth in range(1, count)
+    ]
+    die = uleb(_FUNCTION) + cstring("deep") + _extent(TEXT, whole)
+    body = die + b"".join(opened) + _END * count
+    return _program(_unit(root + abstract + body), _table([]), TEXT + whole)
+
+
+def abbreviations(count: int) -> bytes:
+    """A table of so many abbreviations, each used once."""
+    table, dies = [], []
+    for number in range(count):
+        code = _OTHERS + number
+        pairs = (
+            uleb(At.name) + uleb(Form.string) + uleb(At.decl_line) + uleb(Form.udata)
+        )
+        table.append(uleb(code) + uleb(Tag.variable) + b"\0" + pairs + b"\0\0")
+        dies.append(uleb(code) + cstring("v") + uleb(number % 100))
+    info = _unit(_root("a.c") + _function(0) + b"".join(dies))
+    return _program(info, _table([]), _end_of(1), b"".join(table))
+
+
+SERIES: tuple[Callable[[int], bytes], ...] = (
+    units,
+    tiny_units,
+    one_giant_unit,
+    functions_of_a_unit,
+    rows_of_a_function,
+    depth_of_inlined_calls,
+    abbreviations,
+)
