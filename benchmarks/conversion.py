@@ -21,6 +21,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.bare_walk import BareWalk, measure_bare_walk
+from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
 from benchmarks.process import (
     Field,
@@ -76,6 +78,12 @@ SIZE_HEAD = (
 LEGEND = """\
 Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
 median over the pairs of peer / gsym, the part that of gsym / peer."""
+WALK_HEAD = ("input", "DIEs", "seconds", "rows", "seconds", "gsym", "ratio")
+WALK_LEGEND = """\
+The bare walk (`benchmarks/bare_walk.c`), medians: the seconds that one thread takes to
+pass all DIEs but those of types and call sites, and to run all line programs, without a
+check and without keeping anything. Then those of gsym with one thread, its start and
+the writing of the file included, and how many times the sum of the walk that is."""
 SIZE_LEGEND = """\
 Sizes in MB. DWARF: the sections needed, uncompressed; `.sym`: Breakpad's file."""
 
@@ -167,6 +175,16 @@ def time_row(
     return row
 
 
+def walk_row(name: str, walk: BareWalk, ours: list[Measurement]) -> list[str]:
+    """One line of the table of bare walks."""
+    wall = statistics.median(column(ours, "wall"))
+    bare = walk.die_seconds + walk.row_seconds
+    counts = (f"{count / 1e6:.1f} M" for count in (walk.dies, walk.rows))
+    seconds = (f"{each:.3f}" for each in (walk.die_seconds, walk.row_seconds))
+    pairs = (cell for pair in zip(counts, seconds, strict=True) for cell in pair)
+    return [name, *pairs, f"{wall:.3f}", f"**{wall / bare:.1f}x**"]
+
+
 def size_row(name: str, sizes: Sizes) -> list[str]:
     """One line of the table of sizes."""
     megabytes = [f"{size / MEGABYTE:.2f}" if size else "-" for size in sizes]
@@ -202,7 +220,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure, print, and with --write keep the tables."""
     arguments = parse_arguments()
-    times, sizes, inputs = [], [], []
+    times, walks, sizes, inputs = [], [], [], []
     walls: dict[str, list[float]] = {}
     for name in arguments.input or INPUTS[arguments.set]:
         binary = arguments.corpus / "big" / name
@@ -218,6 +236,10 @@ def main() -> None:
                     wall = statistics.median(column(each, "wall"))
                     walls.setdefault(title, []).append(wall)
                 print(" | ".join(times[-1]), file=sys.stderr)
+                if threads == 1 and arguments.set == "plain":
+                    walker = compile_program("bare_walk", folder)
+                    walk = measure_bare_walk(walker, binary, arguments.rounds)
+                    walks.append(walk_row(name, walk, runs[0]))
                 # With several threads the peer's file differs from run to run.
                 if threads == min(arguments.threads):
                     found = Sizes(
@@ -235,6 +257,7 @@ def main() -> None:
         environment(command),
         LEGEND.format(rounds=arguments.rounds),
         table(TIME_HEAD, times),
+        *((WALK_LEGEND, table(WALK_HEAD, walks)) if walks else ()),
         SIZE_LEGEND,
         table(SIZE_HEAD, sizes),
         table(("input", "bytes", "SHA-256"), inputs),

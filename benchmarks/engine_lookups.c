@@ -119,10 +119,10 @@ static size_t look_up_gsym(void *context, uint64_t address, bool text) {
     volatile size_t seen = 0; /* what is computed must be of use */
     const gsym_image *image = ((opened_gsym *)context)->image;
     gsym_frame frames[MOST_FRAMES];
+    gsym_lookup_room room = {.frames = frames, .frame_capacity = MOST_FRAMES};
     gsym_answer answer;
     gsym_error error;
-    if (gsym_image_lookup(image, address, 0, 0, frames, MOST_FRAMES, NULL, 0, &answer,
-                          &error) != GSYM_OK)
+    if (gsym_image_lookup(image, address, 0, 0, &room, &answer, &error) != GSYM_OK)
         fail(error.what);
     if (!answer.found) return 0;
     if (text) {

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import symbolic
 
+from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
 from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
 from benchmarks.process import column, measure
@@ -73,14 +74,9 @@ class Figures(NamedTuple):
 
 def build(folder: Path) -> Path:
     """Compile engine_lookups.c with the engine's sources."""
-    program = folder / "engine_lookups"
-    sources = [ROOT / "benchmarks/engine_lookups.c", *sorted(ROOT.glob("csrc/*.c"))]
-    options = ["-std=c11", "-O2", "-fvisibility=hidden", f"-I{ROOT / 'csrc'}"]
-    subprocess.run(
-        [os.environ.get("CC", "cc"), *options, "-o", program, *sources, "-ldl"],
-        check=True,
-    )
-    return program
+    sources = sorted(ROOT.glob("csrc/*.c"))
+    options = (f"-I{ROOT / 'csrc'}", "-fvisibility=hidden", "-ldl")
+    return compile_program("engine_lookups", folder, *sources, *options)
 
 
 def measure_engine(program: Path, prepared: Prepared) -> Figures:
