@@ -24,6 +24,7 @@ gsym_status gsym_creator_create(const gsym_creator_options *options,
     creator->options = *options;
     creator->strp_size = is_v1 ? 4 : 8;
     creator->encoded.swap = creator_big_endian(creator) != CURSOR_HOST_BIG_ENDIAN;
+    creator->index.swap = creator->encoded.swap;
     creator->output.head.swap = creator->encoded.swap;
     creator->output.small.swap = creator->encoded.swap;
     status = string_table_init(&creator->strings, is_v1 ? UINT32_MAX : UINT64_MAX, error);
@@ -48,6 +49,7 @@ void gsym_creator_destroy(gsym_creator *creator) {
     string_table_deinit(&creator->strings);
     file_table_deinit(&creator->files);
     buffer_deinit(&creator->encoded);
+    buffer_deinit(&creator->index);
     buffer_deinit(&creator->output.head);
     buffer_deinit(&creator->output.small);
     free(creator);

@@ -104,6 +104,7 @@ struct gsym_creator {
     uint8_t *chunk; /* room for small blobs; in `owned` */
     size_t chunk_left;
     buffer encoded; /* the record that is being made */
+    buffer index;   /* of the finished file */
     gsym_creator_report report;
     creator_output output;
 };

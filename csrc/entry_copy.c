@@ -307,7 +307,7 @@ static gsym_status add_new_sections(gsym_creator *creator, const gsym_image *ima
     for (uint32_t i = 0; i < image->header.section_count; ++i) {
         gsym_section section;
         GSYM_TRY(gsym_image_section(image, i, &section, error));
-        if (section.type <= GSYM_SECTION_UUID ||
+        if (section.type <= GSYM_SECTION_UUID || section.type == GSYM_SECTION_INDEX ||
             number_map_find(known, section.type, &ignored))
             continue;
         if (section.size > image->size - size)

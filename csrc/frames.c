@@ -15,6 +15,32 @@ bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
     return names_a_file(image, match->call_file, in_table_ret);
 }
 
+static inline void put_frame(frame_list *list, uint64_t name, uint64_t offset,
+                             bool is_inlined) {
+    if (list->count < list->capacity)
+        list->frames[list->count] = (gsym_frame){.name = name,
+                                                 .offset = offset,
+                                                 .file = list->file,
+                                                 .line = list->line,
+                                                 .inlined = is_inlined};
+    ++list->count;
+}
+
+static inline bool put_call(frame_list *list, const cursor *calls, const call_node *node) {
+    inline_match match =
+        inline_info_node(calls, list->image->strp_size, list->start, node);
+    bool in_table, shows = frame_shows(list->image, list->llvm, &match, &in_table);
+    if (!in_table && list->llvm) {
+        list->unknown_file = match.call_file;
+        return false;
+    }
+    if (!shows) return true;
+    put_frame(list, match.name, list->address - match.start, true);
+    list->file = frame_file(list->image, match.call_file);
+    list->line = match.call_line;
+    return true;
+}
+
 /* The call to begin with: LLVM shows none where no line is known. */
 static const call_node *innermost_call(const function_index *index, uint64_t offset,
                                        bool llvm) {
@@ -22,34 +48,22 @@ static const call_node *innermost_call(const function_index *index, uint64_t off
     return function_index_innermost(index, offset);
 }
 
-bool frames_from_index(const gsym_image *image, const function_index *index,
-                       const cursor *record, uint64_t start, uint64_t address,
-                       const gsym_line_row *row, bool llvm, gsym_frame *frames,
-                       size_t capacity, uint32_t *count_ret, uint32_t *unknown_file_ret) {
+bool frames_put_indexed(frame_list *list, const function_index *index,
+                        const cursor *record) {
     cursor calls = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
-    const call_node *node = innermost_call(index, address - start, llvm);
-    gsym_frame frame = {
-        .file = frame_file(image, row->file), .line = row->line, .inlined = true};
-    uint32_t count = 0;
-    for (; node != NULL; node = function_index_caller(index, node)) {
-        inline_match match = inline_info_node(&calls, image->strp_size, start, node);
-        bool in_table, shows = frame_shows(image, llvm, &match, &in_table);
-        if (!in_table && llvm) {
-            *unknown_file_ret = match.call_file;
-            return false;
-        }
-        if (!shows) continue;
-        frame.name = match.name;
-        frame.offset = address - match.start;
-        if (count < capacity) frames[count] = frame;
-        ++count;
-        frame.file = frame_file(image, match.call_file);
-        frame.line = match.call_line;
-    }
-    frame.name = index->name;
-    frame.offset = address - start;
-    frame.inlined = false;
-    if (count < capacity) frames[count] = frame;
-    *count_ret = count + 1;
+    uint64_t offset = list->address - list->start;
+    const call_node *node = innermost_call(index, offset, list->llvm);
+    for (; node != NULL; node = function_index_caller(index, node))
+        if (!put_call(list, &calls, node)) return false;
+    put_frame(list, index->name, offset, false);
+    return true;
+}
+
+bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
+                       const cursor *calls, uint64_t name) {
+    call_node node;
+    for (; stored_index_node(index, number, &node); number = node.parent)
+        if (!put_call(list, calls, &node)) return false;
+    put_frame(list, name, list->address - list->start, false);
     return true;
 }

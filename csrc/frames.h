@@ -13,12 +13,27 @@ static inline uint32_t frame_file(const gsym_image *image, uint32_t file) {
 bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
                  bool *in_table_ret);
 
-/* The frames at `address` of an indexed function at `start`, innermost first: as many as
- * there is room for, and how many there are. False by LLVM's rules where a call names a
- * file that the table does not have. */
-bool frames_from_index(const gsym_image *image, const function_index *index,
-                       const cursor *record, uint64_t start, uint64_t address,
-                       const gsym_line_row *row, bool llvm, gsym_frame *frames,
-                       size_t capacity, uint32_t *count_ret, uint32_t *unknown_file_ret);
+/* Frames that come innermost first, as many of them as there is room for. */
+typedef struct frame_list {
+    const gsym_image *image;
+    uint64_t start;   /* of the function */
+    uint64_t address; /* that was asked for */
+    bool llvm;
+    gsym_frame *frames;
+    size_t capacity;
+    uint32_t count;
+    uint32_t file; /* of the frame that comes next */
+    uint32_t line;
+    uint32_t unknown_file; /* that a call names and the table does not have */
+} frame_list;
+
+/* Put all frames of an indexed function, whose record is at the cursor. False by LLVM's
+ * rules where a call names a file that the table does not have. */
+bool frames_put_indexed(frame_list *list, const function_index *index,
+                        const cursor *record);
+/* Likewise those of call `number` and of the calls around it, as far as the file has them
+ * indexed, and that of the function `name`. `calls` is the payload. */
+bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
+                       const cursor *calls, uint64_t name);
 
 #endif

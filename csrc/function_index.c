@@ -1,22 +1,16 @@
 /* function_index.c - index one record. */
 #include "function_index.h"
 
-#include "address_order.h"
+#include "call_boundaries.h"
 
-enum {
-    CHECKPOINT_SPACING = 64, /* bytes of opcodes */
-    STEPS_PER_RANGE = 256    /* work that a tree may ask for */
-};
+enum { CHECKPOINT_SPACING = 64 }; /* bytes of opcodes */
 
 /* What an index is put together from. */
 typedef struct index_builder {
     function_index index;
     checkpoint_list checkpoints;
     call_tree tree;
-    placed_address *edges; /* of ranges: the start of range n at 2 * n, its end behind */
-    uint32_t *ranks;       /* of each edge among the boundaries */
-    uint32_t *boundaries;
-    uint32_t *innermost;
+    call_boundaries boundaries;
 } index_builder;
 
 /* ---- the record --------------------------------------------------------------------- */
@@ -43,72 +37,6 @@ static bool read_parts(function_index *index, const cursor *record, unsigned str
     }
 }
 
-/* ---- the tree of calls ---------------------------------------------------------------- */
-
-/* The boundaries, and which of them each edge is. */
-static bool list_boundaries(index_builder *builder) {
-    const call_tree *tree = &builder->tree;
-    size_t range_count = tree->ranges.count, count = 2 * range_count;
-    uint32_t boundary_count = 0;
-    const placed_address *sorted;
-    builder->edges = malloc(2 * count * sizeof *builder->edges);
-    builder->ranks = malloc(count * sizeof *builder->ranks);
-    builder->boundaries = malloc(count * sizeof *builder->boundaries);
-    builder->innermost = calloc(count, sizeof *builder->innermost);
-    if (builder->edges == NULL || builder->ranks == NULL || builder->boundaries == NULL ||
-        builder->innermost == NULL)
-        return false;
-    for (uint32_t i = 0; i < range_count; ++i) {
-        const call_range *range = &tree->ranges.items[i];
-        builder->edges[2 * (size_t)i] = (placed_address){range->start, 2 * i};
-        builder->edges[2 * (size_t)i + 1] = (placed_address){range->end, 2 * i + 1};
-    }
-    sorted = address_order(builder->edges, (uint32_t)count);
-    for (size_t i = 0; i < count; ++i) {
-        if (boundary_count == 0 ||
-            builder->boundaries[boundary_count - 1] != sorted[i].address)
-            builder->boundaries[boundary_count++] = (uint32_t)sorted[i].address;
-        builder->ranks[sorted[i].place] = boundary_count - 1;
-    }
-    builder->index.boundary_count = boundary_count;
-    return true;
-}
-
-/* Give each call, in the order of the tree, what is still its caller's: a lookup takes the
- * first call of a list that covers its address. */
-static bool assign_calls(index_builder *builder) {
-    const call_tree *tree = &builder->tree;
-    uint64_t steps = STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
-    for (size_t i = 0; i < tree->ranges.count; ++i) {
-        uint32_t number = tree->ranges.items[i].node;
-        uint32_t parent = tree->nodes.items[number - 1].parent;
-        uint32_t end = builder->ranks[2 * i + 1];
-        if (end - builder->ranks[2 * i] > steps) return false;
-        steps -= end - builder->ranks[2 * i];
-        for (uint32_t at = builder->ranks[2 * i]; at < end; ++at)
-            if (builder->innermost[at] == parent) builder->innermost[at] = number;
-    }
-    return true;
-}
-
-static void join_equals(index_builder *builder) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < builder->index.boundary_count; ++i) {
-        if (kept > 0 && builder->innermost[kept - 1] == builder->innermost[i]) continue;
-        builder->boundaries[kept] = builder->boundaries[i];
-        builder->innermost[kept++] = builder->innermost[i];
-    }
-    builder->index.boundary_count = kept;
-}
-
-static bool flatten(index_builder *builder) {
-    if (builder->tree.ranges.count > UINT32_MAX / 4) return false;
-    if (builder->tree.ranges.count == 0) return true;
-    if (!list_boundaries(builder) || !assign_calls(builder)) return false;
-    join_equals(builder);
-    return true;
-}
-
 /* ---- creating ------------------------------------------------------------------------- */
 
 static bool build(index_builder *builder, const cursor *record, unsigned strp_size,
@@ -125,7 +53,8 @@ static bool build(index_builder *builder, const cursor *record, unsigned strp_si
         return false;
     payload = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
     return calls->size == 0 ||
-           (inline_info_list(&payload, strp_size, &builder->tree) && flatten(builder));
+           (inline_info_list(&payload, strp_size, &builder->tree, NULL) &&
+            call_boundaries_list(&builder->tree, &builder->boundaries));
 }
 
 static void *put_array(uint8_t **at, const void *items, size_t count, size_t item_size) {
@@ -137,7 +66,7 @@ static void *put_array(uint8_t **at, const void *items, size_t count, size_t ite
 
 static function_index *pack(const index_builder *builder) {
     size_t checkpoints = builder->checkpoints.count, nodes = builder->tree.nodes.count;
-    size_t boundaries = builder->index.boundary_count;
+    size_t boundaries = builder->boundaries.count;
     size_t size = sizeof(function_index) + checkpoints * sizeof(line_checkpoint) +
                   nodes * sizeof(call_node) + boundaries * 2 * sizeof(uint32_t);
     function_index *index = malloc(size);
@@ -146,11 +75,14 @@ static function_index *pack(const index_builder *builder) {
     *index = builder->index;
     index->bytes = size;
     index->checkpoint_count = (uint32_t)checkpoints;
+    index->boundary_count = builder->boundaries.count;
     index->checkpoints =
         put_array(&at, builder->checkpoints.items, checkpoints, sizeof(line_checkpoint));
     index->nodes = put_array(&at, builder->tree.nodes.items, nodes, sizeof(call_node));
-    index->boundaries = put_array(&at, builder->boundaries, boundaries, sizeof(uint32_t));
-    index->innermost = put_array(&at, builder->innermost, boundaries, sizeof(uint32_t));
+    index->boundaries =
+        put_array(&at, builder->boundaries.offsets, boundaries, sizeof(uint32_t));
+    index->innermost =
+        put_array(&at, builder->boundaries.innermost, boundaries, sizeof(uint32_t));
     return index;
 }
 
@@ -162,10 +94,7 @@ function_index *function_index_create(const cursor *record, unsigned strp_size,
     free(builder.checkpoints.items);
     free(builder.tree.nodes.items);
     free(builder.tree.ranges.items);
-    free(builder.edges);
-    free(builder.ranks);
-    free(builder.boundaries);
-    free(builder.innermost);
+    call_boundaries_deinit(&builder.boundaries);
     return index;
 }
 

@@ -65,10 +65,6 @@ typedef struct function_parts {
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* The last row at or below `address`; *found_ret false when the first lies above. */
-gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
-                            gsym_line_row *row_ret, bool *found_ret, gsym_error *error);
-
 /* The state of a line program behind one of its rows. */
 typedef struct line_checkpoint {
     uint32_t offset; /* of the row, from the start of the function */
@@ -85,9 +81,12 @@ typedef struct checkpoint_list {
 /* Append a checkpoint every `spacing` bytes. False where the table is damaged, a row lies
  * too far from the function or memory ran out. */
 bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
-/* As line_table_find, of a sound table, from one of its checkpoints on or, with NULL, from
- * its start. False: the first row lies above. */
-bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+/* The last row at or below `address`; all 0 where the first lies above. */
+gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
+                            gsym_line_row *row_ret, gsym_error *error);
+/* Likewise of a sound table, from a checkpoint on, which lies in the payload, or with NULL
+ * from the start. A damaged table gives any row. */
+void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
 /* A line program that is being run. */
@@ -159,9 +158,21 @@ typedef struct call_tree {
     struct { call_range *items; size_t count, capacity; } ranges; /* in order of nodes */
 } call_tree;
 
-/* Append all nodes. False where the tree is damaged, reaches too far from the function or
- * memory ran out. */
-bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
+/* The bytes of a node and of all below it, from the start of the payload. */
+typedef struct call_span {
+    uint32_t at;
+    uint32_t end;
+} call_span;
+
+typedef struct span_list {
+    call_span *items;
+    size_t count, capacity;
+} span_list;
+
+/* Append all nodes and, unless that is NULL, their spans. False where the tree is damaged,
+ * reaches too far from the function or memory ran out. */
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
+                      span_list *spans);
 /* The node as the walk finds it; `start` is that of the function. */
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
                               const call_node *node);

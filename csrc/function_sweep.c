@@ -66,19 +66,24 @@ static void find_row(function_sweep *sweep, uint64_t address) {
 }
 
 static bool list_frames(function_sweep *sweep, uint64_t address) {
-    uint32_t count, ignored;
+    const gsym_line_row *row = &sweep->lines.row;
+    frame_list list = {.image = sweep->image,
+                       .start = sweep->start,
+                       .address = address,
+                       .llvm = sweep->llvm,
+                       .frames = sweep->frames,
+                       .capacity = sweep->frame_capacity,
+                       .file = frame_file(sweep->image, row->file),
+                       .line = row->line};
     sweep->frame_count = 0;
-    if (!frames_from_index(sweep->image, sweep->index, &sweep->record, sweep->start,
-                           address, &sweep->lines.row, sweep->llvm, sweep->frames,
-                           sweep->frame_capacity, &count, &ignored))
-        return true;
-    if (count > sweep->frame_capacity) {
-        if (!array_reserve(&sweep->frames, &sweep->frame_capacity, count,
+    if (!frames_put_indexed(&list, sweep->index, &sweep->record)) return true;
+    if (list.count > sweep->frame_capacity) {
+        if (!array_reserve(&sweep->frames, &sweep->frame_capacity, list.count,
                            sizeof *sweep->frames))
             return false;
         return list_frames(sweep, address);
     }
-    sweep->frame_count = count;
+    sweep->frame_count = list.count;
     return true;
 }
 

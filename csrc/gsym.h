@@ -55,6 +55,7 @@ typedef struct gsym_error {
 #define GSYM_SHARING_MAGIC 0x47535348
 #define GSYM_SHARING_XXH64 1 /* the kind of checksum */
 #define GSYM_SHARING_SIZE 32 /* of the record in front of a shared string table */
+#define GSYM_INDEX_MAGIC 0x47494458
 
 typedef enum gsym_info_type {
     GSYM_INFO_END_OF_LIST = 0,
@@ -71,7 +72,8 @@ typedef enum gsym_section_type {
     GSYM_SECTION_STRING_TABLE = 3,
     GSYM_SECTION_FILE_TABLE = 4,
     GSYM_SECTION_FUNCTION_INFO = 5,
-    GSYM_SECTION_UUID = 6
+    GSYM_SECTION_UUID = 6,
+    GSYM_SECTION_INDEX = GSYM_INDEX_MAGIC /* of this package; unknown to others */
 } gsym_section_type;
 
 typedef enum gsym_call_site_flags {
@@ -168,6 +170,10 @@ typedef struct gsym_header {
     uint64_t file_size;   /* what it shares with the binary left out */
     uint64_t shared_strp; /* string offset of the first byte of a shared table */
     uint64_t shared_size; /* 0: all strings are the file's own */
+    uint64_t index_offset;
+    uint64_t index_size; /* 0: it has none that fits it */
+    uint32_t indexed_functions;
+    uint32_t reserved_2;
 } gsym_header;
 
 typedef struct gsym_section {
@@ -194,6 +200,14 @@ void gsym_image_close(gsym_image *image);
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Bytes of memory that indexes take. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);
+
+/* The index that a file should have, byte by byte, whether or not it has one. */
+typedef struct gsym_index gsym_index;
+gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
+                              gsym_error *error);
+void gsym_index_destroy(gsym_index *index);
+const uint8_t *gsym_index_bytes(const gsym_index *index, size_t *size_ret);
+
 void gsym_image_header(const gsym_image *image, gsym_header *header_ret);
 /* Version 2 directory entry `index` < header.section_count. */
 gsym_status gsym_image_section(const gsym_image *image, uint32_t index,
@@ -570,6 +584,8 @@ typedef struct gsym_creator_options {
     uint32_t has_base_address;
     uint32_t keep_all; /* 1: no function is pruned; they come in ascending order */
     uint64_t base_address; /* else: the first function's start */
+    uint32_t has_index;    /* 1: the file gets an index of its large functions */
+    uint32_t reserved;
 } gsym_creator_options;
 
 typedef enum gsym_origin {
@@ -661,6 +677,7 @@ typedef struct gsym_creator_report {
     uint64_t strings;
     uint64_t files;
     uint64_t file_size;
+    uint64_t index_size; /* of the index in it */
 } gsym_creator_report;
 
 /* Sort, choose between duplicates, lay out. Nothing can be added afterwards. */

@@ -16,7 +16,9 @@ enum {
     MIN_FILE_SIZE = 6, /* magic and version */
     LEAST_INDEX_LIMIT = 1 << 20,
     MOST_INDEX_LIMIT = 256 << 20,
-    KNOWN_SECTIONS = GSYM_SECTION_UUID + 1
+    KNOWN_SECTIONS = GSYM_SECTION_UUID + 1,
+    INDEX_SECTION = KNOWN_SECTIONS, /* where its extent is kept */
+    KEPT_SECTIONS
 };
 
 typedef struct extent {
@@ -135,6 +137,7 @@ static gsym_status read_directory(gsym_image *image, cursor *c, extent *sections
                              ", bufsize=%zu)",
                              type, section.offset, section.size, image->size);
         if (type < KNOWN_SECTIONS) sections[type] = section; /* the last one counts */
+        if (type == GSYM_SECTION_INDEX) sections[INDEX_SECTION] = section;
         image->header.section_count++;
     }
 }
@@ -249,8 +252,30 @@ static gsym_status open_files(gsym_image *image, const extent *section,
     return GSYM_OK;
 }
 
+size_t image_head_size(const gsym_image *image) {
+    if (image->header.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE;
+    return GSYM_V2_HEADER_SIZE +
+           ((size_t)image->header.section_count + 1) * GSYM_V2_SECTION_ENTRY_SIZE;
+}
+
+/* An index that does not fit the file is passed over. In version 1 it ends the file. */
+static void open_index(gsym_image *image, const extent *section) {
+    gsym_header *header = &image->header;
+    bool is_v1 = header->version == GSYM_VERSION_1;
+    uint64_t end = is_v1 ? image->size : section->offset + section->size;
+    if ((is_v1 ? end % INDEX_FILE_MULTIPLE != 0 : !section->present) ||
+        !index_section_open(image->data, end, image_head_size(image), header->big_endian,
+                            &image->index))
+        return;
+    header->index_offset = end - image->index.size;
+    header->index_size = image->index.size;
+    header->indexed_functions = image->index.function_count;
+    if (is_v1 && header->index_offset >= header->function_info_offset)
+        header->function_info_size = header->index_offset - header->function_info_offset;
+}
+
 static gsym_status open_image(gsym_image *image, gsym_error *error) {
-    extent sections[KNOWN_SECTIONS] = {0};
+    extent sections[KEPT_SECTIONS] = {0};
     gsym_header *header = &image->header;
     cursor c;
     GSYM_TRY(read_magic(image, error));
@@ -278,6 +303,7 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     image->addr_offsets = image->data + header->addr_offsets_offset;
     image->addr_info_offsets = image->data + header->addr_info_offsets_offset;
     image->strings = (const char *)image->data + header->strtab_offset;
+    open_index(image, &sections[INDEX_SECTION]);
     return GSYM_OK;
 }
 

@@ -3,6 +3,7 @@
 #define GSYM_IMAGE_H
 
 #include "index_cache.h"
+#include "index_section.h"
 
 struct gsym_image {
     const uint8_t *data; /* of the GSYM file, which may be a part of a binary */
@@ -18,7 +19,11 @@ struct gsym_image {
     unsigned strp_size; /* bytes of a string offset, and of a record offset */
     bool swap;
     index_cache *indexes;
+    index_section index; /* in the file */
 };
+
+/* Bytes of the header, in version 2 with the directory behind it. */
+size_t image_head_size(const gsym_image *image);
 
 /* Start of entry `index` < num_addresses, counted from base_address. */
 uint64_t image_addr_offset(const gsym_image *image, uint32_t index);

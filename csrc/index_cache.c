@@ -2,7 +2,7 @@
 #include "index_cache.h"
 
 /* What a slot holds before it holds an index. */
-enum { SLOT_NEW = 0, SLOT_TOUCHED = 1, SLOT_WITHOUT = 2, SLOT_INDEX = 3 };
+enum { SLOT_NEW = 0, SLOT_TOUCHED = 1, SLOT_WITHOUT = 2, SLOT_INDEX = INDEX_CACHE_FIRST };
 
 bool index_cache_init(index_cache *cache, size_t count, uint64_t limit) {
     /* Zeros, of which the system makes memory where a lookup comes by. */

@@ -220,21 +220,35 @@ static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tre
     return true;
 }
 
-bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree) {
+/* Node `number` ends here. */
+static void end_span(const cursor *payload, const cursor *c, uint32_t number,
+                     span_list *spans) {
+    if (spans != NULL) spans->items[number - 1].end = (uint32_t)(c->at - payload->at);
+}
+
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
+                      span_list *spans) {
     cursor c = *payload;
     uint32_t parent = 0;
     if (cursor_left(&c) > UINT32_MAX) return false;
     do {
+        uint32_t at = (uint32_t)(c.at - payload->at);
         uint64_t range_count = cursor_uleb(&c);
         uint32_t base = parent == 0 ? 0 : tree->nodes.items[parent - 1].start;
         call_node *node;
         bool has_children;
         if (range_count == 0) {
-            if (parent != 0) parent = tree->nodes.items[parent - 1].parent;
+            if (parent == 0) continue;
+            end_span(payload, &c, parent, spans);
+            parent = tree->nodes.items[parent - 1].parent;
             continue;
         }
         if (!ARRAY_RESERVE(tree->nodes, 1)) return false;
         tree->nodes.items[tree->nodes.count++] = (call_node){.parent = parent};
+        if (spans != NULL) {
+            if (!ARRAY_RESERVE(*spans, 1)) return false;
+            spans->items[spans->count++].at = at;
+        }
         if (!list_ranges(&c, range_count, base, tree)) return false;
         node = &tree->nodes.items[tree->nodes.count - 1];
         has_children = cursor_u8(&c) != 0;
@@ -243,6 +257,7 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
         cursor_skip_leb(&c);
         cursor_skip_leb(&c);
         if (has_children) parent = (uint32_t)tree->nodes.count;
+        else end_span(payload, &c, (uint32_t)tree->nodes.count, spans);
     } while (parent != 0 && !c.failed);
     return !c.failed;
 }

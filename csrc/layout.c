@@ -1,9 +1,9 @@
 /* layout.c - where everything stands in the file, and its bytes in that order.
  *
  *     version 1: header, address offsets, info offsets, file table, string table,
- *                records
+ *                records, index
  *     version 2: header, directory of sections, UUID, address offsets, info
- *                offsets, file table, string table, records, foreign sections
+ *                offsets, file table, string table, records, foreign sections, index
  *
  * A string table that goes on in the binary behind the file comes last instead, with
  * the record of what is shared in front of it.
@@ -14,6 +14,9 @@
  * in the file behind the records, on multiples of 8: a reader that knows all
  * others then finds each of those where it would be without them.
  *
+ * The index of the file is laid out as the last of these sections, in version 1 too,
+ * which has no directory to name it.
+ *
  * What stands up to the file table is made at once; strings, records and
  * sections are handed out from where they lie, so that the file never stands in
  * memory as a whole. */
@@ -22,9 +25,10 @@
 #include <inttypes.h>
 
 #include "creator_state.h"
+#include "index_section.h"
 #include "xxh64.h"
 
-enum { FOREIGN_ALIGNMENT = 8, SHARING_ALIGNMENT = 8 };
+enum { FOREIGN_ALIGNMENT = INDEX_ALIGNMENT, SHARING_ALIGNMENT = 8 };
 
 /* ---- places ----------------------------------------------------------------- */
 
@@ -189,9 +193,49 @@ static void put_tables(const gsym_creator *creator, const file_layout *l, buffer
     }
 }
 
+/* ---- the index ---------------------------------------------------------------- */
+
+static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
+    buffer *index = &creator->index;
+    uint32_t count = (uint32_t)creator->records.count;
+    foreign_section section = {.type = GSYM_SECTION_INDEX};
+    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "a file of version 1 that shares strings has no place for an "
+                         "index, version 2 has (--output-version 2)");
+    index_section_begin(index, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        cursor c = cursor_at(record->blob, record->blob_size, 0,
+                             creator_big_endian(creator));
+        if (record->blob != NULL) index_section_add(index, i, &c, creator->strp_size);
+    }
+    if (creator->options.version == GSYM_VERSION_1)
+        index_section_fill_up(index, align_up(place_parts(creator).file_size,
+                                              FOREIGN_ALIGNMENT));
+    index_section_end(index, count);
+    if (index->failed || !ARRAY_RESERVE(creator->sections, 1))
+        return gsym_fail_memory(error);
+    section.data = index->bytes;
+    section.size = index->size;
+    creator->sections.items[creator->sections.count++] = section;
+    creator->report.index_size = index->size;
+    return GSYM_OK;
+}
+
+/* The head begins with the header and the directory. */
+static void identify_index(gsym_creator *creator) {
+    size_t size = creator->options.version == GSYM_VERSION_1
+                      ? GSYM_V1_HEADER_SIZE
+                      : GSYM_V2_HEADER_SIZE + (size_t)directory_size(creator);
+    index_section_identify(&creator->index, creator->output.head.bytes, size);
+}
+
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
-    file_layout l = place_parts(creator);
+    file_layout l;
     creator_output *output = &creator->output;
+    if (creator->options.has_index) GSYM_TRY(make_index(creator, error));
+    l = place_parts(creator);
     GSYM_TRY(check_layout(creator, &l, error));
     buffer_reserve(&output->head, (size_t)(l.file_table.offset + l.file_table.size));
     if (creator->options.version == GSYM_VERSION_1)
@@ -200,6 +244,7 @@ gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
         put_v2_header(creator, &l, &output->head);
     put_tables(creator, &l, &output->head);
     if (output->head.failed) return gsym_fail_memory(error);
+    if (creator->options.has_index) identify_index(creator);
     creator->report.file_size = l.file_size;
     return GSYM_OK;
 }

@@ -384,21 +384,41 @@ gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
     return GSYM_OK;
 }
 
+/* Go on behind a checkpoint. */
+static void line_program_resume(line_program *program, const cursor *payload,
+                                uint64_t start, const line_checkpoint *checkpoint) {
+    program->c.at = payload->at + checkpoint->at;
+    program->row = (gsym_line_row){start + checkpoint->offset, checkpoint->file,
+                                   checkpoint->line};
+}
+
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
-                            gsym_line_row *row_ret, bool *found_ret, gsym_error *error) {
+                            gsym_line_row *row_ret, gsym_error *error) {
     line_program program;
     gsym_line_row row = {0, 0, 0};
-    bool found = false;
     GSYM_TRY(line_program_begin(&program, payload, start, error));
     while (line_program_next(&program)) {
         if (program.row.address > address) break;
         row = program.row;
-        found = true;
     }
     if (program.c.failed) return line_program_failure(program.c, program.op, error);
     *row_ret = row;
-    *found_ret = found;
     return GSYM_OK;
+}
+
+void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+                            uint64_t start, uint64_t address, gsym_line_row *row_ret) {
+    line_program program;
+    gsym_line_row row = {0, 0, 0};
+    gsym_error ignored;
+    bool is_sound = line_program_begin(&program, payload, start, &ignored) == GSYM_OK;
+    if (is_sound && checkpoint != NULL) {
+        line_program_resume(&program, payload, start, checkpoint);
+        row = program.row;
+    }
+    while (is_sound && line_program_next(&program) && program.row.address <= address)
+        row = program.row;
+    *row_ret = row;
 }
 
 bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
@@ -423,26 +443,6 @@ bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
     return !program.c.failed;
 }
 
-bool line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
-                            uint64_t start, uint64_t address, gsym_line_row *row_ret) {
-    line_program program;
-    gsym_line_row row = {0, 0, 0};
-    gsym_error ignored;
-    bool found = checkpoint != NULL;
-    (void)line_program_begin(&program, payload, start, &ignored);
-    if (found) {
-        program.c.at = payload->at + checkpoint->at;
-        program.row = row = (gsym_line_row){start + checkpoint->offset, checkpoint->file,
-                                            checkpoint->line};
-    }
-    while (line_program_next(&program) && program.row.address <= address) {
-        row = program.row;
-        found = true;
-    }
-    *row_ret = row;
-    return found;
-}
-
 bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start) {
     gsym_error ignored;
     sweep->payload = *payload;
@@ -455,11 +455,8 @@ bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start) 
 }
 
 void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint) {
-    const uint8_t *at = sweep->payload.at + checkpoint->at;
-    if (at <= sweep->program.c.at) return;
-    sweep->program.c.at = at;
-    sweep->program.row = (gsym_line_row){sweep->start + checkpoint->offset,
-                                         checkpoint->file, checkpoint->line};
+    if (sweep->payload.at + checkpoint->at <= sweep->program.c.at) return;
+    line_program_resume(&sweep->program, &sweep->payload, sweep->start, checkpoint);
     sweep->row = sweep->program.row;
     sweep->has_next = line_program_next(&sweep->program);
 }

@@ -1,8 +1,10 @@
 /* lookup.c - address -> function, source line and inlined calls.
  *
  * One pass over the bytes of one record, from the front, that keeps no state but on
- * the stack; a large record that is asked for again gets an index. LLVM's rules (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the
- * data costs: with LLVM's the answer, with ours only the file and line. */
+ * the stack. Where the file has an index of a large record, the pass begins next to the
+ * answer; another one that is asked for again gets an index in memory. LLVM's rules
+ * (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the data costs: with LLVM's the
+ * answer, with ours only the file and line. */
 #include "frames.h"
 
 #include <inttypes.h>
@@ -18,6 +20,8 @@ typedef struct found_function {
     cursor inlines;
     cursor merged;
     uint32_t regex_count;
+    calls_checkpoint calls;      /* where the walk over its inlined calls begins */
+    const stored_index *stored;  /* NULL: the file has none of the record */
     const function_index *index; /* NULL: the record was decoded */
 } found_function;
 
@@ -35,11 +39,13 @@ typedef struct frame_sink {
     size_t capacity;
     size_t skip;
     size_t count;
+    gsym_frame outermost;
 } frame_sink;
 
 static inline void put_frame(frame_sink *sink, gsym_frame frame) {
     frame.inlined = sink->count != 0;
     frame.reserved = 0;
+    if (sink->count == 0) sink->outermost = frame;
     if (sink->count >= sink->skip && sink->count - sink->skip < sink->capacity)
         sink->frames[sink->count - sink->skip] = frame;
     sink->count++;
@@ -63,20 +69,32 @@ static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
 
 /* ---- the record --------------------------------------------------------------- */
 
+/* A file may hold the index of another record than the one that is there. */
+static bool has_stored_checkpoint(const lookup_query *query, const cursor *payload,
+                                  const stored_index *stored,
+                                  line_checkpoint *checkpoint_ret) {
+    return stored != NULL && stored->line_table_size == cursor_left(payload) &&
+           stored_index_line(stored, query->address - query->start, checkpoint_ret);
+}
+
 static gsym_status find_row(const lookup_query *query, const record_info *info,
                             found_function *function, gsym_error *error) {
-    if (function->index != NULL) {
-        uint64_t offset = query->address - query->start;
-        (void)line_table_find_behind(
-            &info->payload, function_index_checkpoint(function->index, offset),
+    const cursor *payload = &info->payload;
+    line_checkpoint stored;
+    gsym_status status = GSYM_OK;
+    if (function->index != NULL)
+        line_table_find_behind(
+            payload,
+            function_index_checkpoint(function->index, query->address - query->start),
             query->start, query->address, &function->row);
-    } else {
-        bool found;
-        gsym_status status = line_table_find(&info->payload, query->start, query->address,
-                                             &function->row, &found, error);
-        if (GSYM_UNLIKELY(status != GSYM_OK))
-            return fail_in_data(query, status, info->offset, error);
-    }
+    else if (has_stored_checkpoint(query, payload, function->stored, &stored))
+        line_table_find_behind(payload, &stored, query->start, query->address,
+                               &function->row);
+    else
+        status = line_table_find(payload, query->start, query->address, &function->row,
+                                 error);
+    if (GSYM_UNLIKELY(status != GSYM_OK))
+        return fail_in_data(query, status, info->offset, error);
     function->has_line_table = true;
     if (query->llvm && function->row.file == 0)
         return gsym_fail(error, GSYM_E_FORMAT, info->offset,
@@ -85,14 +103,24 @@ static gsym_status find_row(const lookup_query *query, const record_info *info,
     return GSYM_OK;
 }
 
+static void find_calls(const lookup_query *query, const cursor *payload,
+                       found_function *function) {
+    function->has_inlines = true;
+    function->inlines = *payload;
+    if (function->stored == NULL ||
+        function->stored->inline_info_size != cursor_left(payload) ||
+        !stored_index_calls(function->stored, query->address - query->start,
+                            &function->calls))
+        function->calls = (calls_checkpoint){0, 0};
+}
+
 static gsym_status read_info(const lookup_query *query, record_info *info,
                              found_function *function, gsym_error *error) {
     gsym_status status;
     switch (info->type) {
         case GSYM_INFO_LINE_TABLE: return find_row(query, info, function, error);
         case GSYM_INFO_INLINE_INFO:
-            function->has_inlines = true;
-            function->inlines = info->payload;
+            find_calls(query, &info->payload, function);
             return GSYM_OK;
         case GSYM_INFO_MERGED_FUNCTIONS:
             function->has_merged = true;
@@ -150,16 +178,30 @@ static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error 
                      "failed to extract file[%" PRIu32 "]", file);
 }
 
+/* From the root on, or below the call that the file's index begins with. */
+static inline_walk begin_walk(const lookup_query *query, const found_function *function) {
+    inline_walk walk = {.payload = function->inlines,
+                        .address = query->address,
+                        .base = query->start,
+                        .strp_size = query->image->strp_size,
+                        .is_root = true};
+    call_node node;
+    if (function->calls.node != 0 &&
+        stored_index_node(function->stored, function->calls.node, &node)) {
+        cursor_skip(&walk.payload, function->calls.at);
+        walk.base += node.start;
+        walk.is_root = false;
+        walk.is_done = function->calls.at == 0;
+    }
+    return walk;
+}
+
 static gsym_status put_inline_frames(const lookup_query *query,
                                      const found_function *function,
                                      gsym_frame *innermost, frame_sink *sink,
                                      gsym_error *error) {
     const gsym_image *image = query->image;
-    inline_walk walk = {.payload = function->inlines,
-                        .address = query->address,
-                        .base = query->start,
-                        .strp_size = image->strp_size,
-                        .is_root = true};
+    inline_walk walk = begin_walk(query, function);
     inline_match match;
     uint32_t unknown_file = 0;
     bool has_unknown_file = false;
@@ -218,12 +260,37 @@ static void reverse(gsym_frame *frames, size_t count) {
     }
 }
 
+static frame_list list_of(const lookup_query *query) {
+    return (frame_list){.image = query->image,
+                        .start = query->start,
+                        .address = query->address,
+                        .llvm = query->llvm,
+                        .frames = query->room->frames,
+                        .capacity = query->room->frame_capacity};
+}
+
+/* Those around what a walk found that began below a call. */
+static gsym_status write_outer_frames(const lookup_query *query,
+                                      const found_function *function,
+                                      const frame_sink *inner, uint32_t *count_ret,
+                                      gsym_error *error) {
+    frame_list list = list_of(query);
+    list.count = (uint32_t)inner->count - 1; /* the outermost one is not named yet */
+    list.file = inner->outermost.file;
+    list.line = inner->outermost.line;
+    if (!frames_put_stored(&list, function->stored, function->calls.node,
+                           &function->inlines, function->name))
+        return fail_file(query->image, list.unknown_file, error);
+    *count_ret = list.count;
+    return GSYM_OK;
+}
+
 /* Innermost first. Where there are more frames than room, a second walk drops the
  * outermost ones. */
 static gsym_status write_frames(const lookup_query *query, const found_function *function,
                                 uint32_t *count_ret, gsym_error *error) {
-    const gsym_lookup_room *room = query->room;
-    frame_sink sink = {room->frames, room->frame_capacity, 0, 0};
+    frame_sink sink = {.frames = query->room->frames,
+                       .capacity = query->room->frame_capacity};
     GSYM_TRY(put_frames(query, function, &sink, error));
     if (GSYM_UNLIKELY(sink.count > sink.capacity)) {
         sink.skip = sink.count - sink.capacity;
@@ -232,6 +299,8 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
     }
     reverse(sink.frames, sink.count - sink.skip);
     *count_ret = (uint32_t)sink.count;
+    if (function->calls.node != 0 && shows_inlines(query, function))
+        GSYM_TRY(write_outer_frames(query, function, &sink, count_ret, error));
     return GSYM_OK;
 }
 
@@ -239,14 +308,14 @@ static gsym_status write_indexed_frames(const lookup_query *query,
                                         const found_function *function,
                                         const cursor *record, uint32_t *count_ret,
                                         gsym_error *error) {
-    uint32_t unknown_file;
+    frame_list list = list_of(query);
     GSYM_TRY(check_row_file(query, function, error));
-    if (frames_from_index(query->image, function->index, record, query->start,
-                          query->address, &function->row, query->llvm,
-                          query->room->frames, query->room->frame_capacity, count_ret,
-                          &unknown_file))
-        return GSYM_OK;
-    return fail_file(query->image, unknown_file, error);
+    list.file = frame_file(query->image, function->row.file);
+    list.line = function->row.line;
+    if (!frames_put_indexed(&list, function->index, record))
+        return fail_file(query->image, list.unknown_file, error);
+    *count_ret = list.count;
+    return GSYM_OK;
 }
 
 /* LLVM's offsets have 32 bits. */
@@ -280,14 +349,21 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
                           .room = room == NULL ? &no_room : room};
     gsym_answer answer = {0};
     found_function function = {0};
+    stored_index stored;
     cursor record;
     bool found;
     GSYM_TRY(image_find(image, address, &answer.entry, &record, &found, error));
     *answer_ret = answer;
     if (!found) return GSYM_OK;
     query.start = image->header.base_address + image_addr_offset(image, answer.entry);
-    function.index =
-        index_cache_get(image->indexes, answer.entry, &record, image->strp_size, false);
+    function.index = index_cache_find(image->indexes, answer.entry);
+    if (GSYM_UNLIKELY(function.index == NULL)) {
+        if (index_section_find(&image->index, answer.entry, &stored))
+            function.stored = &stored;
+        else
+            function.index = index_cache_get(image->indexes, answer.entry, &record,
+                                             image->strp_size, false);
+    }
     if (function.index != NULL)
         GSYM_TRY(read_indexed(&query, &record, &function, error));
     else

@@ -67,6 +67,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     drop_functions: Iterable[str] = (),
     address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
+    index: bool = False,
     path_map: tuple[tuple[str, str], ...] = (),
     keep_warnings: bool = False,
     keep_same: bool = False,
@@ -105,6 +106,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         address_ranges: (start, end) pairs. Of all functions only those stay that
             answer for an address of one of them.
         segment_size: Split into files of about this many bytes.
+        index: Add an index of large functions, with which the first lookup in one is
+            as fast as any later one; other readers pass over it. Of a GSYM file that
+            has an index the output has one in any case.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         keep_warnings: Report each warning, not only counts.
         keep_same: Leave an output that would stay the same as it is.
@@ -157,6 +161,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         call_sites_yaml=None if call_sites_yaml is None else os.fspath(call_sites_yaml),
         selection=Selection(keep_functions, drop_functions, address_ranges),
         segment_size=segment_size,
+        has_index=index,
         path_map=path_map,
         keep_warnings=keep_warnings,
         keep_same=keep_same,

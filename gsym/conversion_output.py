@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         call_sites_yaml: str | None = None
         selection: Selection | None = None
         segment_size: int | None = None
+        has_index: bool = False
         path_map: tuple[tuple[str, str], ...] = ()
         keep_warnings: bool = False
         keep_same: bool = False
@@ -55,11 +56,11 @@ else:
     ConversionRequest = record_type(
         "ConversionRequest",
         "started input output architecture member threads version byteorder uuid "
-        "merged_functions call_sites call_sites_yaml selection segment_size path_map "
-        "keep_warnings keep_same full_walk search progress",
+        "merged_functions call_sites call_sites_yaml selection segment_size has_index "
+        "path_map keep_warnings keep_same full_walk search progress",
         defaults=(
-            *(None, None, None, None, None, None, False, False, None, None, None, ()),
-            *(False, False, False, SearchOptions(), None),
+            *(None, None, None, None, None, None, False, False, None, None, None),
+            *(False, (), False, False, False, SearchOptions(), None),
         ),
     )
     ConversionRequest.__doc__ = (
@@ -79,6 +80,7 @@ _COUNTS = (
     "strings",
     "files",
     "file_size",
+    "index_size",
 )
 _COUNTS_OF_INPUT = (
     "functions_debug_info",
@@ -124,6 +126,7 @@ class ConversionOutput:
             big_endian if request.byteorder is None else request.byteorder == "big"
         )
         options.keep_all = keep_all
+        options.has_index = request.has_index
         if base_address is not None:
             options.has_base_address = 1
             options.base_address = base_address

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
             strings: Strings in the output.
             files: Source files in the output.
             file_size: Of the output, in bytes.
+            index_size: Of the index in it; 0: it has none.
             warnings: Category of warning -> how often.
             details: Each warning, by offset; empty unless asked for.
             companions: Paths of the files that were read besides the input.
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         strings: int
         files: int
         file_size: int
+        index_size: int
         warnings: dict[str, int]
         details: tuple[ConversionWarning, ...]
         companions: tuple[str, ...]
@@ -95,7 +97,7 @@ else:
         "functions_debug_info functions_symbol_table functions_merged "
         "functions_pruned functions_dropped functions functions_with_lines "
         "functions_with_inlines duplicates_different overlapping strings files "
-        "file_size warnings details companions notes seconds peak_memory",
+        "file_size index_size warnings details companions notes seconds peak_memory",
     )
     ConversionWarning.__doc__ = """One thing that was wrong with the input.
 

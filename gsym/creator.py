@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         strings: int
         files: int
         file_size: int
+        index_size: int
 
 else:
     from gsym.records import record_type
@@ -62,7 +63,7 @@ else:
         "CreatorReport",
         "functions_debug_info functions_symbol_table functions_merged "
         "functions_pruned functions functions_with_lines functions_with_inlines "
-        "duplicates_different overlapping strings files file_size",
+        "duplicates_different overlapping strings files file_size index_size",
     )
     CreatorReport.__doc__ = "What became of the functions added to a creator."
 
@@ -105,6 +106,8 @@ class Creator:
         base_address: The image base that addresses in the file count from; by
             default the start of the first function.
         uuid: Identifier of the binary that the functions belong to.
+        index: Add an index of large functions, with which the first lookup in one is
+            as fast as any later one.
 
     Raises:
         LimitError: The UUID does not fit version 1.
@@ -117,6 +120,8 @@ class Creator:
         byteorder: str = "little",
         base_address: int | None = None,
         uuid: bytes = b"",
+        *,
+        index: bool = False,
     ) -> None:
         if byteorder not in {"little", "big"}:
             raise ValueError(f"byte order is 'little' or 'big', not {byteorder!r}")
@@ -131,6 +136,7 @@ class Creator:
         options = ffi.new("gsym_creator_options *")
         options.version = version
         options.big_endian = byteorder == "big"
+        options.has_index = index
         if base_address is not None:
             options.has_base_address = 1
             options.base_address = base_address

@@ -62,10 +62,11 @@ class ImageSource:
         """
         self._check(function(creator, self._image, *arguments, self._error))
 
-    def creator(self) -> CData:
+    def creator(self, *, index: bool = True) -> CData:
         """A creator of a file like this one, with its UUID, still without functions.
 
-        It keeps all functions that it is given, in their order.
+        It keeps all functions that it is given, in their order. If this file has an
+        index, that of the new one is made anew, unless *index* is false.
         """
         header = self.header
         options = ffi.new("gsym_creator_options *")
@@ -74,6 +75,7 @@ class ImageSource:
         options.keep_all = 1
         options.has_base_address = 1
         options.base_address = header.base_address
+        options.has_index = index and header.index_size != 0
         made = ffi.new("gsym_creator **")
         self._check(lib.gsym_creator_create(options, made, self._error))
         creator = ffi.gc(made[0], lib.gsym_creator_destroy)

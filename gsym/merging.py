@@ -81,6 +81,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
     version: int | None = None,
     byteorder: str | None = None,
     segment_size: int | None = None,
+    index: bool = False,
     keep_same: bool = False,
 ) -> MergeReport:
     """Write one GSYM file with the functions of several, such as all segments of one.
@@ -96,6 +97,8 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         version: Version of the format; by default the highest one of the inputs.
         byteorder: "little" or "big"; by default that of the first input.
         segment_size: Split into files of about this many bytes.
+        index: Add an index of large functions; without it the output has one if an
+            input has.
         keep_same: Leave an output that would stay the same as it is.
 
     Raises:
@@ -122,6 +125,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         version=version,
         byteorder=byteorder,
         segment_size=segment_size,
+        has_index=index or any(source.header.index_size for source in sources),
         keep_same=keep_same,
     )
     result = ConversionOutput(

@@ -169,6 +169,11 @@ class Reader:
         return int(lib.gsym_image_indexes_size(self._open_image().image))
 
     @property
+    def stored_index_size(self) -> int:
+        """Bytes that the index of large functions takes in the file; 0: it has none."""
+        return int(self._open_image().header.index_size)
+
+    @property
     def _image(self) -> CData:
         """The engine's handle, for sibling modules that ask it themselves."""
         return self._open_image().image

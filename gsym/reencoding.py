@@ -2,8 +2,8 @@
 
 What is not asked for stays as it is: answers, merged functions, call sites, InfoTypes
 without a meaning here, the order of strings and files, and from version 2 to version 2
-also sections without a meaning. So a file that went to the other version and back is
-the same again.
+also sections without a meaning; an index is made anew. So a file that went to the other
+version and back is the same again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def reencode(request: ConversionRequest) -> ConversionReport:
     source = ImageSource(map_file(request.input), request.input)
     header = source.header
     output = ConversionOutput(
-        request,
+        request._replace(has_index=request.has_index or header.index_size != 0),
         version=header.version,
         big_endian=bool(header.big_endian),
         base_address=header.base_address,

@@ -2,7 +2,8 @@
 
 Every segment is a GSYM file of its own, with its own strings and files and the
 UUID and base address of the whole. It is named after its first function:
-`OUTPUT-0x401000`. Sections of unknown types stand in the first one.
+`OUTPUT-0x401000`. Sections of unknown types stand in the first one. If the whole has an
+index, each segment has its own.
 """
 
 from __future__ import annotations

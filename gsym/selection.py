@@ -76,7 +76,7 @@ def select_functions(whole: Buffer, selection: Selection) -> CData:
 
     Where a function that others are merged into goes, the first of these that stays
     takes its place. A function without a size answers for no address that a dropped
-    one answered for.
+    one answered for. If *whole* has an index, so has the new file.
 
     Raises:
         FormatError: *whole* is damaged.

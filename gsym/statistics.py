@@ -57,6 +57,7 @@ if TYPE_CHECKING:
                 meaning here.
             string_table: Without strings that belong to the binary around the file.
             function_info: All records with the padding between them.
+            function_index: Index of large functions.
             own: What the records of the address table are made of.
             merged: The same of the records in `own.merged_functions`.
             merged_envelope: What holds those records together.
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         file_table: int
         string_table: int
         function_info: int
+        function_index: int
         unknown_sections: tuple[tuple[int, int], ...]
         padding: int
         own: InfoBytes
@@ -99,8 +101,8 @@ else:
         "Statistics",
         "version uuid num_addresses file_size header directory uuid_section "
         "address_table address_info_offsets file_table string_table function_info "
-        "unknown_sections padding own function_info_padding merged merged_envelope "
-        "merged_count damaged_count",
+        "function_index unknown_sections padding own function_info_padding merged "
+        "merged_envelope merged_count damaged_count",
     )
 
 _BLOCK = 4096  # entries described by one call
@@ -114,7 +116,7 @@ def measure(reader: Reader) -> Statistics:
     own, merged = _info_bytes(totals.own), _info_bytes(totals.merged)
     is_version_1 = header.version == lib.GSYM_VERSION_1
     offset_size = 4 if is_version_1 else 8
-    unknown = tuple(_unknown_sections(reader, header.section_count))
+    unknown = tuple(_unknown_sections(reader, header))
     parts = {
         "header": lib.GSYM_V1_HEADER_SIZE if is_version_1 else lib.GSYM_V2_HEADER_SIZE,
         "directory": 0 if is_version_1 else _directory_size(header.section_count),
@@ -124,6 +126,7 @@ def measure(reader: Reader) -> Statistics:
         "file_table": 4 + header.num_files * 2 * offset_size,
         "string_table": _strings_size(header),
         "function_info": header.function_info_size,
+        "function_index": header.index_size,
     }
     claimed = sum(parts.values()) + sum(size for _, size in unknown)
     return Statistics(
@@ -212,12 +215,14 @@ def _strings_size(header: Any) -> int:
     return int(header.file_size - start)
 
 
-def _unknown_sections(reader: Reader, count: int) -> Iterator[tuple[int, int]]:
+def _unknown_sections(reader: Reader, header: Any) -> Iterator[tuple[int, int]]:
+    """With an index that is not used, if there is one."""
     section, error = ffi.new("gsym_section *"), new_error()
-    for index in range(count):
+    for index in range(header.section_count):
         image = reader._image  # noqa: SLF001
         check(lib.gsym_image_section(image, index, section, error), error)
-        if section.type > lib.GSYM_SECTION_UUID:
+        is_index = section.type == lib.GSYM_SECTION_INDEX and header.index_size
+        if section.type > lib.GSYM_SECTION_UUID and not is_index:
             yield section.type, section.size
 
 

@@ -21,6 +21,8 @@ _V1_HEADER = "4sHBBQIII20s"
 _V2_HEADER = "4sHBBQI"
 _V2_ENTRY = "IQQ"
 _SHARING = "IIQQQ"
+_INDEX_TRAILER = "QQIIII"
+_INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LARGEST_PADDING = 7
 _SECTION_NAMES = {
@@ -30,6 +32,7 @@ _SECTION_NAMES = {
     lib.GSYM_SECTION_FILE_TABLE: "FileTable",
     lib.GSYM_SECTION_FUNCTION_INFO: "FunctionInfo",
     lib.GSYM_SECTION_UUID: "UUID",
+    lib.GSYM_SECTION_INDEX: "Index",
 }
 _REQUIRED_SECTIONS = tuple(_SECTION_NAMES)[:5]
 
@@ -180,6 +183,20 @@ class Layout:
         self._add("AddrInfoOffsets", start, self.count * 4)
         self._add_file_table(self.parts["AddrInfoOffsets"].end)
         self._add_strings(strtab_offset, strtab_size)
+        self._add_index_at_end()
+
+    def _add_index_at_end(self) -> None:
+        """Nothing but its last bytes tells that there is one."""
+        start = len(self.data) - struct.calcsize("<" + _INDEX_TRAILER)
+        is_possible = len(self.data) % _INDEX_FILE_MULTIPLE == 0
+        if not is_possible or start < self.parts["StringTable"].end:
+            return
+        size, _, _, _, _, magic = self.unpack(_INDEX_TRAILER, start, "the file")
+        if magic != lib.GSYM_INDEX_MAGIC:
+            return
+        if size > len(self.data):
+            raise BrokenError(start, f"Index of {size} bytes is larger than the file")
+        self._add("Index", len(self.data) - size, size)
 
     def _add_file_table(self, start: int) -> None:
         (count,) = self.unpack("I", start, "FileTable")
@@ -217,6 +234,8 @@ class Layout:
     def function_info(self) -> Extent:
         """Where records may stand."""
         start, end = self.parts["StringTable"].end, len(self.data)
+        if "Index" in self.parts:
+            end = self.parts["Index"].start
         if start > end:  # the strings are shared and come last
             start, end = self.parts["FileTable"].end, self.own_strings.start
         return self.parts.get("FunctionInfo", Extent(start, end, "FunctionInfo"))

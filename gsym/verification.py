@@ -21,6 +21,7 @@ from gsym.structure import (
     check_extents,
     check_tables,
 )
+from gsym.structure_index import check_index
 from gsym.structure_records import check_records
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _faults(file: memoryview, binary: memoryview) -> Iterator[Finding]:
         yield from check_tables(layout)
         yield from check_records(layout, records)
         yield from check_extents(layout, records)
+        yield from check_index(layout)
     except BrokenError as error:
         yield error.finding
 

@@ -24,6 +24,20 @@ class Image:
             lib.gsym_image_limit_indexes(self._image, index_limit)
 
     @property
+    def indexed_functions(self) -> int:
+        """Functions that have an index in the file."""
+        header = ffi.new("gsym_header *")
+        lib.gsym_image_header(self._image, header)
+        return int(header.indexed_functions)
+
+    def make_index(self) -> bytes:
+        """The index that the file should have."""
+        made, size = ffi.new("gsym_index **"), ffi.new("size_t *")
+        check(lib.gsym_index_create(self._image, made, self._error), self._error)
+        index = ffi.gc(made[0], lib.gsym_index_destroy)
+        return bytes(ffi.buffer(lib.gsym_index_bytes(index, size), size[0]))
+
+    @property
     def index_size(self) -> int:
         """Bytes of memory that indexes take."""
         return int(lib.gsym_image_indexes_size(self._image))
@@ -40,6 +54,18 @@ class Image:
         status = lib.gsym_image_file(self._image, index, entry, entry + 1, self._error)
         check(status, self._error)
         return self._string(entry[0]), self._string(entry[1])
+
+    def frames(self, address: int, count: int) -> tuple[int, list[object]]:
+        """How many frames there are, and the innermost *count* of them."""
+        answer, frames = ffi.new("gsym_answer *"), ffi.new("gsym_frame[]", count)
+        room = ffi.new("gsym_lookup_room *", [frames, count, ffi.NULL, 0])
+        asked = self._image, address, 0, 0
+        check(lib.gsym_image_lookup(*asked, room, answer, self._error), self._error)
+        fields: list[object] = [
+            (frame.name, frame.offset, frame.file, frame.line, frame.inlined)
+            for frame in frames[0 : min(count, answer.frame_count)]
+        ]
+        return int(answer.frame_count), fields
 
     def lookup(self, address: int, flags: int, child: int = 0) -> gsym.Lookup | None:
         """The function at *address*, or the *child*-th that is merged into it."""
@@ -69,3 +95,11 @@ class Image:
             ),
             tuple(self._string(regexes[at]) for at in range(answer.regex_count)),
         )
+
+
+def outcome(image: Image, address: int, flags: int) -> object:
+    """The answer, or what the error says."""
+    try:
+        return image.lookup(address, flags)
+    except gsym.GsymError as error:
+        return str(error)

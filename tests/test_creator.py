@@ -439,6 +439,7 @@ def test_the_report_counts_what_the_file_holds() -> None:
         "strings": file.strings.count(b"\0"),
         "files": len(file.files),
         "file_size": len(data),
+        "index_size": 0,
     }
 
 

@@ -40,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"module_identity"}),
     frozenset({"breakpad_export"}),
     frozenset({"structure_envelope"}),
-    frozenset({"structure_records"}),
+    frozenset({"structure_index", "structure_records"}),
     frozenset({"reference_placement"}),
     frozenset({"reference_elf", "reference_lines"}),
     frozenset({"reference_units"}),

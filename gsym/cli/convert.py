@@ -120,6 +120,11 @@ COMMAND = Command(
             "split into files of about N bytes, named OUT-0xADDRESS",
             metavar="N",
         ),
+        Option(
+            "--index",
+            "add an index of large functions, which makes the first lookup in one as "
+            "fast as any later one; other readers of the file pass over it",
+        ),
         Option("--uuid", "id of a binary that has no build id", metavar="HEX"),
         Option(
             "--path-map",
@@ -302,6 +307,7 @@ def _converter(values: Values) -> Converter:
                 drop_functions=patterns[1],
                 address_ranges=ranges,
                 segment_size=segment_size,
+                index=values.flag("--index"),
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),

@@ -36,6 +36,8 @@ def run(arguments: list[str]) -> int:
                 sys.stdout.write(json.dumps(_function_object(info)) + "\n")
         else:
             _write_lines(_header_lines(reader.header))
+            if reader.stored_index_size:
+                _write_lines(iter([f"index         {reader.stored_index_size} bytes"]))
             for info in reader.functions():
                 sys.stdout.write("\n")
                 _write_lines(_function_lines(info))

@@ -53,6 +53,12 @@ def run(arguments: list[str]) -> int:
     report = embed(source, binary, output, values.flag("--share-strings"))
     if not values.flag("--quiet"):
         sys.stdout.writelines(line + "\n" for line in _summary(report))
+    if report.index_dropped:
+        print(
+            f"gsym embed: warning: {printable(report.gsym)} loses its index: version 1 "
+            "has no place for one where strings are shared (version 2 has)",
+            file=sys.stderr,
+        )
     if report.signature == "identity dropped":
         print(
             f"gsym embed: warning: {printable(report.output)} is signed ad hoc now, "

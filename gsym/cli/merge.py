@@ -46,6 +46,10 @@ COMMAND = Command(
             "split into files of about N bytes, named OUT-0xADDRESS",
             metavar="N",
         ),
+        Option(
+            "--index",
+            "add an index of large functions (without it: if one of the files has one)",
+        ),
         Option("--quiet", "print errors only", short="-q"),
     ),
     """\
@@ -71,6 +75,7 @@ def run(arguments: list[str]) -> int:
             version=version,
             byteorder=byteorder,
             segment_size=segment_size,
+            index=values.flag("--index"),
             keep_same=values.flag("--if-changed"),
         )
     except ValueError as error:

@@ -45,6 +45,7 @@ _SECTIONS = (
     ("file_table", "file table"),
     ("string_table", "string table"),
     ("function_info", "function records"),
+    ("function_index", "index"),
 )
 _INFO_TYPES = (
     ("size_and_name", "size and name"),

@@ -44,13 +44,16 @@ def stand_alone_payload(source: ImageSource, data: memoryview) -> Payload:
 def shared_payload(source: ImageSource, shared: SharedTable, path: str) -> Payload:
     """The file without the strings that *shared* has; errors carry *path*.
 
+    Of version 1 it has no index: what comes last in it are its strings.
+
     Raises:
         FormatError: A record is damaged.
         LimitError: The table is too far away for version 1.
     """
-    creator, error = source.creator(), new_error()
+    index = source.header.version != lib.GSYM_VERSION_1
+    creator, error = source.creator(index=index), new_error()
     table = ffi.from_buffer("uint8_t[]", shared.table)
-    everything = _filled(source, source.creator())
+    everything = _filled(source, source.creator(index=False))
     status = lib.gsym_creator_share_strings(
         creator, everything, table, len(table), shared.distance, error
     )

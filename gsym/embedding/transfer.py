@@ -36,6 +36,8 @@ if TYPE_CHECKING:
             string_table_size: Of the binary's string table, where it is shared.
             binary_size: Of the binary before.
             output_size: Of the output.
+            index_dropped: Whether the file's index was left out: it has no place in a
+                file of version 1 that shares strings.
             signature: "" where there is none; "ad hoc" where it is made anew as it
                 was; "identity dropped" where it is made anew ad hoc and was not.
         """
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         string_table_size: int
         binary_size: int
         output_size: int
+        index_dropped: bool
         signature: str
 
 else:
@@ -57,7 +60,7 @@ else:
     EmbeddingReport = record_type(
         "EmbeddingReport",
         "gsym binary output section gsym_size section_size string_table_size "
-        "binary_size output_size signature",
+        "binary_size output_size index_dropped signature",
     )
     EmbeddingReport.__doc__ = "Where a GSYM file went, and how large all is, in bytes."
 
@@ -120,7 +123,9 @@ def embed(
     return EmbeddingReport(
         *(source, name, target, container.section),
         *(whole.size, payload.size, table_size),
-        *(len(data), os.stat(target).st_size, container.signature),
+        *(len(data), os.stat(target).st_size),
+        share_strings and image.header.index_size != 0 and image.header.version == 1,
+        container.signature,
     )
 
 
