@@ -18,7 +18,7 @@ from tests.conftest import REPOSITORY
 from tests.sanitizer import has_address_sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _SECONDS = 300
@@ -39,7 +39,7 @@ class Count(NamedTuple):
 
 
 def count_instructions(
-    script: str, *arguments: str, folder: Path, start: str
+    script: str, *arguments: str, folder: Path, starts: Sequence[str]
 ) -> list[Count]:
     """What each part of a script costs; skips the test where nobody can count.
 
@@ -47,7 +47,7 @@ def count_instructions(
         script: Python code that reads *arguments* from `sys.argv[1:]`.
         arguments: Its arguments.
         folder: For the output of callgrind.
-        start: The function of the engine whose calls begin a part; what comes before
+        starts: The functions of the engine whose calls begin a part; what comes before
             the first does not count.
     """
     valgrind = shutil.which("valgrind")
@@ -59,7 +59,8 @@ def count_instructions(
     command = [
         *(valgrind, "--tool=callgrind", f"--callgrind-out-file={output}"),
         *("--collect-atstart=no", f"--toggle-collect={_CALLS}"),
-        *(f"--dump-before=_cffi_f_{start}", "--compress-pos=no"),
+        *(f"--dump-before=_cffi_f_{start}" for start in starts),
+        "--compress-pos=no",
         *(sys.executable, "-c", script, *arguments),
     ]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONHASHSEED": "0"}

@@ -13,39 +13,47 @@ import csv
 import platform
 import re
 import tempfile
+from array import array
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from elftools.elf.elffile import ELFFile
 
 from gsym import _core
 from tests.callgrind import count_instructions
-from tests.inputs.scaled import abbreviations, one_giant_unit, rows_of_a_function, units
+from tests.inputs.scaled import (
+    FUNCTION_SIZE,
+    TEXT,
+    abbreviations,
+    one_giant_unit,
+    rows_of_a_function,
+    units,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COUNTS = Path(__file__).with_suffix(".tsv")
 FUNCTIONS = 500
+ADDRESSES = 50_000
 
 _VERSION = re.compile(r"(\d+)[.]\d+[.]\d+")
 _MAJOR = r"\1"
 
-CONVERT = "import gsym, sys\nfor path in sys.argv[1:]: gsym.convert(path, threads=1)"
-# Addresses in no order, as a linear congruential generator gives them.
-_ADDRESSES = """
+# Converts the inputs, then asks the files of two of them for the same addresses.
+WORK = """
 import array, gsym, sys
-def addresses(count, start, size):
-    state, found = 1, array.array("Q")
-    for _ in range(count):
-        state = (state * 1103515245 + 12345) % 2**31
-        found.append(start + (state >> 8) % size)
-    return found
-"""
-BATCH = f"""{_ADDRESSES}
-with gsym.open(sys.argv[1]) as reader:
-    reader.lookup_many(addresses(50_000, 0x1000, {FUNCTIONS} * 0x40))
-"""
-LOOKUPS = f"""{_ADDRESSES}
-with gsym.open(sys.argv[1]) as reader:
-    for address in addresses(2_000, 0x1000, 300_000): reader.lookup(address)
+asked, giant, rows, *others = sys.argv[1:]
+for path in giant, rows, *others:
+    gsym.convert(path, threads=1)
+addresses = array.array("Q")
+with open(asked, "rb") as file:
+    addresses.frombytes(file.read())
+with gsym.open(f"{giant}.gsym") as reader:
+    reader.lookup_many(addresses)
+with gsym.open(f"{rows}.gsym") as reader:
+    for address in addresses[:1000]:
+        reader.lookup(address)
 """
 
 
@@ -74,33 +82,31 @@ def compiler() -> str:
 def measure(folder: Path) -> dict[str, int]:
     """Instructions of the engine, by the name of the work."""
     inputs = {
-        "units": units(200),
         "giant": one_giant_unit(FUNCTIONS),
         "rows": rows_of_a_function(20_000),
+        "units": units(200),
         "abbreviations": abbreviations(500),
     }
-    paths = {name: folder / name for name in inputs}
+    asked = folder / "asked"
+    asked.write_bytes(array("Q", addresses()).tobytes())
     for name, data in inputs.items():
-        paths[name].write_bytes(data)
-    converted = _measure(CONVERT, folder, "creator_create", *map(str, paths.values()))
-    batch = _measure(BATCH, folder, "image_open", f"{paths['giant']}.gsym")
-    lookups = _measure(LOOKUPS, folder, "image_open", f"{paths['rows']}.gsym")
-    return {
-        **{
-            f"convert {name}": each
-            for name, each in zip(inputs, converted, strict=True)
-        },
-        "batch": sum(batch),
-        "lookups": sum(lookups),
-    }
+        (folder / name).write_bytes(data)
+    counts = count_instructions(
+        WORK,
+        *map(str, (asked, *(folder / name for name in inputs))),
+        folder=folder,
+        starts=["gsym_creator_create", "gsym_image_open"],
+    )
+    work = [*(f"convert {name}" for name in inputs), "batch", "lookups"]
+    return {name: each.engine for name, each in zip(work, counts, strict=True)}
 
 
-def _measure(script: str, folder: Path, start: str, *arguments: str) -> list[int]:
-    with tempfile.TemporaryDirectory(dir=folder) as profiles:
-        counts = count_instructions(
-            script, *arguments, folder=Path(profiles), start=f"gsym_{start}"
-        )
-    return [count.engine for count in counts]
+def addresses() -> Iterator[int]:
+    """Addresses in no order, as a linear congruential generator gives them."""
+    state = 1
+    for _ in range(ADDRESSES):
+        state = (state * 1103515245 + 12345) % (1 << 31)
+        yield TEXT + (state >> 8) % (FUNCTIONS * FUNCTION_SIZE)
 
 
 def recorded() -> list[Recorded]:

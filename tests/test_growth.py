@@ -91,7 +91,7 @@ def test_instructions_grow_as_the_input(tmp_path: Path) -> None:
     counts = [
         count.total
         for count in count_instructions(
-            CONVERT, *paths, folder=tmp_path, start="gsym_creator_create"
+            CONVERT, *paths, folder=tmp_path, starts=["gsym_creator_create"]
         )
     ]
     assert len(counts) == len(paths)
