@@ -1,7 +1,7 @@
 /* address_order.c - sort by the bits in which the addresses differ. */
 #include "address_order.h"
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, FEW = 64 };
+enum { MOST_DIGIT_BITS = 11, FEW = 32 };
 
 static void insert(placed_address *items, uint32_t count) {
     for (uint32_t i = 1; i < count; ++i) {
@@ -12,10 +12,21 @@ static void insert(placed_address *items, uint32_t count) {
     }
 }
 
+/* Bits of a digit: as few passes as digits allow that are no more than the items, and no
+ * larger digits than these passes need. */
+static unsigned digit_size(uint64_t difference, uint32_t count) {
+    unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
+    unsigned most = 31 - (unsigned)__builtin_clz(count), passes;
+    if (most > MOST_DIGIT_BITS) most = MOST_DIGIT_BITS;
+    passes = (width + most - 1) / most;
+    return (width + passes - 1) / passes;
+}
+
 const placed_address *address_order(placed_address *room, uint32_t count) {
     placed_address *items = room, *spare = room + count;
     uint64_t low = UINT64_MAX, high = 0;
     bool is_sorted = true;
+    unsigned digit_bits;
     for (uint32_t i = 0; i < count; ++i) {
         uint64_t address = items[i].address;
         if (address < high) is_sorted = false;
@@ -27,18 +38,20 @@ const placed_address *address_order(placed_address *room, uint32_t count) {
         insert(items, count);
         return items;
     }
-    for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0; shift += DIGIT_BITS) {
-        uint32_t starts[DIGITS] = {0}, sum = 0;
+    digit_bits = digit_size(high - low, count);
+    for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0; shift += digit_bits) {
+        uint32_t starts[1 << MOST_DIGIT_BITS], sum = 0, digits = UINT32_C(1) << digit_bits;
         placed_address *sorted = spare;
+        memset(starts, 0, digits * sizeof *starts);
         for (uint32_t i = 0; i < count; ++i)
-            ++starts[((items[i].address - low) >> shift) & (DIGITS - 1)];
-        for (uint32_t i = 0; i < DIGITS; ++i) {
+            ++starts[((items[i].address - low) >> shift) & (digits - 1)];
+        for (uint32_t i = 0; i < digits; ++i) {
             uint32_t start = sum;
             sum += starts[i];
             starts[i] = start;
         }
         for (uint32_t i = 0; i < count; ++i)
-            sorted[starts[((items[i].address - low) >> shift) & (DIGITS - 1)]++] = items[i];
+            sorted[starts[((items[i].address - low) >> shift) & (digits - 1)]++] = items[i];
         spare = items;
         items = sorted;
     }

@@ -5,8 +5,12 @@
 #include "buffer.h"
 
 enum {
-    MOST_LINES = 1 << 16,
-    MOST_FRAMES = 1 << 19,
+    /* Lines that are looked up together should stay in the caches, but each function
+     * should have several of them. */
+    LEAST_LINES = 1 << 15,
+    MOST_LINES = 1 << 17,
+    LINES_PER_FUNCTION = 8,
+    MOST_FRAMES = 1 << 20,
     AHEAD_FRAMES = 16, /* lines whose frames are fetched before it is their turn */
     AHEAD_STRINGS = 8, /* likewise, what these frames name */
     MOST_FETCHED = 16, /* frames of one line */
@@ -18,12 +22,15 @@ void queue_deinit(answer_queue *queue) {
     address_sweep_deinit(&queue->sweep);
 }
 
-void queue_clear(answer_queue *queue) {
+void queue_begin(answer_queue *queue, const gsym_image *image) {
+    uint64_t functions = image == NULL ? 0 : image->header.num_addresses;
+    uint64_t wanted = functions * LINES_PER_FUNCTION;
+    queue->most = wanted < LEAST_LINES ? LEAST_LINES
+                  : wanted > MOST_LINES ? MOST_LINES
+                                        : (size_t)wanted;
     queue->lines.count = queue->next = 0;
     queue->sought = 0;
 }
-
-bool queue_is_full(const answer_queue *queue) { return queue->lines.count >= MOST_LINES; }
 
 bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size) {
     size_t count = queue->lines.count;

@@ -15,16 +15,19 @@ typedef struct answer_queue {
         waiting_line *items;
         size_t count, capacity;
     } lines;
+    size_t most;     /* lines that are looked up together */
     size_t next;     /* the first line without an answer */
     uint32_t sought; /* lines that are to be looked up */
     address_sweep sweep;
 } answer_queue;
 
 void queue_deinit(answer_queue *queue);
-/* Forget all lines. */
-void queue_clear(answer_queue *queue);
-/* As many lines as are worth to be looked up together are there. */
-bool queue_is_full(const answer_queue *queue);
+/* Forget all lines; those that follow are about `image`, which may be NULL. */
+void queue_begin(answer_queue *queue, const gsym_image *image);
+/* Whether as many lines are there as are looked up together. */
+static inline bool queue_is_full(const answer_queue *queue) {
+    return queue->lines.count >= queue->most;
+}
 /* A line that is to be answered with what is at `sought`. */
 bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought);
 /* A line that is not looked up here. */

@@ -41,12 +41,28 @@ static inline uint8_t *put_hex_covered(uint8_t *at, uint64_t value) {
     return put_padded_hex_covered(at, value, 1);
 }
 
+static const char DIGIT_PAIRS[] =
+    "0001020304050607080910111213141516171819"
+    "2021222324252627282930313233343536373839"
+    "4041424344454647484950515253545556575859"
+    "6061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
 static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
     uint64_t bound = 10;
     unsigned digits = 1;
+    uint8_t *end;
     for (; digits < MAX_DECIMAL_SIZE && value >= bound; bound *= 10) digits++;
-    for (unsigned i = digits; i-- > 0; value /= 10) at[i] = (uint8_t)('0' + value % 10);
-    return at + digits;
+    end = at += digits;
+    for (; value >= 100; value /= 100) {
+        at -= 2;
+        memcpy(at, DIGIT_PAIRS + 2 * (value % 100), 2);
+    }
+    if (value >= 10)
+        memcpy(at - 2, DIGIT_PAIRS + 2 * value, 2);
+    else
+        at[-1] = (uint8_t)('0' + value);
+    return end;
 }
 
 #endif

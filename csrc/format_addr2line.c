@@ -151,7 +151,7 @@ static gsym_status ask(const addr2line_job *job, const char *lines, size_t size,
     const gsym_addr2line_style *style = job->style;
     answer_queue *queue = &job->text->queue;
     size_t used = 0;
-    queue_clear(queue);
+    queue_begin(queue, job->image);
     while (used < size && !queue_is_full(queue)) {
         const char *line = lines + used;
         size_t left = size - used, window = left;

@@ -268,7 +268,7 @@ static gsym_status ask(const lookup_job *job, const char *lines, size_t size,
                        gsym_error *error) {
     answer_queue *queue = &job->text->queue;
     size_t from = 0, used = 0; /* of the next line with those in front that are blank */
-    queue_clear(queue);
+    queue_begin(queue, job->image);
     while (used < size && !queue_is_full(queue)) {
         const char *word = lines + used;
         const char *end = memchr(word, '\n', size - used), *behind;

@@ -91,12 +91,10 @@ static void put_json_path(const symbolizer_job *job, uint32_t file) {
 static void put_json_frame(const symbolizer_job *job, uint64_t name,
                            const gsym_frame *frame, uint64_t start) {
     gsym_text *text = job->text;
-    size_t name_size;
     text_put_literal(text, "{\"Column\":0,\"Discriminator\":0,\"FileName\":\"");
     put_json_path(job, frame->file);
     text_put_literal(text, "\",\"FunctionName\":\"");
-    gsym_image_string(job->image, name, &name_size);
-    if (wants(job, GSYM_SYMBOLIZER_FUNCTIONS) && name_size > 0)
+    if (wants(job, GSYM_SYMBOLIZER_FUNCTIONS) && image_has_string(job->image, name))
         text_put_name(text, job->texts, name);
     text_put_literal(text, "\",\"Line\":");
     text_put_decimal(text, frame->line);
@@ -173,7 +171,7 @@ static gsym_status ask(const symbolizer_job *job, const char *prefix, size_t pre
                        const char *lines, size_t size, gsym_error *error) {
     answer_queue *queue = &job->text->queue;
     size_t used = 0;
-    queue_clear(queue);
+    queue_begin(queue, job->image);
     while (used < size && !queue_is_full(queue)) {
         const char *line = lines + used;
         const char *end = memchr(line, '\n', size - used);

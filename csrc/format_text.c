@@ -188,7 +188,7 @@ static gsym_status ask(const llvm_job *job, const char *lines, size_t size,
                        const char *path, size_t path_size, gsym_error *error) {
     answer_queue *queue = &job->text->queue;
     size_t used = 0;
-    queue_clear(queue);
+    queue_begin(queue, job->image);
     while (used < size && !queue_is_full(queue)) {
         const char *line = lines + used;
         const char *end = memchr(line, '\n', size - used);

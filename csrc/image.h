@@ -55,6 +55,11 @@ static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address)
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);
 
+/* Whether the string at `strp` is not empty. */
+static inline bool image_has_string(const gsym_image *image, uint64_t strp) {
+    return strp < image->header.strtab_size && image->strings[strp] != 0;
+}
+
 static inline uint64_t image_strp(const gsym_image *image, const uint8_t *at) {
     return image->strp_size == 4 ? cursor_load32(at, image->swap)
                                  : cursor_load64(at, image->swap);

@@ -101,22 +101,22 @@ void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp) {
 
 gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
                            gsym_error *error) {
-    buffer filled = {0};
+    buffer gapped = text->out;
     size_t from = 0;
     if (text->gaps.count == 0) return GSYM_OK;
+    for (size_t i = 0; i < text->gaps.count; ++i)
+        if (text->gaps.items[i].number >= texts->ends.count)
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a name has no text yet");
+    text->out = text->spare;
+    text->spare = gapped;
+    text->out.size = 0;
     for (size_t i = 0; i < text->gaps.count; ++i) {
         text_gap gap = text->gaps.items[i];
-        if (gap.number >= texts->ends.count) {
-            buffer_deinit(&filled);
-            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a name has no text yet");
-        }
-        buffer_put(&filled, text->out.bytes + from, gap.at - from);
-        put_known(&filled, texts, gap.number);
+        buffer_put(&text->out, gapped.bytes + from, gap.at - from);
+        put_known(&text->out, texts, gap.number);
         from = gap.at;
     }
-    buffer_put(&filled, text->out.bytes + from, text->out.size - from);
-    buffer_deinit(&text->out);
-    text->out = filled;
+    buffer_put(&text->out, gapped.bytes + from, gapped.size - from);
     text->gaps.count = 0;
     return text_status(text, error);
 }

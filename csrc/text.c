@@ -20,6 +20,7 @@ gsym_status gsym_text_create(gsym_text **text_ret, gsym_error *error) {
 void gsym_text_destroy(gsym_text *text) {
     if (text == NULL) return;
     buffer_deinit(&text->out);
+    buffer_deinit(&text->spare);
     free(text->frames);
     free(text->regexes);
     free(text->gaps.items);
@@ -66,14 +67,12 @@ void text_put_directory(gsym_text *text, const char *directory, size_t size) {
 
 void text_put_function(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
                        uint64_t strp) {
-    size_t size;
-    const char *bytes = gsym_image_string(image, strp, &size);
-    if (size == 0)
+    if (!image_has_string(image, strp))
         text_put_literal(text, "??");
     else if (texts != NULL)
         text_put_name(text, texts, strp);
     else
-        buffer_put(&text->out, bytes, size);
+        text_put_string(text, image, strp);
 }
 
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
@@ -136,8 +135,12 @@ bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     if (at == size) return false;
     for (; at < size; ++at) {
         unsigned digit = digit_value(bytes[at]);
-        if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
-            __builtin_add_overflow(value, digit, &value))
+        if (digit >= base) return false;
+        /* What is below this fits, whatever the digit and the base are. */
+        if (GSYM_LIKELY(value < UINT64_MAX / 32))
+            value = value * base + digit;
+        else if (__builtin_mul_overflow(value, base, &value) ||
+                 __builtin_add_overflow(value, digit, &value))
             return false;
     }
     *value_ret = value;

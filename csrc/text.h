@@ -18,6 +18,7 @@ enum { TEXT_MAX_GAPS = 256 };
 
 struct gsym_text {
     buffer out;
+    buffer spare; /* for the same text with its gaps filled */
     gsym_frame *frames; /* of one lookup; kept from answer to answer */
     size_t frame_capacity;
     uint64_t *regexes;
