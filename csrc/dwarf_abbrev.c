@@ -370,8 +370,7 @@ static void resolve_form_sizes(const abbrev_table *table,
                                int8_t sizes[DW_FORM_addrx4 + 1]) {
     for (uint64_t form = 0; form <= DW_FORM_addrx4; ++form) {
         int size = form_size(form, table);
-        sizes[form] = size >= 0 && form != DW_FORM_implicit_const ? (int8_t)size
-                                                                  : SIZE_NOT_FIXED;
+        sizes[form] = size >= 0 ? (int8_t)size : SIZE_NOT_FIXED;
     }
 }
 
@@ -383,24 +382,31 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
     uint32_t skip = 0;
     for (;;) {
         uint64_t attribute, form;
+        int64_t constant = 0;
+        bool is_kept;
         if (GSYM_LIKELY(cursor_left(c) >= 2 && c->at[0] < 0x80 && c->at[1] < 0x80)) {
             attribute = cursor_u8_covered(c);
             form = cursor_u8_covered(c);
-            if (GSYM_LIKELY(form <= DW_FORM_addrx4 && sizes[form] >= 0 &&
-                            fields[attribute] == 0 && skip < 1u << 20)) {
-                skip += (uint8_t)sizes[form];
-                continue;
-            }
+            is_kept = fields[attribute] != 0;
         } else {
             attribute = cursor_uleb(c);
             form = cursor_uleb(c);
+            is_kept = field_of(a->action, attribute) != FIELD_NONE;
+        }
+        if (form == DW_FORM_implicit_const) constant = cursor_sleb(c);
+        if (GSYM_LIKELY(!is_kept && form <= DW_FORM_addrx4 && sizes[form] >= 0 &&
+                        skip < 1u << 20)) {
+            skip += (uint8_t)sizes[form];
+            continue;
+        }
+        if (attribute == 0 && form == 0 && table->op_count == a->op_first) {
+            a->fixed_size = skip; /* the size says all */
+            return true;
         }
         if (skip > 0 && !add_skip(table, a, skip)) return false;
         skip = 0;
         if ((attribute == 0 && form == 0) || c->failed) return true;
-        if (!compile_attribute(table, a, attribute, form,
-                               form == DW_FORM_implicit_const ? cursor_sleb(c) : 0))
-            return false;
+        if (!compile_attribute(table, a, attribute, form, constant)) return false;
     }
 }
 
