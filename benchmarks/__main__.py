@@ -22,10 +22,12 @@ PARTS = (
     ("conversion", "--set=containers", ROUNDS),
     ("breakpad", ROUNDS),
     ("break_even",),
-    ("start",),
+    ("start", "--rounds=9"),
     ("lookup", ROUNDS),
+    ("growth",),
     ("in_process",),
 )
+WITHOUT_CORPUS = ("growth",)
 
 
 def main() -> None:
@@ -45,8 +47,10 @@ def main() -> None:
             if missing:
                 print(f"containers are left out, without {missing}", file=sys.stderr)
                 continue
-        command = [sys.executable, "-m", f"benchmarks.{module}", str(arguments.corpus)]
-        command += [*options, *(["--write"] if arguments.write else [])]
+        command = [sys.executable, "-m", f"benchmarks.{module}", *options]
+        if module not in WITHOUT_CORPUS:
+            command.append(str(arguments.corpus))
+        command += ["--write"] if arguments.write else []
         start = time.monotonic()
         subprocess.run(command, check=True)
         seconds = time.monotonic() - start

@@ -33,9 +33,10 @@ PATIENCE = 4.0  # seconds: after a longer run a series ends
 PYELFTOOLS_LIMIT = 20 << 20
 OURS = "gsym"
 LEGEND = """\
-Seconds for so many random addresses. Those of gsym, llvm-gsymutil and symbolic hold the
-conversion, on one thread. `-` was not tried: ten times fewer took over
-{patience:.0f} s. pyelftools tells no inlined calls; it is asked on small files only."""
+Seconds of processor time for so many random addresses. Those of gsym, llvm-gsymutil and
+symbolic hold the conversion, on one thread. `-` was not tried: ten times fewer took
+over {patience:.0f} s. pyelftools tells no inlined calls, and is asked on small files
+only."""
 BREAK_EVEN_LEGEND = """\
 From so many addresses on `gsym convert` and lookups in its file take less time than
 lookups in the DWARF; between two measured numbers as on a line of the chart."""
@@ -89,11 +90,11 @@ def tools(binary: Path, folder: Path) -> dict[str, Tool]:
 
 
 def seconds_of(command: list[str], stdin: str) -> float:
-    """The median wall time of a command; of one run only where that is long."""
+    """The median processor time of a command; of one run only where that is long."""
     runs = [measure(command, stdin)]
-    while len(runs) < ROUNDS and runs[0].wall < 1:
+    while len(runs) < ROUNDS and runs[0].cpu < 1:
         runs.append(measure(command, stdin))
-    return statistics.median(column(runs, "wall"))
+    return statistics.median(column(runs, "cpu"))
 
 
 def series_of(tool: Tool, addresses: list[int], query: Path) -> list[float]:
@@ -184,7 +185,7 @@ def main() -> None:
             for name, found in measured.items()
         ]
         parts.append(
-            curves("break-even", "addresses", "seconds, conversion included", panels)
+            curves("break-even", "addresses", "seconds of processor time", panels)
         )
         write_region("break even", "\n\n".join(parts))
     print("\n\n".join(parts))

@@ -72,20 +72,20 @@ def environment(command: str, peers: Sequence[str] = (LLVM_GSYMUTIL,)) -> str:
         command: That takes them again.
         peers: Programs and Python packages that were measured, too.
     """
-    versions = "; ".join(map(version_of, peers))
+    ours = [f"gsym {gsym.__version__}", f"Python {platform.python_version()}"]
+    versions = "; ".join([*ours, *map(version_of, peers)])
     cpu = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         if line.startswith("model name")
     )
-    python = platform.python_version()
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     return "\n".join(
         [
             f"- command: `{command}`",
             f"- date and commit: {today}, {commit()}",
             f"- machine: {cpu}, {os.cpu_count()} cores, {platform.release()}",
-            f"- versions: gsym {gsym.__version__}, Python {python}; {versions}",
+            f"- versions: {versions}",
         ]
     )
 

@@ -1,0 +1,96 @@
+"""Twice the input: times the time and the memory of a conversion.
+
+    python -m benchmarks.growth [--write]
+
+In each series of synthetic programs (tests/inputs/scaled.py) one thing doubles.
+tests/test_growth.py holds smaller ones to the same, by instructions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.process import column, measure
+from benchmarks.report import environment, table, write_region
+from tests.inputs import scaled
+
+DOUBLINGS = 3
+ROUNDS = 5
+LEAST_SECONDS = 0.02
+LEAST_PEAK = 2.0  # MiB
+# The largest of each series.
+LAST = {
+    "units": 32_000,
+    "tiny_units": 1_000_000,
+    "one_giant_unit": 128_000,
+    "functions_of_a_unit": 1_000_000,
+    "rows_of_a_function": 16_000_000,
+    "depth_of_inlined_calls": 4_000,
+    "abbreviations": 1_000_000,
+}
+HEAD = ("what grows", "largest", "cpu", "peak", "cpu a doubling", "peak a doubling")
+LEGEND = """\
+Processor time of `gsym convert`, less that of a tiny program, in seconds, and MiB of
+peak memory for the largest; then how many times as much a doubling takes in the mean of
+the last {doublings}, or `-` where the first is under {least:.0f} ms or 2 MiB. Each is
+the least of {rounds} rounds."""
+
+
+def costs(path: Path, output: Path) -> tuple[float, float]:
+    """Processor time in seconds, peak memory in MiB: the least of several runs."""
+    gsym = Path(sys.executable).with_name("gsym")
+    command = [str(gsym), "convert", "-q", "--threads=1", str(path), "-o", str(output)]
+    runs = [measure(command) for _ in range(ROUNDS)]
+    return min(column(runs, "cpu")), min(column(runs, "peak"))
+
+
+def measure_series(name: str, folder: Path) -> list[str]:
+    """One line of the table."""
+    make = getattr(scaled, name)
+    path, output = folder / "input", folder / "output"
+    path.write_bytes(scaled.units(1))
+    start, smallest = costs(path, output)
+    seconds, peaks = [], []
+    for size in (LAST[name] >> DOUBLINGS, LAST[name]):
+        path.write_bytes(make(size))
+        cpu, peak = costs(path, output)
+        seconds.append(max(0.0, cpu - start))
+        peaks.append(peak - smallest)
+    return [
+        *(name.replace("_", " "), f"{LAST[name]}"),
+        *(f"{seconds[-1]:.2f}", f"{peaks[-1]:.0f}"),
+        _growth(seconds) if seconds[0] >= LEAST_SECONDS else "-",
+        _growth(peaks) if peaks[0] >= LEAST_PEAK else "-",
+    ]
+
+
+def _growth(ends: list[float]) -> str:
+    """The mean factor of a doubling."""
+    return f"{(ends[-1] / ends[0]) ** (1 / DOUBLINGS):.2f}"
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for name in LAST:
+            rows.append(measure_series(name, Path(temporary)))
+            print(" | ".join(rows[-1]), file=sys.stderr)
+    parts = [
+        environment("python -m benchmarks.growth", []),
+        LEGEND.format(doublings=DOUBLINGS, rounds=ROUNDS, least=1000 * LEAST_SECONDS),
+        table(HEAD, rows),
+    ]
+    print("\n\n".join(parts))
+    if arguments.write:
+        write_region("growth", "\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
