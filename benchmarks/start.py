@@ -37,7 +37,8 @@ Pages of 4 KiB that one `gsym lookup` reads of a file that is not in memory, for
 {count} random addresses, and frames of the answer with the most of them."""
 OPEN_LEGEND = """\
 `gsym.open` of a file of 1 GB (sparse, nearly all of it strings), `read_ahead=False`:
-{first:.0f} us when it is not in memory, {median:.0f} us in the median of {rounds} more."""
+{first:.0f} us when it is not in memory, {median:.0f} us in the median of {rounds}
+more."""
 
 
 def install(folder: Path) -> Path:
