@@ -1,15 +1,17 @@
-"""Streams of addresses: gsymutil against llvm-gsymutil.
+"""Streams of addresses: the commands that answer lines, against llvm-gsymutil.
 
     python -m benchmarks.lookup CORPUS [--count N] [--rounds N] [--write]
 
-Both read the same file, which gsym makes first, and answer the same random addresses
-inside functions with the same text, from `--addresses-from-stdin`, in turn, start of
-the process included. The figures are medians of thousands of addresses a second.
+All read the same file, which gsym makes first, and answer the same random addresses
+inside functions, in turn, start of the process included; gsymutil and llvm-gsymutil
+print the same text. The figures are medians of thousands of addresses a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import filecmp
+import os
 import statistics
 import sys
 import tempfile
@@ -21,30 +23,60 @@ from benchmarks.process import Measurement, column, measure, measure_pairs
 from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
 from tests.differential.sampling import functions, random_addresses
 
-OUR_GSYMUTIL = str(Path(sys.executable).with_name("gsymutil"))
-HEAD = ("input", "functions", "gsymutil", "llvm-gsymutil", "ratio")
+OUR_FOLDER = Path(sys.executable).parent
+OUR_GSYMUTIL = str(OUR_FOLDER / "gsymutil")
+# What answers lines that are addresses alone, about the file that is named last.
+OTHERS = {
+    "gsym lookup": ("gsym", "lookup", "--stdin"),
+    "gsym-addr2line -afi": ("gsym-addr2line", "-afie"),
+    "gsym-symbolizer": ("gsym-symbolizer", "--no-demangle", "-e"),
+}
+MOST_COMPARED = 50_000  # answers, of which a C++ file has many megabytes
+HEAD = ("input", "functions", "llvm-gsymutil", "gsymutil", "ratio", *OTHERS)
 LEGEND = """\
-Thousands of addresses a second, {count} random addresses inside functions, medians of
-{rounds} rounds. The two commands read and write text, start of the process included."""
+Thousands of addresses a second of processor time, {count} random addresses inside
+functions, medians of {rounds} rounds. The commands read and write text, start of the
+process included; names are not demangled. The ratio is that of the two gsymutils, which
+print the same."""
 
 
-def whole_process(
+def rate(addresses: list[int], runs: list[Measurement]) -> float:
+    """Addresses a second of processor time."""
+    return len(addresses) / statistics.median(column(runs, "cpu"))
+
+
+def same_text(
     path: Path, addresses: list[int], rounds: int, folder: Path
 ) -> tuple[float, float]:
     """Lookups a second of our gsymutil and of llvm-gsymutil; same text from both."""
     query = folder / "query"
-    query.write_text("".join(f"0x{address:x} {path}\n" for address in addresses))
+    lines = [f"0x{address:x} {path}\n" for address in addresses]
+    query.write_text("".join(lines))
 
-    def run(command: str) -> Measurement:
-        output = folder / Path(command).name
-        return measure([command, "--addresses-from-stdin"], str(query), str(output))
+    def run(command: str, output: str = os.devnull) -> Measurement:
+        return measure([command, "--addresses-from-stdin"], str(query), output)
 
     runs = measure_pairs(lambda: run(OUR_GSYMUTIL), lambda: run(LLVM_GSYMUTIL), rounds)
-    answers = [(folder / name).read_bytes() for name in ("gsymutil", LLVM_GSYMUTIL)]
-    if answers[0] != answers[1]:
+    ours, llvm = folder / "ours", folder / "llvm"
+    query.write_text("".join(lines[:MOST_COMPARED]))
+    run(OUR_GSYMUTIL, str(ours))
+    run(LLVM_GSYMUTIL, str(llvm))
+    if not filecmp.cmp(ours, llvm, shallow=False):
         raise ValueError(f"{path}: the two programs answer differently")
-    ours, llvm = (len(addresses) / statistics.median(column(r, "wall")) for r in runs)
-    return ours, llvm
+    our_rate, llvm_rate = (rate(addresses, each) for each in runs)
+    return our_rate, llvm_rate
+
+
+def others(path: Path, addresses: list[int], rounds: int, folder: Path) -> list[float]:
+    """Lookups a second of the other commands."""
+    query = folder / "query"
+    query.write_text("".join(f"0x{address:x}\n" for address in addresses))
+    rates = []
+    for program, *options in OTHERS.values():
+        command = [str(OUR_FOLDER / program), *options, str(path)]
+        runs = [measure(command, str(query)) for _ in range(rounds)]
+        rates.append(rate(addresses, runs))
+    return rates
 
 
 def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
@@ -55,16 +87,18 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
         gsym.convert(str(binary), str(path))
         ranges = functions(path)
         addresses = random_addresses(ranges, count, seed=1)
-        ours, llvm = whole_process(path, addresses, rounds, folder)
-    rates = [f"{rate / 1000:.0f}" for rate in (ours, llvm)]
-    return [binary.name, str(len(ranges)), *rates, f"**{ours / llvm:.1f}x**"]
+        ours, llvm = same_text(path, addresses, rounds, folder)
+        rates = others(path, addresses, rounds, folder)
+    first, second, *rest = (f"{each / 1000:.0f}" for each in (llvm, ours, *rates))
+    ratio = f"**{ours / llvm:.1f}x**"
+    return [binary.name, str(len(ranges)), first, second, ratio, *rest]
 
 
 def main() -> None:
     """Measure, print, and with --write keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--count", type=int, default=100_000, help="addresses")
+    parser.add_argument("--count", type=int, default=500_000, help="addresses")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--input", action="append", help="a name below CORPUS/big")
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")

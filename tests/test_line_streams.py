@@ -181,6 +181,74 @@ def check_lookup(
     assert run(main, ["lookup", *options, str(path), "--stdin"], [lines]) == singles
 
 
+ODD_NAMES = (
+    *('say "\\hi"', "tab\t", "escape\x1b[1m", "delete\x7f", "control\x85"),
+    *("sn\N{SNOWMAN}w", "latin1 \udce9", "_Z3foov", "plain", "~ !", "x" * 9, ""),
+)
+ODD_PATHS = (
+    *('/d/"q".c', "C:\\src\\a.c", "/t\t/\x1b.c", "/\udce9/s\N{SNOWMAN}.c", "a.c", ""),
+    *("/", "C:\\d\N{SNOWMAN}\\b.c"),
+)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of which each string may need to be escaped."""
+    functions = []
+    for at, name in enumerate(ODD_NAMES):
+        start = 0x1000 + 0x100 * at
+        ranges = (gsym.Range(start + 4, start + 12),)
+        calls = [
+            gsym.InlineInfo(ODD_NAMES[at - 1], path, 7, ranges) for path in ODD_PATHS
+        ]
+        root = gsym.InlineInfo(name, "", 0, (gsym.Range(start, start + 16),), ())
+        lines = [gsym.LineEntry(start + 2 * n, p, n) for n, p in enumerate(ODD_PATHS)]
+        call = calls[at % len(calls)]
+        functions.append(
+            gsym.FunctionInfo(
+                *(start, 16, name, tuple(lines), root._replace(children=(call,))),
+                (),
+                (gsym.CallSite(5, 1, ODD_NAMES[:3]),) if at % 2 else (),
+            )
+        )
+    path = tmp_path_factory.mktemp("odd") / "odd.gsym"
+    path.write_bytes(oracle.encode_file(to_oracle(functions, 1, "little")))
+    return path
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--json"], ["-C"], ["--json", "-C"], ["--return-addresses"]]
+)
+def test_all_strings_are_escaped_as_single_lookups_do(
+    options: list[str], odd: Path
+) -> None:
+    asked = [
+        str(0x1000 + 0x100 * at + offset)
+        for at in range(len(ODD_NAMES))
+        for offset in range(-1, 18)
+    ]
+    arguments = ["lookup", *options, str(odd)]
+    singles = run(gsym_main.main, [*arguments, *asked], [])
+    whole = "\n".join(asked).encode()
+    lines = whole.splitlines(keepends=True)
+    stream = [*arguments, "--stdin"]
+    assert run(gsym_main.main, stream, [whole]) == singles
+    assert run(gsym_main.main, stream, lines) == singles
+
+
+@pytest.mark.parametrize("load_address", [0, 1, 0x2000, 2**63, 2**64 - 1, 2**65])
+def test_addresses_are_of_the_module_up_to_its_bounds(
+    load_address: int, odd: Path
+) -> None:
+    shift = 0x1000 - load_address
+    bounds = [at + near for at in (-shift, 2**64 - shift) for near in (-2, -1, 0, 1)]
+    asked = [str(at) for at in bounds if at >= 0]
+    arguments = ["lookup", f"--load-address={load_address}", str(odd)]
+    singles = run(gsym_main.main, [*arguments, *asked], [])
+    lines = "\n".join(asked).encode()
+    assert run(gsym_main.main, [*arguments, "--stdin"], [lines]) == singles
+
+
 def test_a_line_that_is_no_address_is_told_with_its_number(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,8 +17,10 @@ from gsym.llvm_text import LlvmText
 from gsym.symbolizer_text import SymbolizerText
 from gsym.text_buffer import TextBuffer
 from tests import oracle, strategies
+from tests.handmade import file_of, function_of
 from tests.hostile import ADDRESSES, SIZE, START, small_file
 from tests.test_hostile_records import DAMAGED, END_OF_LIST, file_with
+from tests.test_lookup_llvm import DIFFERENCES
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
@@ -109,8 +111,10 @@ def check_all(data: bytes, asked: list[int], style: Style) -> None:
     plain = b"".join(b"%#x\n" % address for address in asked)
     with_path = b"".join(b"%d x\n" % address for address in asked)
     with reader:
-        check(gsymutil(reader, merged=False), with_path)
-        check(gsymutil(reader, merged=True), with_path)
+        for merged in (False, True):
+            wanted = LlvmText(reader).lookup(asked, merged=merged, blank_line=True)
+            text, used = answered(gsymutil(reader, merged=merged), with_path)
+            assert (text, used) == (wanted, len(with_path))
         check(addr2line(reader, **style.options), plain)
         check(symbolizer(reader, style.flags, style.shift), plain)
 
@@ -164,6 +168,20 @@ def test_blocks_of_damaged_records_are_answered_as_single_lines(
         for flags in (0, 7, 128 + 7):
             options = dict.fromkeys(OPTIONS, bool(flags))
             check_all(data, NEAR, Style(options, flags, 0))
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize("version", strategies.VERSIONS)
+def test_blocks_follow_the_rules_that_single_lines_do(name: str, version: int) -> None:
+    data = oracle.encode_file(file_of(DIFFERENCES[name].function, version=version))
+    options = dict.fromkeys(OPTIONS, True)
+    check_all(data, NEAR, Style(options, lib.GSYM_SYMBOLIZER_INLINES | 3, 0))
+
+
+def test_blocks_have_offsets_of_32_bits_where_llvm_has() -> None:
+    data = oracle.encode_file(file_of(function_of(size=0)))
+    far = [START + 2**40 + at for at in range(20)]
+    check_all(data, far, Style({}, 0, 0))
 
 
 LINES = (
