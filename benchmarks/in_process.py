@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import symbolic
 
+import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
 from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
@@ -42,12 +43,19 @@ PYTHON_HEAD = (
     *("input", "lookup", "symbolic", "ratio"),
     *("random", "2 threads", "ascending", "2 threads"),
 )
+INDEX_HEAD = (
+    *("input", "bytes of index", "of the file"),
+    *("first", "without index", "ratio", "warm", "without index", "ratio"),
+)
 ENGINE_LEGEND = """\
 From C, nanoseconds of processor time for one lookup, medians of {rounds} rounds:
 {count} random addresses, each byte of a function equally likely, when all is warm.
 `with text` gsym finds names and paths as symbolic does. llvm-gsymutil's is that of its
 stream of text, its start left out; it has no other way in. `first` is the first lookup
 in each of {functions} random functions after `open`, which is in microseconds."""
+INDEX_LEGEND = """\
+The same of files that `gsym convert --index` made: how much larger they are, the first
+lookup in a function, and all when warm, where the other ones have indexes in memory."""
 PYTHON_LEGEND = """\
 From Python: microseconds for one `Reader.lookup` and one `SymCache.lookup`, which
 answer as objects; then millions of addresses a second of `lookup_many`, a million
@@ -65,9 +73,16 @@ class Engine(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What the first table shows of an input; *llvm* in nanoseconds for one lookup."""
+    """What the tables show of an input by the engine.
+
+    *indexed* and *index_size* are of the file with an index, *size* of the other one;
+    *llvm* is in nanoseconds for one lookup.
+    """
 
     ours: Engine
+    indexed: Engine
+    size: int
+    index_size: int
     symbolic: Engine
     llvm: float
 
@@ -98,8 +113,13 @@ def measure_engine(program: Path, prepared: Prepared) -> Figures:
         return Engine(*map(float, done.stdout.split()))
 
     ours = run("gsym", prepared.gsym, 0)
+    indexed = run("gsym", prepared.indexed, 0)
+    if indexed.frames != ours.frames:
+        raise ValueError(f"{prepared.name}: an index changes the answers")
     theirs = run("symbolic", prepared.symcache, prepared.load_address)
-    return Figures(ours, theirs, measure_llvm(prepared))
+    with gsym.open(prepared.gsym) as plain, gsym.open(prepared.indexed) as reader:
+        sizes = plain.size, reader.stored_index_size
+    return Figures(ours, indexed, *sizes, theirs, measure_llvm(prepared))
 
 
 def measure_llvm(prepared: Prepared) -> float:
@@ -151,7 +171,7 @@ _CHOICES = {"1", "2", "random", "ascending"}
 
 def engine_row(name: str, figures: Figures) -> list[str]:
     """One line of the first table."""
-    ours, peer, llvm = figures
+    ours, peer, llvm = figures.ours, figures.symbolic, figures.llvm
     cells = [f"{value:.0f}" for value in (ours.warm, ours.text, peer.warm)]
     cells.append(f"**{peer.warm / ours.text:.1f}x**")
     cells += [f"{llvm:.0f}", f"**{llvm / ours.text:.1f}x**"]
@@ -159,6 +179,20 @@ def engine_row(name: str, figures: Figures) -> list[str]:
     cells.append(f"**{peer.first / ours.first:.1f}x**")
     cells += [f"{ours.open / 1000:.0f}", f"{peer.open / 1000:.0f}"]
     return [name, *cells]
+
+
+def index_row(name: str, figures: Figures) -> list[str]:
+    """One line of the table of indexes."""
+    cells = [name, str(figures.index_size)]
+    cells.append(f"{100 * figures.index_size / figures.size:.1f} %")
+    pairs = (
+        (figures.indexed.first, figures.ours.first),
+        (figures.indexed.warm, figures.ours.warm),
+    )
+    for with_index, without in pairs:
+        cells += [f"{with_index:.0f}", f"{without:.0f}"]
+        cells.append(f"**{without / with_index:.1f}x**")
+    return cells
 
 
 def python_row(name: str, seconds: Mapping[tuple[str, str], float]) -> list[str]:
@@ -201,6 +235,8 @@ def main() -> None:
         ),
         legend,
         table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
+        INDEX_LEGEND,
+        table(INDEX_HEAD, [index_row(name, engines[name]) for name in names]),
         PYTHON_LEGEND.format(count=COUNT),
         table(PYTHON_HEAD, [python_row(name, seconds) for name in names]),
     ]

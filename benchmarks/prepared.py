@@ -44,6 +44,11 @@ class Prepared(NamedTuple):
         return self.folder / "input.gsym"
 
     @property
+    def indexed(self) -> Path:
+        """The same with an index."""
+        return self.folder / "indexed.gsym"
+
+    @property
     def symcache(self) -> Path:
         """The cache of symbolic."""
         return self.folder / "input.symcache"
@@ -61,6 +66,7 @@ def prepare(binary: Path, folder: Path) -> Prepared:
     (source,) = Archive.open(str(binary)).iter_objects()
     prepared = Prepared(binary.name, folder, load_address(binary))
     gsym.convert(binary, prepared.gsym)
+    gsym.convert(prepared.gsym, prepared.indexed, index=True)
     with prepared.symcache.open("wb") as stream:
         source.make_symcache().dump_into(stream)  # type: ignore[no-untyped-call]
     ranges = functions(prepared.gsym)

@@ -237,7 +237,7 @@ bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
 
 bool stored_index_open(const cursor *at, stored_index *index_ret) {
     cursor c = *at;
-    uint64_t widths;
+    uint64_t widths, size = 0;
     index_ret->swap = c.swap;
     index_ret->line_table_size = cursor_uleb(&c);
     index_ret->inline_info_size = cursor_uleb(&c);
@@ -247,20 +247,22 @@ bool stored_index_open(const cursor *at, stored_index *index_ret) {
         index_ret->counts[group] = (uint32_t)count;
     }
     widths = cursor_uleb(&c);
-    if (widths > MOST_WIDTHS) return false;
+    if (c.failed || widths > MOST_WIDTHS) return false;
+    index_ret->numbers = c.at;
     for (stored_column column = 0; column < COLUMN_COUNT; ++column) {
         unsigned shift = widths >> 2 * column & 3;
         index_ret->widths[column] = (uint8_t)(1u << shift);
-        index_ret->columns[column] = c.at;
-        cursor_skip(&c, (uint64_t)index_ret->counts[group_of(column)] << shift);
+        index_ret->columns[column] = size;
+        size += (uint64_t)index_ret->counts[group_of(column)] << shift;
     }
-    return !c.failed;
+    return size <= cursor_left(&c);
 }
 
 /* Number `i` of a column, which has that many. */
 static inline uint64_t number_in(const stored_index *index, stored_column column,
                                  size_t i) {
-    const uint8_t *at = index->columns[column] + i * index->widths[column];
+    const uint8_t *at =
+        index->numbers + index->columns[column] + i * index->widths[column];
     switch (index->widths[column]) {
         case 1: return *at;
         case 2: return cursor_load16(at, index->swap);

@@ -31,7 +31,8 @@ typedef struct stored_index {
     uint64_t line_table_size; /* of the payloads that it was made for */
     uint64_t inline_info_size;
     uint32_t counts[3]; /* of checkpoints, boundaries, nodes */
-    const uint8_t *columns[COLUMN_COUNT];
+    const uint8_t *numbers; /* of all columns, which lie in the file */
+    uint64_t columns[COLUMN_COUNT]; /* where each begins among them */
     uint8_t widths[COLUMN_COUNT];
     bool swap;
 } stored_index;

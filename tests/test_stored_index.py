@@ -416,6 +416,21 @@ def test_changed_bytes_do_no_harm(
     ask_everything(memory.hold(bytes(damaged)[: len(data) - cut]))
 
 
+def test_nodes_around_themselves_end() -> None:
+    """Each number of the index becomes each other one that could stand there."""
+    plain = chain_of_calls(30, 20)
+    data = with_index(plain)
+    size = len(data) - len(plain) - TRAILER_SIZE
+    for at, value in itertools.product(range(len(plain), len(plain) + size), range(32)):
+        damaged = data[:at] + bytes([value]) + data[at + 1 :]
+        if not any(damaged[at - 1 : at + 1]):
+            continue  # zeros that fill it up
+        image = Image(damaged, 0)
+        for address in (START, START + 21):
+            with suppress(gsym.GsymError):
+                assert image.frames(address, 0)[0] <= 2 * 31
+
+
 def test_damaged_records_do_no_harm() -> None:
     data, start = small_indexed(1, "little")
     first = gsym.Reader(data).header.strtab_offset
