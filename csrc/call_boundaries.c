@@ -19,10 +19,8 @@ static bool list_offsets(const call_tree *tree, edge_list *list,
     const placed_address *sorted;
     list->edges = malloc(2 * count * sizeof *list->edges);
     list->ranks = malloc(count * sizeof *list->ranks);
-    boundaries->offsets = malloc(count * sizeof *boundaries->offsets);
-    boundaries->innermost = calloc(count, sizeof *boundaries->innermost);
-    if (list->edges == NULL || list->ranks == NULL || boundaries->offsets == NULL ||
-        boundaries->innermost == NULL)
+    boundaries->items = malloc(count * sizeof *boundaries->items);
+    if (list->edges == NULL || list->ranks == NULL || boundaries->items == NULL)
         return false;
     for (uint32_t i = 0; i < range_count; ++i) {
         const call_range *range = &tree->ranges.items[i];
@@ -32,8 +30,9 @@ static bool list_offsets(const call_tree *tree, edge_list *list,
     sorted = address_order(list->edges, (uint32_t)count);
     for (size_t i = 0; i < count; ++i) {
         if (boundary_count == 0 ||
-            boundaries->offsets[boundary_count - 1] != sorted[i].address)
-            boundaries->offsets[boundary_count++] = (uint32_t)sorted[i].address;
+            boundaries->items[boundary_count - 1].offset != sorted[i].address)
+            boundaries->items[boundary_count++] =
+                (call_boundary){(uint32_t)sorted[i].address, 0};
         list->ranks[sorted[i].place] = boundary_count - 1;
     }
     boundaries->count = boundary_count;
@@ -43,7 +42,7 @@ static bool list_offsets(const call_tree *tree, edge_list *list,
 /* Give each call, in the order of the tree, what is still its caller's: a lookup takes the
  * first call of a list that covers its address. */
 static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
-                         uint32_t *innermost) {
+                         call_boundary *boundaries) {
     uint64_t steps = STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
     for (size_t i = 0; i < tree->ranges.count; ++i) {
         uint32_t number = tree->ranges.items[i].node;
@@ -52,7 +51,7 @@ static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
         if (end - ranks[2 * i] > steps) return false;
         steps -= end - ranks[2 * i];
         for (uint32_t at = ranks[2 * i]; at < end; ++at)
-            if (innermost[at] == parent) innermost[at] = number;
+            if (boundaries[at].innermost == parent) boundaries[at].innermost = number;
     }
     return true;
 }
@@ -60,10 +59,10 @@ static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
 static void join_equals(call_boundaries *boundaries) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < boundaries->count; ++i) {
-        if (kept > 0 && boundaries->innermost[kept - 1] == boundaries->innermost[i])
+        const call_boundary *boundary = &boundaries->items[i];
+        if (kept > 0 && boundary->innermost == boundaries->items[kept - 1].innermost)
             continue;
-        boundaries->offsets[kept] = boundaries->offsets[i];
-        boundaries->innermost[kept++] = boundaries->innermost[i];
+        boundaries->items[kept++] = *boundary;
     }
     boundaries->count = kept;
 }
@@ -71,11 +70,11 @@ static void join_equals(call_boundaries *boundaries) {
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries) {
     edge_list list = {NULL, NULL};
     bool is_done;
-    *boundaries = (call_boundaries){NULL, NULL, 0};
+    *boundaries = (call_boundaries){NULL, 0};
     if (tree->ranges.count > UINT32_MAX / 4) return false;
     if (tree->ranges.count == 0) return true;
     is_done = list_offsets(tree, &list, boundaries) &&
-              assign_calls(tree, list.ranks, boundaries->innermost);
+              assign_calls(tree, list.ranks, boundaries->items);
     if (is_done) join_equals(boundaries);
     free(list.edges);
     free(list.ranks);
@@ -83,6 +82,5 @@ bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries) {
 }
 
 void call_boundaries_deinit(call_boundaries *boundaries) {
-    free(boundaries->offsets);
-    free(boundaries->innermost);
+    free(boundaries->items);
 }

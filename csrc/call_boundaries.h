@@ -5,9 +5,13 @@
 
 #include "function_info.h"
 
+typedef struct call_boundary {
+    uint32_t offset;    /* from the start of the function */
+    uint32_t innermost; /* number of the call from there on, 0: none */
+} call_boundary;
+
 typedef struct call_boundaries {
-    uint32_t *offsets;   /* from the start of the function, ascending */
-    uint32_t *innermost; /* number of the call from each boundary on, 0: none */
+    call_boundary *items; /* ascending */
     uint32_t count;
 } call_boundaries;
 

@@ -26,35 +26,37 @@ static inline void put_frame(frame_list *list, uint64_t name, uint64_t offset,
     ++list->count;
 }
 
-static inline bool put_call(frame_list *list, const cursor *calls, const call_node *node) {
-    inline_match match =
-        inline_info_node(calls, list->image->strp_size, list->start, node);
-    bool in_table, shows = frame_shows(list->image, list->llvm, &match, &in_table);
+static inline bool put_call(frame_list *list, const inline_match *call) {
+    bool in_table, shows = frame_shows(list->image, list->llvm, call, &in_table);
     if (!in_table && list->llvm) {
-        list->unknown_file = match.call_file;
+        list->unknown_file = call->call_file;
         return false;
     }
     if (!shows) return true;
-    put_frame(list, match.name, list->address - match.start, true);
-    list->file = frame_file(list->image, match.call_file);
-    list->line = match.call_line;
+    put_frame(list, call->name, list->address - call->start, true);
+    list->file = frame_file(list->image, call->call_file);
+    list->line = call->call_line;
     return true;
 }
 
 /* The call to begin with: LLVM shows none where no line is known. */
-static const call_node *innermost_call(const function_index *index, uint64_t offset,
-                                       bool llvm) {
+static const index_call *innermost_call(const function_index *index, uint64_t offset,
+                                        bool llvm) {
     if (llvm && index->parts[GSYM_INFO_LINE_TABLE].size == 0) return NULL;
     return function_index_innermost(index, offset);
 }
 
-bool frames_put_indexed(frame_list *list, const function_index *index,
-                        const cursor *record) {
-    cursor calls = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
+bool frames_put_indexed(frame_list *list, const function_index *index) {
     uint64_t offset = list->address - list->start;
-    const call_node *node = innermost_call(index, offset, list->llvm);
-    for (; node != NULL; node = function_index_caller(index, node))
-        if (!put_call(list, &calls, node)) return false;
+    const index_call *call = innermost_call(index, offset, list->llvm);
+    for (; call != NULL; call = function_index_caller(index, call)) {
+        inline_match match = {.name = call->name,
+                              .start = list->start + call->start,
+                              .call_file = call->call_file,
+                              .call_line = call->call_line,
+                              .is_root = call->parent == 0};
+        if (!put_call(list, &match)) return false;
+    }
     put_frame(list, index->name, offset, false);
     return true;
 }
@@ -62,8 +64,11 @@ bool frames_put_indexed(frame_list *list, const function_index *index,
 bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
                        const cursor *calls, uint64_t name) {
     call_node node;
-    for (; stored_index_node(index, number, &node); number = node.parent)
-        if (!put_call(list, calls, &node)) return false;
+    for (; stored_index_node(index, number, &node); number = node.parent) {
+        inline_match match =
+            inline_info_node(calls, list->image->strp_size, list->start, &node);
+        if (!put_call(list, &match)) return false;
+    }
     put_frame(list, name, list->address - list->start, false);
     return true;
 }

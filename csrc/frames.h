@@ -27,10 +27,9 @@ typedef struct frame_list {
     uint32_t unknown_file; /* that a call names and the table does not have */
 } frame_list;
 
-/* Put all frames of an indexed function, whose record is at the cursor. False by LLVM's
- * rules where a call names a file that the table does not have. */
-bool frames_put_indexed(frame_list *list, const function_index *index,
-                        const cursor *record);
+/* Put all frames of an indexed function. False by LLVM's rules where a call names a file
+ * that the table does not have. */
+bool frames_put_indexed(frame_list *list, const function_index *index);
 /* Likewise those of call `number` and of the calls around it, as far as the file has them
  * indexed, and that of the function `name`. `calls` is the payload. */
 bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,

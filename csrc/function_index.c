@@ -1,9 +1,15 @@
 /* function_index.c - index one record. */
 #include "function_index.h"
 
-#include "call_boundaries.h"
+#include "buffer.h"
 
-enum { CHECKPOINT_SPACING = 64 }; /* bytes of opcodes */
+enum {
+    CHECKPOINT_SPACING = 64, /* bytes of opcodes */
+    /* So many of them to a slice, on average: a slice is there to be searched without
+     * leaving a cache line or two. */
+    CHECKPOINTS_PER_SLICE = 4,
+    BOUNDARIES_PER_SLICE = 8
+};
 
 /* What an index is put together from. */
 typedef struct index_builder {
@@ -11,6 +17,7 @@ typedef struct index_builder {
     checkpoint_list checkpoints;
     call_tree tree;
     call_boundaries boundaries;
+    struct { index_call *items; size_t count, capacity; } calls;
 } index_builder;
 
 /* ---- the record --------------------------------------------------------------------- */
@@ -37,6 +44,19 @@ static bool read_parts(function_index *index, const cursor *record, unsigned str
     }
 }
 
+static bool read_calls(index_builder *builder, const cursor *payload, unsigned strp_size) {
+    size_t count = builder->tree.nodes.count;
+    if (!ARRAY_RESERVE(builder->calls, count)) return false;
+    for (size_t i = 0; i < count; ++i) {
+        const call_node *node = &builder->tree.nodes.items[i];
+        inline_match match = inline_info_node(payload, strp_size, 0, node);
+        builder->calls.items[i] = (index_call){match.name, node->parent, node->start,
+                                               match.call_file, match.call_line};
+    }
+    builder->calls.count = count;
+    return true;
+}
+
 /* ---- creating ------------------------------------------------------------------------- */
 
 static bool build(index_builder *builder, const cursor *record, unsigned strp_size,
@@ -54,7 +74,8 @@ static bool build(index_builder *builder, const cursor *record, unsigned strp_si
     payload = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
     return calls->size == 0 ||
            (inline_info_list(&payload, strp_size, &builder->tree, NULL) &&
-            call_boundaries_list(&builder->tree, &builder->boundaries));
+            call_boundaries_list(&builder->tree, &builder->boundaries) &&
+            read_calls(builder, &payload, strp_size));
 }
 
 static void *put_array(uint8_t **at, const void *items, size_t count, size_t item_size) {
@@ -64,25 +85,69 @@ static void *put_array(uint8_t **at, const void *items, size_t count, size_t ite
     return copy;
 }
 
-static function_index *pack(const index_builder *builder) {
-    size_t checkpoints = builder->checkpoints.count, nodes = builder->tree.nodes.count;
-    size_t boundaries = builder->boundaries.count;
-    size_t size = sizeof(function_index) + checkpoints * sizeof(line_checkpoint) +
-                  nodes * sizeof(call_node) + boundaries * 2 * sizeof(uint32_t);
-    function_index *index = malloc(size);
-    uint8_t *at = (uint8_t *)(index + 1);
+/* The last address that anything is known of; it may need all 32 bits, and then as large a
+ * shift. */
+static uint64_t last_offset(const index_builder *builder) {
+    const checkpoint_list *checkpoints = &builder->checkpoints;
+    const call_boundaries *boundaries = &builder->boundaries;
+    uint32_t line =
+        checkpoints->count == 0 ? 0 : checkpoints->items[checkpoints->count - 1].offset;
+    uint32_t call =
+        boundaries->count == 0 ? 0 : boundaries->items[boundaries->count - 1].offset;
+    return line > call ? line : call;
+}
+
+static void choose_slices(index_builder *builder) {
+    function_index *index = &builder->index;
+    size_t most = builder->checkpoints.count / CHECKPOINTS_PER_SLICE +
+                  builder->boundaries.count / BOUNDARIES_PER_SLICE;
+    uint64_t last = last_offset(builder);
+    while (last >> index->slice_bits > most) ++index->slice_bits;
+    index->last_slice = (uint32_t)(last >> index->slice_bits);
+}
+
+static void fill_slices(const function_index *index, index_slice *slices) {
+    index_slice before = {0, 0};
+    for (uint32_t i = 0; i <= index->last_slice; ++i) {
+        uint64_t start = (uint64_t)i << index->slice_bits;
+        while (before.checkpoints < index->checkpoint_count &&
+               index->checkpoints[before.checkpoints].offset < start)
+            ++before.checkpoints;
+        while (before.boundaries < index->boundary_count &&
+               index->boundaries[before.boundaries].offset < start)
+            ++before.boundaries;
+        slices[i] = before;
+    }
+    slices[index->last_slice + 1] =
+        (index_slice){index->checkpoint_count, index->boundary_count};
+}
+
+static function_index *pack(index_builder *builder) {
+    size_t checkpoints = builder->checkpoints.count, calls = builder->calls.count;
+    size_t boundaries = builder->boundaries.count, slices, size;
+    function_index *index;
+    index_slice *slice;
+    uint8_t *at;
+    choose_slices(builder);
+    slices = (size_t)builder->index.last_slice + 2;
+    size = sizeof(function_index) + checkpoints * sizeof(line_checkpoint) +
+           calls * sizeof(index_call) + boundaries * sizeof(call_boundary) +
+           slices * sizeof(index_slice);
+    index = malloc(size);
     if (index == NULL) return NULL;
     *index = builder->index;
     index->bytes = size;
     index->checkpoint_count = (uint32_t)checkpoints;
     index->boundary_count = builder->boundaries.count;
+    slice = (index_slice *)(index + 1);
+    index->slices = slice;
+    at = (uint8_t *)(slice + slices);
     index->checkpoints =
         put_array(&at, builder->checkpoints.items, checkpoints, sizeof(line_checkpoint));
-    index->nodes = put_array(&at, builder->tree.nodes.items, nodes, sizeof(call_node));
+    index->calls = put_array(&at, builder->calls.items, calls, sizeof(index_call));
     index->boundaries =
-        put_array(&at, builder->boundaries.offsets, boundaries, sizeof(uint32_t));
-    index->innermost =
-        put_array(&at, builder->boundaries.innermost, boundaries, sizeof(uint32_t));
+        put_array(&at, builder->boundaries.items, boundaries, sizeof(call_boundary));
+    fill_slices(index, slice);
     return index;
 }
 
@@ -94,35 +159,40 @@ function_index *function_index_create(const cursor *record, unsigned strp_size,
     free(builder.checkpoints.items);
     free(builder.tree.nodes.items);
     free(builder.tree.ranges.items);
+    free(builder.calls.items);
     call_boundaries_deinit(&builder.boundaries);
     return index;
 }
 
 /* ---- asking --------------------------------------------------------------------------- */
 
-const line_checkpoint *function_index_checkpoint(const function_index *index,
-                                                 uint64_t offset) {
-    const line_checkpoint *low = index->checkpoints;
-    size_t left = index->checkpoint_count;
-    if (left == 0 || low->offset > offset) return NULL;
-    while (left > 1) {
-        size_t half = left / 2;
-        low += half & (0 - (size_t)(low[half].offset <= offset));
-        left -= half;
-    }
-    return low;
+static inline const index_slice *slice_at(const function_index *index, uint64_t offset) {
+    uint64_t slice = offset >> index->slice_bits;
+    return &index->slices[slice < index->last_slice ? slice : index->last_slice];
 }
 
-const call_node *function_index_innermost(const function_index *index, uint64_t offset) {
-    const uint32_t *low = index->boundaries;
-    size_t left = index->boundary_count;
-    uint32_t number;
-    if (left == 0 || *low > offset) return NULL;
-    while (left > 1) {
-        size_t half = left / 2;
-        low += half & (0 - (size_t)(low[half] <= offset));
-        left -= half;
+const line_checkpoint *function_index_checkpoint(const function_index *index,
+                                                 uint64_t offset) {
+    const index_slice *slice = slice_at(index, offset);
+    uint32_t known = slice[0].checkpoints, left = slice[1].checkpoints - known;
+    while (left > 0) {
+        uint32_t half = left / 2;
+        bool is_known = index->checkpoints[known + half].offset <= offset;
+        known += is_known ? half + 1 : 0;
+        left = is_known ? left - half - 1 : half;
     }
-    number = index->innermost[low - index->boundaries];
-    return number == 0 ? NULL : &index->nodes[number - 1];
+    return known == 0 ? NULL : &index->checkpoints[known - 1];
+}
+
+const index_call *function_index_innermost(const function_index *index, uint64_t offset) {
+    const index_slice *slice = slice_at(index, offset);
+    uint32_t known = slice[0].boundaries, left = slice[1].boundaries - known, number;
+    while (left > 0) {
+        uint32_t half = left / 2;
+        bool is_known = index->boundaries[known + half].offset <= offset;
+        known += is_known ? half + 1 : 0;
+        left = is_known ? left - half - 1 : half;
+    }
+    number = known == 0 ? 0 : index->boundaries[known - 1].innermost;
+    return number == 0 ? NULL : &index->calls[number - 1];
 }

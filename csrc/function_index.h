@@ -6,13 +6,28 @@
 #ifndef GSYM_FUNCTION_INDEX_H
 #define GSYM_FUNCTION_INDEX_H
 
-#include "function_info.h"
+#include "call_boundaries.h"
 
 /* One InfoType of the record; a size of 0: the record has none. */
 typedef struct index_part {
     uint32_t at; /* of the payload, from the start of the record */
     uint32_t size;
 } index_part;
+
+/* Addresses side by side; what stands before them. */
+typedef struct index_slice {
+    uint32_t checkpoints;
+    uint32_t boundaries;
+} index_slice;
+
+/* What a frame says of an inlined call. */
+typedef struct index_call {
+    uint64_t name;
+    uint32_t parent; /* 0: it is the root */
+    uint32_t start;  /* of its first range, from the start of the function */
+    uint32_t call_file;
+    uint32_t call_line;
+} index_call;
 
 typedef struct function_index {
     uint64_t name;
@@ -21,11 +36,13 @@ typedef struct function_index {
     size_t bytes;                                 /* of this index */
     uint32_t checkpoint_count;
     uint32_t boundary_count;
+    uint32_t last_slice; /* takes in what lies behind it */
+    uint32_t slice_bits; /* of the size of a slice */
     /* In one block with this structure. */
+    const index_slice *slices; /* one more than there are */
     const line_checkpoint *checkpoints;
-    const call_node *nodes;     /* call number n is nodes[n - 1] */
-    const uint32_t *boundaries; /* offsets from the start of the function, ascending */
-    const uint32_t *innermost;  /* number of the call from each boundary on, 0: none */
+    const index_call *calls; /* number n is calls[n - 1] */
+    const call_boundary *boundaries;
 } function_index;
 
 #define INDEX_LEAST_PAYLOAD 128 /* smaller ones are decoded as fast */
@@ -52,15 +69,15 @@ static inline bool function_index_has_more(const function_index *index) {
 }
 
 /* The call that another was inlined into, or NULL. */
-static inline const call_node *function_index_caller(const function_index *index,
-                                                     const call_node *node) {
-    return node->parent == 0 ? NULL : &index->nodes[node->parent - 1];
+static inline const index_call *function_index_caller(const function_index *index,
+                                                      const index_call *call) {
+    return call->parent == 0 ? NULL : &index->calls[call->parent - 1];
 }
 
 /* The last checkpoint at or below `offset` from the start of the function, or NULL. */
 const line_checkpoint *function_index_checkpoint(const function_index *index,
                                                  uint64_t offset);
 /* The innermost call at `offset`, or NULL. */
-const call_node *function_index_innermost(const function_index *index, uint64_t offset);
+const index_call *function_index_innermost(const function_index *index, uint64_t offset);
 
 #endif

@@ -19,7 +19,6 @@ bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool l
     sweep->llvm = llvm;
     sweep->entry = entry;
     sweep->start = image->header.base_address + image_addr_offset(image, entry);
-    sweep->record = *record;
     sweep->checkpoint = sweep->boundary = 0;
     sweep->frame_count = 0;
     sweep->has_lines = sweep->index->parts[GSYM_INFO_LINE_TABLE].size > 0;
@@ -76,7 +75,7 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
                        .file = frame_file(sweep->image, row->file),
                        .line = row->line};
     sweep->frame_count = 0;
-    if (!frames_put_indexed(&list, sweep->index, &sweep->record)) return true;
+    if (!frames_put_indexed(&list, sweep->index)) return true;
     if (list.count > sweep->frame_capacity) {
         if (!array_reserve(&sweep->frames, &sweep->frame_capacity, list.count,
                            sizeof *sweep->frames))

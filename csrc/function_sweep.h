@@ -9,7 +9,6 @@ typedef struct function_sweep {
     bool llvm; /* by LLVM's rules */
     uint32_t entry;
     uint64_t start;
-    cursor record;
     const function_index *index;
     function_index *own_index; /* made for this sweep alone; else NULL */
     bool has_lines;

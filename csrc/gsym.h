@@ -195,8 +195,8 @@ gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
 /* Lookups index large functions that they meet again, as long as all indexes take less
- * than so many bytes of memory. 0: never. Without this call it is the size of the file,
- * but 1 MiB at least and 256 MiB at most. */
+ * than so many bytes of memory. 0: never. Without this call it is twice the size of the
+ * file, but 1 MiB at least and 256 MiB at most. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Bytes of memory that indexes take. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);

@@ -307,10 +307,10 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* All indexes of a C++ file take two thirds of its size. */
+/* All indexes of a C++ file take about as much as itself. */
 static uint64_t index_limit(uint64_t file_size) {
-    if (file_size < LEAST_INDEX_LIMIT) return LEAST_INDEX_LIMIT;
-    return file_size < MOST_INDEX_LIMIT ? file_size : MOST_INDEX_LIMIT;
+    if (file_size < LEAST_INDEX_LIMIT / 2) return LEAST_INDEX_LIMIT;
+    return file_size < MOST_INDEX_LIMIT / 2 ? 2 * file_size : MOST_INDEX_LIMIT;
 }
 
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,

@@ -306,13 +306,12 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
 
 static gsym_status write_indexed_frames(const lookup_query *query,
                                         const found_function *function,
-                                        const cursor *record, uint32_t *count_ret,
-                                        gsym_error *error) {
+                                        uint32_t *count_ret, gsym_error *error) {
     frame_list list = list_of(query);
     GSYM_TRY(check_row_file(query, function, error));
     list.file = frame_file(query->image, function->row.file);
     list.line = function->row.line;
-    if (!frames_put_indexed(&list, function->index, record))
+    if (!frames_put_indexed(&list, function->index))
         return fail_file(query->image, list.unknown_file, error);
     *count_ret = list.count;
     return GSYM_OK;
@@ -384,8 +383,7 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     answer.regex_count = function.regex_count;
     answer.found = 1;
     if (function.index != NULL)
-        GSYM_TRY(write_indexed_frames(&query, &function, &record, &answer.frame_count,
-                                      error));
+        GSYM_TRY(write_indexed_frames(&query, &function, &answer.frame_count, error));
     else
         GSYM_TRY(write_frames(&query, &function, &answer.frame_count, error));
     if (query.llvm) cut_offsets(query.room, answer.frame_count);

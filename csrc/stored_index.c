@@ -113,7 +113,7 @@ static bool group_boundaries(index_encoder *encoder) {
     const call_boundaries *boundaries = &encoder->boundaries;
     call_group group = {0, 0, 0, 0};
     for (uint32_t i = 0; i < boundaries->count; ++i) {
-        uint32_t node = boundaries->innermost[i];
+        uint32_t node = boundaries->items[i].innermost;
         call_group wider = group;
         if (i > 0) {
             if (!join(encoder, &wider, node)) return false;
@@ -123,7 +123,7 @@ static bool group_boundaries(index_encoder *encoder) {
             }
             if (!put_group(encoder, &group)) return false;
         }
-        group = (call_group){boundaries->offsets[i], node, 0,
+        group = (call_group){boundaries->items[i].offset, node, 0,
                              node == 0 ? 0 : span_of(encoder, node)->end};
     }
     return boundaries->count == 0 || put_group(encoder, &group);

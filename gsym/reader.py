@@ -93,8 +93,8 @@ class Reader:
         path: The name that errors carry.
         uuid: The identifier that the file must have.
         index_limit: Bytes of memory for indexes of large functions, which lookups make
-            when they meet one again; 0 for none. By default the size of the file, but
-            1 MiB at least and 256 MiB at most.
+            when they meet one again; 0 for none. By default twice the size of the
+            file, but 1 MiB at least and 256 MiB at most.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
