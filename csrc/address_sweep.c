@@ -66,24 +66,27 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
 }
 
 /* Enter the function at the first of `count` ascending addresses, if enough of them are
- * in it. *end_ret is the first address behind it. */
+ * in it. *end_ret is the first address behind it. What it takes to find out that a function
+ * cannot be swept is spent once, not for each of its addresses. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
                            const placed_address *addresses, size_t count,
                            uint64_t *end_ret) {
     function_sweep *function = &sweep->function;
+    uint64_t first = addresses[0].address;
     gsym_error ignored;
     uint32_t entry;
     cursor record;
     bool found;
-    if (count < LEAST_SWEPT ||
-        image_find(image, addresses[0].address, &entry, &record, &found, &ignored) !=
-            GSYM_OK ||
-        !found)
+    if (count < LEAST_SWEPT || first < sweep->single_below ||
+        image_find(image, first, &entry, &record, &found, &ignored) != GSYM_OK || !found)
         return false;
     *end_ret = entry_end(image, entry, &record);
-    return addresses[LEAST_SWEPT - 1].address < *end_ret &&
-           function_sweep_begin(function, image, sweep->llvm, entry, &record) &&
-           !(sweep->frames_only && function_index_has_more(function->index));
+    if (addresses[LEAST_SWEPT - 1].address < *end_ret &&
+        function_sweep_begin(function, image, sweep->llvm, entry, &record) &&
+        !(sweep->frames_only && function_index_has_more(function->index)))
+        return true;
+    sweep->single_below = *end_ret > first ? *end_ret : UINT64_MAX;
+    return false;
 }
 
 /* The frames that were found, as those of one address. */
@@ -127,6 +130,7 @@ static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
 gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
                                const placed_address *addresses, size_t count,
                                gsym_error *error) {
+    sweep->single_below = 0;
     for (size_t i = 0; i < count && !is_full(sweep);) {
         found_frames *answer = &sweep->found[addresses[i].place];
         size_t done;

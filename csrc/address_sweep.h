@@ -9,16 +9,17 @@
 /* Where the frames of one address are. */
 typedef struct found_frames {
     size_t first;
-    uint32_t count; /* 0: there is no answer */
+    uint32_t count; /* 0: there is no function */
     uint32_t entry;
 } found_frames;
 
-/* In place of a count: the record is damaged, or the answer needs more than frames. */
+/* In place of a count: the record is damaged, the answer needs more than frames or, by
+ * LLVM's rules, is a failure. */
 #define FRAMES_UNKNOWN UINT32_MAX
 
 typedef struct address_sweep {
     bool llvm; /* by LLVM's rules */
-    /* Leave what has call sites or merged functions, of which frames do not tell. */
+    /* Leave what has call sites, of which frames do not tell. */
     bool frames_only;
     size_t frame_limit; /* no address is begun where there are as many; 0: none */
     size_t capacity;    /* addresses that there is room for */
@@ -29,6 +30,7 @@ typedef struct address_sweep {
         size_t count, capacity;
     } frames;
     function_sweep function;
+    uint64_t single_below; /* addresses that are looked up by themselves */
 } address_sweep;
 
 /* Make room for `count` addresses. */

@@ -111,13 +111,15 @@ static gsym_status find_all(address_sweep *sweep, const segment *segments,
     return GSYM_OK;
 }
 
-/* Make room for the frames of a block and, by their number, for those of `blocks` blocks
- * in all: what grows in steps is copied, and its pages are made anew. */
+/* Make room for the frames of a block and, if there is memory, for those of `blocks`
+ * blocks like it: what grows in steps is copied, and its pages are made anew. */
 static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks) {
-    size_t all = frame_count + frame_count / 32;
-    if (batch->count + frame_count <= batch->capacity) return true;
-    if (__builtin_mul_overflow(all, blocks, &all)) return false;
-    return reserve(batch, all < frame_count ? frame_count : all);
+    size_t needed = batch->count + frame_count, guess;
+    if (needed <= batch->capacity) return true;
+    if (!__builtin_mul_overflow(frame_count + frame_count / 32, blocks, &guess) &&
+        guess > frame_count && reserve(batch, guess))
+        return true;
+    return reserve(batch, needed) || reserve(batch, frame_count);
 }
 
 static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,

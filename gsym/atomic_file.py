@@ -101,7 +101,10 @@ class AtomicFile:
         if self._temporary is not None and hasattr(os, "posix_fadvise"):
             length = self._size - self._handed_on
             advice = os.POSIX_FADV_DONTNEED
-            os.posix_fadvise(self._descriptor, self._handed_on, length, advice)
+            try:
+                os.posix_fadvise(self._descriptor, self._handed_on, length, advice)
+            except OSError:
+                return  # it was advice only
         self._handed_on = self._size
 
     def __exit__(
