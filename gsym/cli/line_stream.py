@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BLOCK_SIZE = 1 << 22
+_BLOCK_SIZE = 1 << 21
 _LEAST_SIZE = 1 << 12  # of a read behind which there may be more
 
 
