@@ -2,8 +2,7 @@
 #include "call_boundaries.h"
 
 #include "address_order.h"
-
-enum { STEPS_PER_RANGE = 256 }; /* work that a tree may ask for */
+#include "index_measures.h"
 
 /* What the boundaries are found with. */
 typedef struct edge_list {
@@ -43,7 +42,7 @@ static bool list_offsets(const call_tree *tree, edge_list *list,
  * first call of a list that covers its address. */
 static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
                          call_boundary *boundaries) {
-    uint64_t steps = STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
+    uint64_t steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
     for (size_t i = 0; i < tree->ranges.count; ++i) {
         uint32_t number = tree->ranges.items[i].node;
         uint32_t parent = tree->nodes.items[number - 1].parent;

@@ -2,11 +2,11 @@
 #include "function_index.h"
 
 #include "buffer.h"
+#include "index_measures.h"
 
 enum {
-    CHECKPOINT_SPACING = 64, /* bytes of opcodes */
-    /* So many of them to a slice, on average: a slice is there to be searched without
-     * leaving a cache line or two. */
+    /* To a slice, on average: it is there to be searched without leaving a cache line or
+     * two. */
     CHECKPOINTS_PER_SLICE = 4,
     BOUNDARIES_PER_SLICE = 8
 };
@@ -22,26 +22,21 @@ typedef struct index_builder {
 
 /* ---- the record --------------------------------------------------------------------- */
 
-/* Known InfoTypes stand once each and ascend, as every encoder writes them. */
 static bool read_parts(function_index *index, const cursor *record, unsigned strp_size) {
     cursor c = *record;
-    uint32_t last = GSYM_INFO_END_OF_LIST;
-    record_info info;
+    record_payloads found;
     gsym_error ignored;
     if (function_info_decode_head(&c, strp_size, &index->size, &index->name, &ignored) !=
-        GSYM_OK)
+            GSYM_OK ||
+        !function_info_payloads(&c, &found))
         return false;
-    for (;;) {
-        if (function_info_next(&c, &info, &ignored) != GSYM_OK) return false;
-        if (info.type == GSYM_INFO_END_OF_LIST) return true;
-        if (info.type > GSYM_INFO_CALL_SITES) continue;
-        if (info.type <= last) return false;
-        last = info.type;
-        if ((uint64_t)(info.payload.end - record->at) > UINT32_MAX) return false;
-        index->parts[info.type] =
-            (index_part){(uint32_t)(info.payload.at - record->at),
-                         (uint32_t)(info.payload.end - info.payload.at)};
+    for (uint32_t type = 0; type <= GSYM_INFO_CALL_SITES; ++type) {
+        const cursor *payload = &found.of[type];
+        if ((uint64_t)(payload->end - record->at) > UINT32_MAX) return false;
+        index->parts[type] = (index_part){(uint32_t)(payload->at - record->at),
+                                          (uint32_t)cursor_left(payload)};
     }
+    return true;
 }
 
 static bool read_calls(index_builder *builder, const cursor *payload, unsigned strp_size) {
@@ -69,7 +64,7 @@ static bool build(index_builder *builder, const cursor *record, unsigned strp_si
     if (lines->size < least && calls->size < least) return false;
     payload = function_index_payload(index, record, GSYM_INFO_LINE_TABLE);
     if (lines->size > 0 &&
-        !line_table_checkpoints(&payload, CHECKPOINT_SPACING, &builder->checkpoints))
+        !line_table_checkpoints(&payload, INDEX_LINE_SPACING, &builder->checkpoints))
         return false;
     payload = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
     return calls->size == 0 ||

@@ -45,8 +45,6 @@ typedef struct function_index {
     const call_boundary *boundaries;
 } function_index;
 
-#define INDEX_LEAST_PAYLOAD 128 /* smaller ones are decoded as fast */
-
 /* Index the record at the cursor, to be freed with free(). NULL where neither its lines nor
  * its calls take `least` bytes, it is damaged or there is no memory: then the record has to
  * be decoded. */

@@ -191,6 +191,23 @@ gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error
     return GSYM_OK;
 }
 
+bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
+    uint32_t last = GSYM_INFO_END_OF_LIST;
+    cursor nothing = *record;
+    record_info info;
+    gsym_error ignored;
+    nothing.end = nothing.at;
+    for (size_t i = 0; i <= GSYM_INFO_CALL_SITES; ++i) payloads_ret->of[i] = nothing;
+    for (;;) {
+        if (function_info_next(record, &info, &ignored) != GSYM_OK) return false;
+        if (info.type == GSYM_INFO_END_OF_LIST) return true;
+        if (info.type > GSYM_INFO_CALL_SITES) continue;
+        if (info.type <= last) return false;
+        last = info.type;
+        payloads_ret->of[info.type] = info.payload;
+    }
+}
+
 /* Fields of one call site but its patterns. */
 static gsym_status decode_call_site(cursor *c, gsym_call_site *site, gsym_error *error) {
     const uint8_t *at = c->at;

@@ -191,6 +191,16 @@ gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
 /* The next InfoType, GSYM_INFO_END_OF_LIST at the end. */
 gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error *error);
 
+/* What the known InfoTypes of a record hold; nothing where it has none of a type. */
+typedef struct record_payloads {
+    cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
+} record_payloads;
+
+/* All InfoTypes up to the end; `record` stands behind the fixed start. False where the
+ * record is damaged, or known types do not stand once each and ascend, as every encoder
+ * writes them. */
+bool function_info_payloads(cursor *record, record_payloads *payloads_ret);
+
 /* A whole record but for its merged functions, whose payload is handed back
  * (type GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST where it has none).
  * The counts in *function_ret tell how much was appended to each list; its

@@ -1,6 +1,8 @@
 /* index_cache.c - make, publish and count indexes. */
 #include "index_cache.h"
 
+#include "index_measures.h"
+
 /* What a slot holds before it holds an index. */
 enum { SLOT_NEW = 0, SLOT_TOUCHED = 1, SLOT_WITHOUT = 2, SLOT_INDEX = INDEX_CACHE_FIRST };
 

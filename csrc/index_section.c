@@ -69,34 +69,15 @@ void index_section_begin(buffer *out, uint32_t num_addresses) {
     out->size = size;
 }
 
-/* The payloads of a record whose known InfoTypes stand once each and ascend, as every
- * encoder writes them. */
-static bool find_payloads(const cursor *record, unsigned strp_size, cursor *lines_ret,
-                          cursor *calls_ret) {
-    cursor c = *record;
-    uint32_t last = GSYM_INFO_END_OF_LIST;
-    record_info info;
-    gsym_error ignored;
-    *lines_ret = *calls_ret = c;
-    lines_ret->end = calls_ret->end = c.at;
-    cursor_skip(&c, sizeof(uint32_t) + strp_size);
-    for (;;) {
-        if (function_info_next(&c, &info, &ignored) != GSYM_OK) return false;
-        if (info.type == GSYM_INFO_END_OF_LIST) return true;
-        if (info.type > GSYM_INFO_CALL_SITES) continue;
-        if (info.type <= last) return false;
-        last = info.type;
-        if (info.type == GSYM_INFO_LINE_TABLE) *lines_ret = info.payload;
-        if (info.type == GSYM_INFO_INLINE_INFO) *calls_ret = info.payload;
-    }
-}
-
 void index_section_add(buffer *out, uint32_t entry, const cursor *record,
                        unsigned strp_size) {
     size_t offset = out->size;
-    cursor lines, calls;
-    if (offset <= UINT32_MAX && find_payloads(record, strp_size, &lines, &calls) &&
-        stored_index_encode(out, &lines, &calls, strp_size))
+    cursor c = *record;
+    record_payloads payloads;
+    cursor_skip(&c, sizeof(uint32_t) + strp_size);
+    if (offset <= UINT32_MAX && function_info_payloads(&c, &payloads) &&
+        stored_index_encode(out, &payloads.of[GSYM_INFO_LINE_TABLE],
+                            &payloads.of[GSYM_INFO_INLINE_INFO], strp_size))
         buffer_patch_u32(out, (size_t)entry * TABLE_ENTRY_SIZE, (uint32_t)offset);
 }
 

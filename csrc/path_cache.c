@@ -44,11 +44,12 @@ typedef struct path_part {
 } path_part;
 
 /* Both are empty where there is no file; file 0 is none, whatever the table says of it. */
-static void find_parts(const gsym_image *image, uint32_t file, path_part *directory_ret,
-                       path_part *basename_ret) {
+static void find_parts(const gsym_image *image, uint32_t file, path_form form,
+                       path_part *directory_ret, path_part *basename_ret) {
     uint64_t directory = 0, basename = 0;
     if (file != 0 && !image_file(image, file, &directory, &basename))
         directory = basename = 0;
+    if (form == PATH_BASENAME) directory = 0;
     directory_ret->bytes = gsym_image_string(image, directory, &directory_ret->size);
     basename_ret->bytes = gsym_image_string(image, basename, &basename_ret->size);
 }
@@ -56,10 +57,10 @@ static void find_parts(const gsym_image *image, uint32_t file, path_part *direct
 static void join(path_cache *cache, path_part directory, path_part basename) {
     static const char invalid[] = "<invalid-file>";
     buffer *bytes = &cache->bytes;
-    if (cache->form != PATH_BASENAME) buffer_put(bytes, directory.bytes, directory.size);
+    buffer_put(bytes, directory.bytes, directory.size);
     if (cache->form == PATH_FIELDS)
         buffer_put(bytes, PATH_BETWEEN_FIELDS, sizeof PATH_BETWEEN_FIELDS - 1);
-    else if (cache->form != PATH_BASENAME && directory.size > 0)
+    else if (directory.size > 0)
         buffer_put_u8(bytes, (uint8_t)path_separator(directory.bytes, directory.size));
     if (cache->form == PATH_LLVM && basename.size == 0 && directory.size > 0)
         basename = (path_part){invalid, sizeof invalid - 1};
@@ -68,11 +69,12 @@ static void join(path_cache *cache, path_part directory, path_part basename) {
 
 static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
                  uint32_t file) {
+    bool is_classed = cache->form != PATH_LLVM;
     path_part directory, basename;
     size_t at;
     if (cache->bytes.size >= MOST_BYTES) forget(cache);
     at = cache->bytes.size;
-    find_parts(image, file, &directory, &basename);
+    find_parts(image, file, cache->form, &directory, &basename);
     join(cache, directory, basename);
     if (cache->bytes.failed || cache->bytes.size > UINT32_MAX) return false;
     *slot = (cached_path){
@@ -80,9 +82,10 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
         .generation = cache->generation,
         .at = (uint32_t)at,
         .size = (uint32_t)(cache->bytes.size - at),
-        .is_printable = is_printable_text(directory.bytes, directory.size) &&
+        .is_printable = is_classed &&
+                        is_printable_text(directory.bytes, directory.size) &&
                         is_printable_text(basename.bytes, basename.size),
-        .is_quotable = is_quotable_text(directory.bytes, directory.size) &&
+        .is_quotable = is_classed && is_quotable_text(directory.bytes, directory.size) &&
                        is_quotable_text(basename.bytes, basename.size),
     };
     return true;

@@ -8,7 +8,7 @@
 typedef enum path_form {
     PATH_WHOLE,
     PATH_BASENAME,
-    PATH_LLVM,  /* `<invalid-file>` stands for a base name that is not known */
+    PATH_LLVM,  /* `<invalid-file>` stands for a base name that is not known; not classed */
     PATH_FIELDS /* what is between the quotes of "DIRECTORY", "filename": "BASENAME" */
 } path_form;
 
@@ -17,7 +17,7 @@ typedef enum path_form {
 typedef struct joined_path {
     const char *bytes; /* until the next one is asked for */
     size_t size;       /* 0: it is not known */
-    bool is_printable; /* its parts are, see text_class.h */
+    bool is_printable; /* its parts are, see text_class.h; false if it is not classed */
     bool is_quotable;  /* likewise */
 } joined_path;
 

@@ -8,12 +8,10 @@
 #include "stored_index.h"
 
 #include "call_boundaries.h"
+#include "index_measures.h"
 
 enum {
-    LEAST_PAYLOAD = 128,   /* smaller ones are decoded as fast */
-    LINE_SPACING = 64,     /* bytes of opcodes */
-    CALLS_SPACING = 64,    /* bytes of nodes that a walk reads */
-    STEPS_PER_RANGE = 256, /* work that a tree may ask for */
+    CALLS_SPACING = 64, /* bytes of nodes that a walk reads */
     MOST_WIDTHS = (1 << 2 * COLUMN_COUNT) - 1
 };
 
@@ -145,14 +143,14 @@ static bool number_nodes(index_encoder *encoder) {
 
 static bool find_checkpoints(index_encoder *encoder, const cursor *lines,
                              const cursor *calls, unsigned strp_size) {
-    if (cursor_left(lines) >= LEAST_PAYLOAD &&
-        !line_table_checkpoints(lines, LINE_SPACING, &encoder->checkpoints))
+    if (cursor_left(lines) >= INDEX_LEAST_PAYLOAD &&
+        !line_table_checkpoints(lines, INDEX_LINE_SPACING, &encoder->checkpoints))
         return false;
-    if (cursor_left(calls) < LEAST_PAYLOAD) return true;
+    if (cursor_left(calls) < INDEX_LEAST_PAYLOAD) return true;
     if (!inline_info_list(calls, strp_size, &encoder->tree, &encoder->spans) ||
         !call_boundaries_list(&encoder->tree, &encoder->boundaries))
         return false;
-    encoder->steps = STEPS_PER_RANGE * (uint64_t)encoder->tree.ranges.count;
+    encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)encoder->tree.ranges.count;
     return group_boundaries(encoder) && number_nodes(encoder);
 }
 
@@ -215,8 +213,8 @@ static void put_columns(buffer *out, const index_encoder *encoder) {
 bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
                          unsigned strp_size) {
     index_encoder encoder = {0};
-    bool is_worth = (cursor_left(lines) >= LEAST_PAYLOAD ||
-                     cursor_left(calls) >= LEAST_PAYLOAD) &&
+    bool is_worth = (cursor_left(lines) >= INDEX_LEAST_PAYLOAD ||
+                     cursor_left(calls) >= INDEX_LEAST_PAYLOAD) &&
                     find_checkpoints(&encoder, lines, calls, strp_size);
     if (is_worth) {
         buffer_put_uleb(out, cursor_left(lines));
