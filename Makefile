@@ -8,7 +8,7 @@
 #   make docs      the manual as HTML, in docs/_build
 #
 # CORPUS is a folder of real binaries, by default build/corpus; what it lacks is fetched
-# (Debian packages, 2 GB). The tables and charts go to docs/.
+# (Debian packages, 2 GB). The tables and charts go to docs/, figures of them to README.md.
 #
 #   make bench    speed and memory beside the peers, in less than 20 minutes
 #   make accept CORPUS=DIR   answers beside llvm-gsymutil's and llvm-symbolizer's,

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from benchmarks.charts import Panel, curves
 from benchmarks.crossing import crossing
+from benchmarks.markdown import table
 from benchmarks.prepared import load_address
 from benchmarks.process import column, measure
-from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
+from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
 from tests.differential.sampling import functions, random_addresses
 
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")

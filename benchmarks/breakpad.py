@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import gsym
+from benchmarks.markdown import table
 from benchmarks.process import (
     Field,
     Measurement,
@@ -26,7 +27,7 @@ from benchmarks.process import (
     measure_pairs,
     median_ratio,
 )
-from benchmarks.report import digest, environment, table, write_region
+from benchmarks.report import digest, environment, write_region
 
 INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain")
 GSYM = Path(sys.executable).with_name("gsym")

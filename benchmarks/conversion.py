@@ -24,6 +24,7 @@ from typing import NamedTuple
 from benchmarks.bare_walk import BareWalk, measure_bare_walk
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
+from benchmarks.markdown import table
 from benchmarks.process import (
     Field,
     Measurement,
@@ -32,13 +33,7 @@ from benchmarks.process import (
     measure_pairs,
     median_ratio,
 )
-from benchmarks.report import (
-    LLVM_GSYMUTIL,
-    digest,
-    environment,
-    table,
-    write_region,
-)
+from benchmarks.report import LLVM_GSYMUTIL, digest, environment, write_region
 from gsym._native import lib
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile

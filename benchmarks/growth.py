@@ -13,8 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.markdown import table
 from benchmarks.process import column, measure
-from benchmarks.report import environment, table, write_region
+from benchmarks.report import environment, write_region
 from tests.inputs import scaled
 
 DOUBLINGS = 3

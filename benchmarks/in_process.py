@@ -23,9 +23,10 @@ import symbolic
 import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
+from benchmarks.markdown import table
 from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
 from benchmarks.process import column, measure
-from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, table, write_region
+from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, write_region
 
 if TYPE_CHECKING:
     from array import array

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import gsym
 from benchmarks.conversion import INPUTS
+from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs
-from benchmarks.report import LLVM_GSYMUTIL, environment, table, write_region
+from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
 from tests.differential.sampling import functions, random_addresses
 
 OUR_FOLDER = Path(sys.executable).parent

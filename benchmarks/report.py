@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gsym
+from benchmarks.figures import figures
+from benchmarks.markdown import with_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 _VERSION = re.compile(r"\d+\.\d+")
 
@@ -27,12 +30,6 @@ def output_of(*command: str) -> str:
     """What *command*, run in the checkout, prints."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are figures."""
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def digest(path: Path) -> str:
@@ -48,7 +45,8 @@ def commit() -> str:
     """The commit checked out, marked where tracked files but the tables differ."""
     try:
         name = output_of("git", "describe", "--always", "--abbrev=10").strip()
-        changed = output_of("git", "diff", "--name-only", "HEAD", "--", ".", ":!docs")
+        tables = (":!docs", ":!README.md")
+        changed = output_of("git", "diff", "--name-only", "HEAD", "--", ".", *tables)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{name}-dirty" if changed else name
@@ -91,13 +89,8 @@ def environment(command: str, peers: Sequence[str] = (LLVM_GSYMUTIL,)) -> str:
 
 
 def write_region(name: str, text: str) -> None:
-    """Put *text* between the two markers of *name* in docs/benchmarks.md."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, after = "# Benchmarks\n\n", "\n"
-    if DOCUMENT.exists():
-        whole = DOCUMENT.read_text(encoding="utf-8")
-        before, found, rest = whole.partition(begin)
-        after = rest.partition(end)[2] if found else "\n"
-        before = before if found else before.rstrip("\n") + "\n\n"
-    document = f"{before}{begin}\n{text}\n{end}{after}"
-    DOCUMENT.write_text(document, encoding="utf-8")
+    """Put *text* into a region of docs/benchmarks.md, its figures into README.md."""
+    page = with_region(DOCUMENT.read_text(encoding="utf-8"), name, text)
+    DOCUMENT.write_text(page, encoding="utf-8")
+    readme = with_region(README.read_text(encoding="utf-8"), "figures", figures(page))
+    README.write_text(readme, encoding="utf-8")

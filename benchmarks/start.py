@@ -20,8 +20,9 @@ from pathlib import Path
 
 import gsym
 from benchmarks.charts import bars
+from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure
-from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, table, write_region
+from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, write_region
 from tests.differential.sampling import functions, random_addresses
 from tests.page_cache import forget, pages_in_memory
 

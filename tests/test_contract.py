@@ -240,6 +240,26 @@ def test_the_architecture_names_every_file_and_no_other() -> None:
     assert named == engine | package
 
 
+@pytest.mark.parametrize(
+    ("folder", "omitted"),
+    [("tests", ("_", ".", "test_", "conftest")), ("benchmarks", ("_", "."))],
+)
+def test_the_architecture_names_every_part_of(
+    folder: str, omitted: tuple[str, ...]
+) -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {folder}\n")[2].partition("\n## ")[0]
+    columns = [line.split("|")[1] for line in section.splitlines() if "|" in line]
+    named = {name for column in columns for name in re.findall(r"`(\w+)/?`", column)}
+    parts = {
+        path.stem
+        for path in (ROOT / folder).iterdir()
+        if path.is_dir() or path.suffix in {".py", ".c"}
+        if not path.name.startswith(omitted)
+    }
+    assert named == parts
+
+
 def test_every_known_difference_is_explained() -> None:
     page = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"Check:\s+`(\w+)`", page))

@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.report import ROOT, environment, table
+from benchmarks.markdown import table
+from benchmarks.report import ROOT, environment
 from tests.differential.compare import Comparison, compare
 from tests.differential.differences import CLASSES
 

@@ -1,0 +1,61 @@
+"""The figures that README.md shows, which stand in tables of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from benchmarks.markdown import region_in, table, tables_in
+
+INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain", "libc.plain")
+MISSING = "-"
+
+
+class Figure(NamedTuple):
+    """A line of figures: the first column *title* from the column *start* on.
+
+    It is taken from the table of *region* that has a column *start*, and of the rows
+    of an input from the one for so many *threads*, if any are named.
+    """
+
+    label: str
+    region: str
+    start: str
+    title: str
+    threads: str = ""
+
+
+_LLVM = "beside llvm-gsymutil 22"
+_CONVERT = "`gsym convert`, {} " + _LLVM
+_PEAK = "its peak memory, as a part of that of llvm-gsymutil"
+_MANY = "`lookup_many`, million random addresses a second"
+FIGURES = (
+    Figure(_CONVERT.format("1 thread,"), "conversion", "wall gsym", "ratio", "1"),
+    Figure(_CONVERT.format("2 threads,"), "conversion", "wall gsym", "ratio", "2"),
+    Figure(_PEAK, "conversion", "peak gsym", "part", "1"),
+    Figure(f"lookup from C, {_LLVM}", "in process", "llvm-gsymutil", "ratio"),
+    Figure("lookup from C, beside symbolic", "in process", "with text", "ratio"),
+    Figure("lookup from Python, beside symbolic", "in process", "lookup", "ratio"),
+    Figure(_MANY, "in process", "random", "random"),
+)
+
+
+def cell(benchmarks: str, figure: Figure, name: str) -> str:
+    """The figure of the input *name*, or a dash where no table has it."""
+    for head, *rows in tables_in(region_in(benchmarks, figure.region)):
+        if figure.start not in head:
+            continue
+        column = head.index(figure.title, head.index(figure.start))
+        for row in rows:
+            if row[0] == name and figure.threads in {"", row[1]}:
+                return row[column].strip("*")
+    return MISSING
+
+
+def figures(benchmarks: str) -> str:
+    """The table of README.md, by the text of docs/benchmarks.md."""
+    head = ["", *(name.partition(".")[0] for name in INPUTS)]
+    rows = (
+        [figure.label, *(cell(benchmarks, figure, name) for name in INPUTS)]
+        for figure in FIGURES
+    )
+    return table(head, rows)
