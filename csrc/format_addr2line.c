@@ -28,10 +28,6 @@ static uint64_t parse_hex(const char *at, const char *end) {
     return overflows ? UINT64_MAX : value;
 }
 
-static bool is_space(char character) {
-    return character == ' ' || (character >= '\t' && character <= '\r');
-}
-
 /* The number that a line begins with, 0 for an empty line; false for what names a
  * symbol: a word that does not begin as a number does, or could, and has a `+`. */
 static bool parse_line(const char *at, const char *end, uint64_t *address_ret) {

@@ -45,6 +45,7 @@ static bool wants(const lookup_job *job, gsym_lookup_text_flags flag) {
 static void put_string(const lookup_job *job, uint64_t strp, bool is_name) {
     size_t size;
     const char *bytes = gsym_image_string(job->image, strp, &size);
+    if (!image_has_string(job->image, strp)) return;
     if (is_name && wants(job, GSYM_LOOKUP_TEXT_DEMANGLED))
         text_put_name(job->text, job->texts, strp);
     else if (wants(job, GSYM_LOOKUP_TEXT_JSON) ? is_quotable_text(bytes, size)
@@ -251,10 +252,6 @@ static gsym_status put_answer(const void *of_job, uint64_t address, gsym_error *
     return GSYM_OK;
 }
 
-static bool is_blank(char character) {
-    return character == ' ' || (character >= '\t' && character <= '\r');
-}
-
 /* A number, but for those with a prefix other than 0x and those that are written with
  * needless zeros. */
 static bool parse_word(const char *word, const char *end, uint64_t *address_ret) {
@@ -275,8 +272,8 @@ static gsym_status ask(const lookup_job *job, const char *lines, size_t size,
         uint64_t address;
         if (end == NULL) break;
         behind = end + 1;
-        while (word < end && is_blank(*word)) ++word;
-        while (end > word && is_blank(end[-1])) --end;
+        while (word < end && is_space(*word)) ++word;
+        while (end > word && is_space(end[-1])) --end;
         used = (size_t)(behind - lines);
         if (word == end) continue;
         if (!parse_word(word, end, &address)) break;

@@ -24,6 +24,7 @@ char path_separator(const char *directory, size_t size) {
 
 static void forget(path_cache *cache) {
     cache->bytes.size = 0;
+    cache->bytes.failed = false;
     if (++cache->generation == 0) {
         memset(cache->slots, 0, SLOTS * sizeof *cache->slots);
         cache->generation = 1;
@@ -32,10 +33,10 @@ static void forget(path_cache *cache) {
 
 bool path_cache_begin(path_cache *cache, path_form form) {
     if (cache->slots == NULL) cache->slots = calloc(SLOTS, sizeof *cache->slots);
-    if (cache->slots == NULL || !buffer_reserve(&cache->bytes, 1)) return false;
+    if (cache->slots == NULL) return false;
     cache->form = form;
     forget(cache);
-    return true;
+    return buffer_reserve(&cache->bytes, 1);
 }
 
 typedef struct path_part {

@@ -102,7 +102,8 @@ void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts
         text_put_literal(text, PATH_BETWEEN_FIELDS);
     else if (text->paths.form != PATH_BASENAME && size > 0)
         put_separator(text, path_separator(bytes, size), backslash);
-    text_put_name(text, texts, basename | GSYM_PLAIN_STRING);
+    if (image_has_string(image, basename))
+        text_put_name(text, texts, basename | GSYM_PLAIN_STRING);
 }
 
 /* Hexadecimal behind 0x, octal behind 0o or 0, binary behind 0b, else decimal. */

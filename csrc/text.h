@@ -80,6 +80,11 @@ gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t l
  * more than that, or it does not fit. */
 bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret);
 
+/* As isspace() in the C locale. */
+static inline bool is_space(char character) {
+    return character == ' ' || (character >= '\t' && character <= '\r');
+}
+
 #define text_put_literal(text, literal)                                                  \
     buffer_put(&(text)->out, literal, sizeof(literal) - 1)
 

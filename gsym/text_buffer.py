@@ -63,6 +63,7 @@ class TextBuffer:
         Returns:
             How many bytes of *lines* were answered.
         """
+        lib.gsym_text_clear(self.handle)  # of what a failure left
         whole = ffi.from_buffer("char[]", lines)
         size, answered = len(whole), 0
         asked = whole
