@@ -6,11 +6,12 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gsym
+from gsym.cli import addr2line, symbolizer
 from gsym.reader import wants_read_ahead
 from tests.conftest import REPOSITORY
 from tests.handmade import file_bytes
@@ -108,6 +109,56 @@ def advice_on(path: Path) -> list[str]:
 )
 def test_few_addresses_want_no_read_ahead(addresses: int, *, wanted: bool) -> None:
     assert wants_read_ahead(addresses) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["0x1000"], False),
+        (["1000", "0XfF"], False),
+        (["main+4"], True),
+        (["1000", "main"], True),
+        (["1"] * 9, True),
+        ([""], True),
+        ([], True),
+    ],
+)
+def test_names_want_read_ahead(
+    words: list[str], large: Path, *, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def open_input(*_arguments: object, read_ahead: bool) -> None:
+        asked.append(read_ahead)
+        raise OSError("enough is known")
+
+    monkeypatch.setattr("gsym.cli.addr2line_input.open_input", open_input)
+    assert addr2line.main(["-e", str(large), *words]) == 1
+    assert asked == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["0x1000"], False),
+        (["DATA 1000", "0xfF", "BUILDID:"], False),
+        (["small main+4"], True),
+        (["0x1000", "main"], True),
+        (["1"] * 9, True),
+    ],
+)
+def test_names_of_requests_want_read_ahead(
+    words: list[str], large: Path, *, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def find_gsym(_path: str, search: Any) -> None:  # noqa: ANN401
+        asked.append(search.read_ahead)
+        raise OSError("enough is known")
+
+    monkeypatch.setattr("gsym.cli.symbolizer_modules.find_gsym", find_gsym)
+    symbolizer.main(["-e", str(large), *words])
+    assert asked == [wanted]
 
 
 def test_opening_a_gigabyte_touches_as_many_pages_as_opening_a_kilobyte(

@@ -51,7 +51,9 @@ def _answer_all(options: Options) -> None:
     from gsym.addr2line_text import Addr2lineText
     from gsym.cli.addr2line_input import open_input
 
-    read_ahead = wants_read_ahead(len(options.addresses))
+    # The first look for a name reads all of them.
+    are_numbers = all(map(_is_number, options.addresses))
+    read_ahead = wants_read_ahead(len(options.addresses) if are_numbers else 0)
     opened = open_input(options.file, options.section, read_ahead=read_ahead)
     for note in opened.notes:
         _say(note)
@@ -72,6 +74,12 @@ def _answer_all(options: Options) -> None:
             session.answer_word(os.fsencode(word))
     elif sys.stdin is not None:
         answer_lines(sys.stdin.fileno(), session.answer)
+
+
+def _is_number(word: str) -> bool:
+    """Whether *word* is a number without any doubt."""
+    digits = word.lower().removeprefix("0x")
+    return bool(digits) and not digits.strip("0123456789abcdef")
 
 
 class _Session:

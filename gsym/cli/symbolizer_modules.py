@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.binary_lookup import BinarySearch, find_gsym
+from gsym.cli.symbolizer_requests import RequestError, parse_request
 from gsym.errors import GsymError
 from gsym.reader import wants_read_ahead
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
@@ -137,6 +138,7 @@ class Modules:
         self._options = options
         self._warn = warn
         self._opened: dict[str | bytes, Module | None] = {}
+        self._read_ahead = wants_read_ahead(_address_count(options))
 
     def open(self, name: str, build_id: bytes) -> Module | None:
         """The module of a name or a build id.
@@ -191,7 +193,7 @@ class Modules:
             debug_directories=self._debug_directories(),
             debuginfod=options.debuginfod,
             dwp=options.dwp,
-            read_ahead=wants_read_ahead(len(options.inputs)),
+            read_ahead=self._read_ahead,
         )
 
     def _debug_directories(self) -> tuple[str, ...]:
@@ -206,6 +208,18 @@ class Modules:
                 if os.path.exists(candidate):
                     return candidate
         raise ModuleError("could not find build ID")
+
+
+def _address_count(options: Options) -> int:
+    """How many addresses the command line asks for; 0: it does not tell."""
+    for line in options.inputs:
+        try:
+            request = parse_request(line, options.obj or "", options.build_id)
+        except RequestError:
+            continue
+        if request.symbol:
+            return 0  # the first look for a name reads all of them
+    return len(options.inputs)
 
 
 def _slice_of(path: str, architecture: str | None) -> str | None:
