@@ -45,6 +45,11 @@ class NameTexts:
         self._size = ffi.new("size_t *")
         self.handle = self._new_table()
 
+    @property
+    def size(self) -> int:
+        """How many bytes of memory the names take."""
+        return int(lib.gsym_name_texts_size(self.handle))
+
     def fill(self, text: Any) -> None:
         """Put the names into the gaps of *text*, a `gsym_text *`."""
         names = lib.gsym_name_texts_missing(self.handle, self._size)
@@ -56,7 +61,7 @@ class NameTexts:
                 self._error,
             )
         check(lib.gsym_text_fill(text, self.handle, self._error), self._error)
-        if lib.gsym_name_texts_size(self.handle) > _MAX_SIZE:
+        if self.size > _MAX_SIZE:
             self.handle = self._new_table()
 
     def _decode(self, name: int) -> bytes:

@@ -64,6 +64,11 @@ class SymbolizerText:
         self._style.module = self._kept = ffi.from_buffer(self._module)
         self._style.module_size = len(self._module)
 
+    @property
+    def name_bytes(self) -> int:
+        """How many bytes the names take that are kept to be printed again."""
+        return 0 if self._names is None else self._names.size
+
     def answer(
         self, prefix: bytes, lines: Buffer, put: Callable[[Buffer], object]
     ) -> int:

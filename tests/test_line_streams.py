@@ -263,23 +263,6 @@ def test_a_line_that_is_no_address_is_told_with_its_number(
     assert err == "gsym: error: standard input, line 14: 'zz' is not an address\n"
 
 
-def test_what_a_pipe_holds_is_read_together() -> None:
-    reading, writing = os.pipe()
-    size = line_stream._LEAST_SIZE  # noqa: SLF001
-    os.write(writing, b"1\n" * size)
-    os.write(writing, b"2\n")
-    blocks = []
-
-    def answer(lines: bytes) -> bytes:
-        blocks.append(len(lines))
-        return b""
-
-    os.close(writing)
-    line_stream.answer_lines(reading, answer)
-    os.close(reading)
-    assert blocks == [2 * size + 2]
-
-
 # ---- memory
 
 
@@ -310,8 +293,7 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@no_sanitizer
-@pytest.mark.parametrize(
+every_stream = pytest.mark.parametrize(
     ("module", "arguments"),
     [
         ("gsym.cli.gsymutil", ["--addresses-from-stdin"]),
@@ -321,6 +303,10 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("gsym.cli.main", ["lookup", "--json", "--stdin", "deep.gsym"]),
     ],
 )
+
+
+@no_sanitizer
+@every_stream
 def test_memory_does_not_grow_with_the_stream(
     module: str, arguments: list[str], deep: Path
 ) -> None:
@@ -343,3 +329,26 @@ def test_memory_does_not_grow_with_the_stream(
             size += len(block)
         assert process.wait(60) == 0
     assert size > 2 * (192 << 20)
+
+
+@no_sanitizer
+@every_stream
+def test_memory_does_not_grow_with_a_line(
+    module: str, arguments: list[str], deep: Path
+) -> None:
+    source = deep.parent / "line"
+    source.write_bytes(b"1" * (64 << 20))
+    with source.open("rb") as line:
+        done = subprocess.run(
+            [sys.executable, "-c", WITHIN_LIMIT, module, *arguments],
+            stdin=line,
+            capture_output=True,
+            check=False,
+            cwd=deep.parent,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            timeout=60,
+        )
+    assert b"memory" not in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert len(done.stderr) < 1 << 16
+    assert done.returncode == (0 if done.stdout.startswith(b"??") else 1)

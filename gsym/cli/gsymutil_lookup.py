@@ -8,6 +8,7 @@ from gsym.cli.gsymutil_options import parse_number
 from gsym.cli.gsymutil_streams import open_reader, put, say, standard_input
 from gsym.cli.line_stream import answer_lines
 from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import shortened
 from gsym.llvm_text import LlvmText
 
 TYPE_CHECKING = False
@@ -76,7 +77,8 @@ def answer_standard_input(options: Options) -> int:
     try:
         answer_lines(standard_input().fileno(), stream.answer)
     except _BadAddressError as error:
-        say(f"error: invalid address {error}, expected: Address GsymFile.\n")
+        word = shortened(str(error))
+        say(f"error: invalid address {word}, expected: Address GsymFile.\n")
         return EXIT_FAILED
     finally:
         stream.close()

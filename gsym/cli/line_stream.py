@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _BLOCK_SIZE = 1 << 21
 _LEAST_SIZE = 1 << 12  # of a read behind which there may be more
+_LONGEST_LINE = 1 << 16
 
 
 def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
@@ -25,35 +26,56 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
     Args:
         source: The descriptor.
         answer: Answers what it gets on standard output and returns what it leaves for
-            later, the beginning of a line; that at the end gets a newline.
+            later, the beginning of a line. That at the end gets a newline; so does one
+            that is too long, which nobody means: what follows is another line.
     """
     rest = b""
     while block := _read(source):
         rest = _answer_all(answer, rest + block)
+        if len(rest) > _LONGEST_LINE:
+            rest = _answer_all(answer, rest + b"\n")
     if rest:
         _answer_all(answer, rest + b"\n")
 
 
 def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
-    try:
-        return answer(lines)
-    finally:
-        sys.stdout.buffer.flush()
+    rest = answer(lines)
+    sys.stdout.buffer.flush()
+    return rest
 
 
 def _read(source: int) -> bytes:
     """What is there, at most a block, b"" at the end; waits only for the first byte."""
-    block = os.read(source, _BLOCK_SIZE)
+    block = _read_once(source, _BLOCK_SIZE)
     if not _LEAST_SIZE <= len(block) < _BLOCK_SIZE:
         return block
-    from select import select
-
     # A pipe gives less at a time than is worth to be looked up together.
     parts, size = [block], len(block)
-    while size < _BLOCK_SIZE and select([source], [], [], 0)[0]:
-        block = os.read(source, _BLOCK_SIZE - size)
+    while size < _BLOCK_SIZE and _is_ready(source, 0):
+        block = _read_once(source, _BLOCK_SIZE - size)
         if not block:
             break
         parts.append(block)
         size += len(block)
     return b"".join(parts)
+
+
+def _read_once(source: int, size: int) -> bytes:
+    """As os.read(), which does not wait where somebody made the descriptor so."""
+    while True:
+        try:
+            return os.read(source, size)
+        except BlockingIOError:  # noqa: PERF203 - after which it is tried again
+            _is_ready(source, None)
+
+
+def _is_ready(source: int, timeout: int | None) -> bool:
+    """Whether a read would not wait; None: wait until it would not."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return bool(select.select([source], [], [], timeout)[0])
+    # select() takes no descriptor from 1024 on.
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    return bool(poll.poll(timeout))

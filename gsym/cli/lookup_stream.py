@@ -6,6 +6,7 @@ import sys
 
 from gsym._native import to_bytes
 from gsym.cli.options import UsageError, parse_number
+from gsym.cli.terminal import shortened
 from gsym.errors import GsymError
 
 __all__ = ["LookupStream"]
@@ -62,7 +63,7 @@ class LookupStream:
         try:
             return parse_number(word.decode("ascii", "replace"), "line")
         except UsageError:
-            shown = word.decode("utf-8", "backslashreplace")
+            shown = shortened(word.decode("utf-8", "backslashreplace"))
             number = self._line_count + lines.count(b"\n", 0, at) + 1
             raise GsymError(
                 f"'{shown}' is not an address", path=f"standard input, line {number}"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UINT64_END = 1 << 64
+_LONGEST_NUMBER = 1024  # characters; Python prints no number of many more digits
 _HELP_COLUMN = 26
 _HELP_WIDTH = 80
 
@@ -252,7 +253,8 @@ def parse_number(text: str, what: str) -> int:
     Raises:
         UsageError: *text* is no number.
     """
-    if text.isalnum():  # int() takes signs and underscores as well
+    # int() takes signs and underscores as well.
+    if len(text) <= _LONGEST_NUMBER and text.isalnum():
         try:
             return int(text, 0)
         except ValueError:

@@ -18,7 +18,7 @@ from gsym.cli.symbolizer_options import (
     parse,
 )
 from gsym.cli.symbolizer_requests import Request, RequestError, parse_request
-from gsym.cli.terminal import flush_or_discard
+from gsym.cli.terminal import flush_or_discard, shortened
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -121,7 +121,7 @@ class _Session:
         try:
             request = parse_request(line, options.obj or "", options.build_id)
         except RequestError as error:
-            _warn(f"'{line}': {error}")
+            _warn(f"'{shortened(line)}': {error}")
             return self._style.nothing(error.module)
         try:
             module = self._modules.open(request.module, request.build_id)
@@ -161,7 +161,8 @@ class _Session:
         """Tell why a module cannot be read; the answer, if the style has one for it."""
         answer = self._style.failure(request, reason)
         if answer is None:
-            _warn(f"'{request.module or request.build_id.hex().upper()}': {reason}")
+            name = request.module or request.build_id.hex().upper()
+            _warn(f"'{shortened(name)}': {reason}")
         return answer
 
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from gsym.symbolizer_text import SymbolizerText
     from gsym.text_buffer import TextBuffer
 
-_LONGEST_LINE = 1 << 16  # LLVM cuts at 1023
+_LONGEST_PREFIX = 1 << 13  # a path and what is around it
 _MOST_PREFIXES = 256
+_MOST_NAME_BYTES = 1 << 26  # of all modules
 _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 
 
@@ -50,15 +51,11 @@ class LineStream:
         self._flags = _engine_flags(options)
         self._buffer: TextBuffer | None = None
         self._texts: dict[bytes, SymbolizerText] = {}
+        self._name_bytes = 0  # that these keep
 
     def answer(self, lines: bytes) -> bytes:
-        """Answer all whole lines; what is left of *lines*.
-
-        A line that is too long is cut: nobody means it.
-        """
+        """Answer all whole lines; what is left of *lines*."""
         end = lines.rfind(b"\n") + 1
-        if len(lines) - end > _LONGEST_LINE:
-            lines, end = lines + b"\n", len(lines) + 1
         self._answer_whole(lines[:end])
         return lines[end:]
 
@@ -71,12 +68,24 @@ class LineStream:
             text = self._texts.get(prefix)
             used = 0
             if text is not None:
-                used = text.answer(prefix, view[at:], self._put)
+                used = self._answer_many(text, prefix, view[at:])
             if not used:
                 self._put(self._answer_one(line))
                 used = end + 1 - at
                 self._learn(prefix)
             at += used
+
+    def _answer_many(self, text: SymbolizerText, prefix: bytes, lines: Buffer) -> int:
+        known = text.name_bytes
+        used = text.answer(prefix, lines, self._put)
+        self._name_bytes += text.name_bytes - known
+        if self._name_bytes > _MOST_NAME_BYTES:
+            self._forget()
+        return used
+
+    def _forget(self) -> None:
+        self._texts.clear()
+        self._name_bytes = 0
 
     def _answer_one(self, line: bytes) -> bytes:
         text = to_str(line).translate(_LINE_ENDS)
@@ -86,11 +95,13 @@ class LineStream:
         """Let the engine answer lines with this prefix from now on, if it can."""
         if self._flags is None or prefix in self._texts:
             return
+        if len(prefix) > _LONGEST_PREFIX:
+            return
         text = self._engine_for(to_str(prefix), self._flags)
         if text is None:
             return
         if len(self._texts) >= _MOST_PREFIXES:
-            self._texts.clear()
+            self._forget()
         self._texts[prefix] = text
 
     def _engine_for(self, prefix: str, flags: int) -> SymbolizerText | None:

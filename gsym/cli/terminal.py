@@ -11,6 +11,7 @@ from gsym.errors import GsymError
 _SHOW_AFTER = 0.5  # seconds; shorter work needs no bar
 _REDRAW_AFTER = 0.1
 _BAR_WIDTH = 32
+_MOST_SHOWN = 1023  # characters of what came as input
 
 
 def printable(text: str) -> str:
@@ -29,6 +30,11 @@ def printable(text: str) -> str:
 
 def _is_control(character: str) -> bool:
     return character < " " or "\x7f" <= character <= "\x9f"
+
+
+def shortened(text: str) -> str:
+    """*text*, or its beginning with three dots behind: a message is to be read."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def describe(error: Exception) -> str:
