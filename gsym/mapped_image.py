@@ -148,7 +148,13 @@ class MappedImage:
     """
 
     __slots__ = (
-        *("_functions", "_scratches", "files", "header", "image", "path", "strings"),
+        "_functions",
+        "_scratches",
+        "files",
+        "header",
+        "image",
+        "path",
+        "strings",
     )
 
     def __init__(

@@ -166,9 +166,12 @@ class _Session:
             return None
         from gsym.lookup_text import LookupText
 
-        escape = _escaped
         if self._is_json:
-            from gsym.json_text import ascii_text as escape
+            from gsym.json_text import ascii_text
+
+            escape = ascii_text
+        else:
+            escape = _escaped
         return LookupText(
             self._reader,
             shift=self._shift,
