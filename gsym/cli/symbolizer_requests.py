@@ -140,4 +140,5 @@ def _parse_address(text: str, module: str) -> tuple[str, int]:
 
 
 def _end_of_word(text: str) -> int:
-    return next((at for at, c in enumerate(text) if c in _DELIMITERS), len(text))
+    ends = map(text.find, _DELIMITERS)
+    return min((at for at in ends if at >= 0), default=len(text))
