@@ -224,8 +224,8 @@ static gsym_status put_answer(const void *of_job, uint64_t address, gsym_error *
 }
 
 gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
-                                   const char *lines, size_t size, const char *path,
-                                   size_t path_size, uint32_t flags, size_t limit,
+                                   const char *path, size_t path_size, uint32_t flags,
+                                   const char *lines, size_t size, size_t limit,
                                    size_t *used_ret, gsym_error *error) {
     llvm_job job = {text, image, flags};
     if (lines != NULL) {

@@ -377,8 +377,8 @@ gsym_status gsym_text_lookup_merged(gsym_text *text, const gsym_image *image,
 
 /* Answer lines "ADDRESS PATH\n", each PATH being `path`, to a line of any other form. */
 gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
-                                   const char *lines, size_t size, const char *path,
-                                   size_t path_size, uint32_t flags, size_t limit,
+                                   const char *path, size_t path_size, uint32_t flags,
+                                   const char *lines, size_t size, size_t limit,
                                    size_t *used_ret, gsym_error *error);
 /* Append what entry `index` says of its function, or nothing where its record is
  * damaged or holds an InfoType that LLVM does not know. */

@@ -13,13 +13,10 @@ __all__ = ["Addr2lineText"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reader import Reader
-
-_BLOCK_SIZE = 1 << 20
 
 
 class Addr2lineText:
@@ -88,18 +85,8 @@ class Addr2lineText:
             How many bytes of *lines* were answered.
         """
         self._style.line_size = line_size
-        return self._text.answer(self._look_up, lines, self._names, put)
-
-    def _look_up(self, asked: Any, size: int) -> int:
-        status: int = lib.gsym_text_addr2line(
-            self._text.handle,
-            self._image,
-            ffi.NULL if self._names is None else self._names.handle,
-            self._style,
-            asked,
-            size,
-            _BLOCK_SIZE,
-            self._text.used,
-            self._text.error,
+        names = ffi.NULL if self._names is None else self._names.handle
+        arguments = self._image, names, self._style
+        return self._text.answer(
+            lib.gsym_text_addr2line, arguments, lines, self._names, put
         )
-        return status

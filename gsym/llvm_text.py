@@ -72,25 +72,11 @@ class LlvmText:
         Returns:
             How many bytes of *lines* were answered.
         """
-        text, known_path = self._text, ffi.from_buffer(path)
         flags = _flags(merged=merged, blank_line=True)
-
-        def look_up(asked: Any, size: int) -> int:
-            status: int = lib.gsym_text_lookup_lines(
-                text.handle,
-                self._image,
-                asked,
-                size,
-                known_path,
-                len(path),
-                flags,
-                _BLOCK_SIZE,
-                text.used,
-                text.error,
-            )
-            return status
-
-        return text.answer(look_up, lines, None, put)
+        arguments = self._image, ffi.from_buffer(path), len(path), flags
+        return self._text.answer(
+            lib.gsym_text_lookup_lines, arguments, lines, None, put
+        )
 
     def lookup_merged(self, address: int, keep: list[bool]) -> bytes:
         """All functions folded into *address*, but only those that *keep* says.

@@ -14,13 +14,11 @@ __all__ = ["LookupText"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reader import Reader
 
-_BLOCK_SIZE = 1 << 20
 _LAST_ADDRESS = (1 << 64) - 1
 
 
@@ -79,18 +77,7 @@ class LookupText:
         Returns:
             How many bytes of *lines* were answered.
         """
-        return self._text.answer(self._look_up, lines, self._names, put)
-
-    def _look_up(self, asked: Any, size: int) -> int:
-        status: int = lib.gsym_text_lookup(
-            self._text.handle,
-            self._image,
-            self._names.handle,
-            self._style,
-            asked,
-            size,
-            _BLOCK_SIZE,
-            self._text.used,
-            self._text.error,
+        arguments = self._image, self._names.handle, self._style
+        return self._text.answer(
+            lib.gsym_text_lookup, arguments, lines, self._names, put
         )
-        return status

@@ -13,14 +13,12 @@ __all__ = ["SymbolizerText"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reader import Reader
     from gsym.text_buffer import TextBuffer
 
-_BLOCK_SIZE = 1 << 20
 _ADDRESS_MASK = (1 << 64) - 1
 
 
@@ -84,22 +82,9 @@ class SymbolizerText:
         Returns:
             How many bytes of *lines* were answered.
         """
-        text, names, known_prefix = self._text, self._names, ffi.from_buffer(prefix)
-
-        def look_up(asked: Any, size: int) -> int:
-            status: int = lib.gsym_text_symbolize(
-                text.handle,
-                self._image,
-                ffi.NULL if names is None else names.handle,
-                self._style,
-                known_prefix,
-                len(prefix),
-                asked,
-                size,
-                _BLOCK_SIZE,
-                text.used,
-                self._text.error,
-            )
-            return status
-
-        return text.answer(look_up, lines, names, put)
+        names = ffi.NULL if self._names is None else self._names.handle
+        known_prefix = ffi.from_buffer(prefix)
+        arguments = self._image, names, self._style, known_prefix, len(prefix)
+        return self._text.answer(
+            lib.gsym_text_symbolize, arguments, lines, self._names, put
+        )

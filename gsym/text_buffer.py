@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
+_TEXT_LIMIT = 1 << 20  # bytes; what is there by then is handed out
+
 
 class TextBuffer:
     """A `gsym_text` and the way out of it; for one thread at a time.
@@ -46,7 +48,8 @@ class TextBuffer:
 
     def answer(
         self,
-        engine: Callable[[CData, int], int],
+        engine: Callable[..., int],
+        arguments: tuple[CData, ...],
         lines: Buffer,
         names: NameTexts | None,
         put: Callable[[Buffer], object],
@@ -54,8 +57,9 @@ class TextBuffer:
         """Have lines answered.
 
         Args:
-            engine: A function of the engine that answers lines; it gets these and
-                their size, gives the status back and goes on where they are NULL.
+            engine: A function of the engine that appends answers to lines, and goes on
+                where these are NULL.
+            arguments: What it gets between the text and the lines.
             lines: All of them.
             names: What comes into the gaps of the text.
             put: Takes the text, piece by piece; each is gone when it returns.
@@ -68,7 +72,9 @@ class TextBuffer:
         size, answered = len(whole), 0
         asked = whole
         while size > answered:
-            check(engine(asked, size - answered), self.error)
+            left = asked, size - answered, _TEXT_LIMIT
+            status = engine(self.handle, *arguments, *left, self.used, self.error)
+            check(status, self.error)
             if self.used[0]:
                 answered += self.used[0]
                 if names is not None:
