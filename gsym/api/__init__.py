@@ -1,0 +1,1 @@
+"""The symbolication API without its transport: requests as data -> answers as data."""

@@ -1,0 +1,1 @@
+"""Transports: what answers over HTTP."""

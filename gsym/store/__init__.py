@@ -1,0 +1,1 @@
+"""GSYM files by the identifiers of their modules, and where more come from."""
