@@ -57,7 +57,7 @@ else:
 
 
 class NotThereError(GsymError):
-    """The source answered: it does not have the module; the text says what was asked."""
+    """The source answered, and does not have it; the text says what was asked."""
 
 
 class SourceError(GsymError):
