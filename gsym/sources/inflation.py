@@ -7,10 +7,10 @@ the compressed pages are given back on the way.
 from __future__ import annotations
 
 import mmap
-import sys
 
 from gsym._native import lib
 from gsym.errors import FormatError, UnsupportedError
+from gsym.sources.inflated_stream import inflate_zlib, inflate_zstd
 from gsym.sources.mapped_file import give_back
 
 __all__ = ["inflate"]
@@ -18,7 +18,6 @@ __all__ = ["inflate"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
 # No section may claim to hold more than this when inflated.
 _MAX_INFLATED_SIZE = 16 << 30
@@ -26,7 +25,6 @@ _MAX_INFLATED_SIZE = 16 << 30
 _MAX_RATIO = 32768
 
 _READ_SIZE = 64 << 10
-_WRITE_SIZE = 1 << 20
 _GIVE_BACK_SIZE = 4 << 20
 
 
@@ -51,9 +49,9 @@ def inflate(
         MemoryError: There is not as much memory.
     """
     if compression == lib.GSYM_COMPRESSION_ZLIB:
-        pieces = _inflate_zlib(payload)
+        pieces = inflate_zlib(_read(payload))
     elif compression == lib.GSYM_COMPRESSION_ZSTD:
-        pieces = _inflate_zstd(payload)
+        pieces = inflate_zstd(_read(payload))
     else:
         reason = "a section is compressed in an unknown way"
         raise UnsupportedError(reason, path=path, offset=offset)
@@ -93,53 +91,6 @@ def _read(payload: memoryview) -> Iterator[memoryview]:
             give_back(payload, kept, start - kept)
             kept = start
     give_back(payload, kept, len(payload) - kept)
-
-
-def _inflate_zlib(payload: memoryview) -> Iterator[bytes]:
-    zlib = _find_zlib()
-    decompressor = zlib.decompressobj()
-    try:
-        for compressed in _read(payload):
-            left: memoryview | bytes = compressed
-            while left and not decompressor.eof:
-                yield decompressor.decompress(left, _WRITE_SIZE)
-                left = decompressor.unconsumed_tail
-        while piece := decompressor.decompress(b"", _WRITE_SIZE):
-            yield piece
-    except zlib.error as error:
-        raise ValueError(error) from error
-    if not decompressor.eof:
-        raise ValueError("it ends too early")
-
-
-def _find_zlib() -> Any:
-    """The module `zlib`, or the faster one of the same interface."""
-    try:
-        from isal import isal_zlib
-    except ImportError:
-        import zlib
-
-        return zlib
-    return isal_zlib
-
-
-def _inflate_zstd(payload: memoryview) -> Iterator[bytes]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    decompressor = zstd.ZstdDecompressor()
-    try:
-        for compressed in _read(payload):
-            if decompressor.eof:
-                break
-            yield decompressor.decompress(compressed, _WRITE_SIZE)
-            while not decompressor.needs_input and not decompressor.eof:
-                yield decompressor.decompress(b"", _WRITE_SIZE)
-    except (zstd.ZstdError, EOFError) as error:
-        raise ValueError(error) from error
-    if not decompressor.eof:
-        raise ValueError("it ends too early")
 
 
 def _damaged(reason: str, path: str, offset: int) -> FormatError:

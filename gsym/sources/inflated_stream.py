@@ -1,0 +1,126 @@
+"""Compressed bytes that come piece by piece, inflated piece by piece.
+
+No piece that goes out is larger than 1 MiB, whatever comes in, so that whoever takes
+them can stop at a limit.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["inflate_gzip", "inflate_xz", "inflate_zlib", "inflate_zstd"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+_MOST_AT_ONCE = 1 << 20
+_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
+_XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times
+_TOO_EARLY = "it ends too early"
+
+
+def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of one zlib stream; what stands behind it is left out.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    zlib = _find_zlib()
+    decompressor = zlib.decompressobj()
+    try:
+        for piece in pieces:
+            left: Buffer = piece
+            while left and not decompressor.eof:
+                yield decompressor.decompress(left, _MOST_AT_ONCE)
+                left = decompressor.unconsumed_tail
+        while inflated := decompressor.decompress(b"", _MOST_AT_ONCE):
+            yield inflated
+    except zlib.error as error:
+        raise ValueError(error) from error
+    if not decompressor.eof:
+        raise ValueError(_TOO_EARLY)
+
+
+def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of a gzip file, of all its members.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    zlib = _find_zlib()
+    decompressor = zlib.decompressobj(_GZIP_WINDOW)
+    is_begun = False
+    try:
+        for piece in pieces:
+            left: Buffer = piece
+            while left:
+                if decompressor.eof:
+                    decompressor, is_begun = zlib.decompressobj(_GZIP_WINDOW), False
+                inflated = decompressor.decompress(left, _MOST_AT_ONCE)
+                is_begun = True
+                if inflated:
+                    yield inflated
+                left = decompressor.unused_data or decompressor.unconsumed_tail
+        while inflated := decompressor.decompress(b"", _MOST_AT_ONCE):
+            yield inflated
+    except zlib.error as error:
+        raise ValueError(error) from error
+    if not is_begun or not decompressor.eof:
+        raise ValueError(_TOO_EARLY)
+
+
+def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of one zstd frame; what stands behind it is left out.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    decompressor = zstd.ZstdDecompressor()
+    return _inflate(pieces, decompressor, (zstd.ZstdError, EOFError))
+
+
+def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of one xz stream; what stands behind it is left out.
+
+    Raises:
+        ValueError: It is damaged, or needs more memory than any that `xz` writes.
+    """
+    import lzma
+
+    decompressor = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+    return _inflate(pieces, decompressor, (lzma.LZMAError, EOFError))
+
+
+def _inflate(
+    pieces: Iterable[Buffer], decompressor: Any, errors: tuple[type[Exception], ...]
+) -> Iterator[bytes]:
+    try:
+        for piece in pieces:
+            if decompressor.eof:
+                break
+            yield decompressor.decompress(piece, _MOST_AT_ONCE)
+            while not decompressor.needs_input and not decompressor.eof:
+                yield decompressor.decompress(b"", _MOST_AT_ONCE)
+    except errors as error:
+        raise ValueError(error) from error
+    if not decompressor.eof:
+        raise ValueError(_TOO_EARLY)
+
+
+def _find_zlib() -> Any:
+    """The module `zlib`, or the faster one of the same interface."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        import zlib
+
+        return zlib
+    return isal_zlib

@@ -1,0 +1,100 @@
+"""Compressed bytes that come in pieces of any size: all of them, or a refusal."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import random
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.sources.inflated_stream import (
+    inflate_gzip,
+    inflate_xz,
+    inflate_zlib,
+    inflate_zstd,
+)
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PAIRS = pytest.mark.parametrize(
+    ("pack", "inflate"),
+    [
+        (zlib.compress, inflate_zlib),
+        (gzip.compress, inflate_gzip),
+        (lzma.compress, inflate_xz),
+        (zstd.compress, inflate_zstd),
+    ],
+    ids=["zlib", "gzip", "xz", "zstd"],
+)
+CONTENTS = random.Random(3).randbytes(70_000) + bytes(3 << 20)  # noqa: S311
+
+
+@pytest.fixture(params=["zlib", "isal"], autouse=True)
+def inflater(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which module inflates zlib's streams."""
+    if request.param == "isal":
+        pytest.importorskip("isal", reason="there is no wheel of isal for this machine")
+    else:
+        monkeypatch.setitem(sys.modules, "isal", None)
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+@PAIRS
+@pytest.mark.parametrize("size", [97, 1 << 30])
+def test_pieces_of_any_size_give_the_contents(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    size: int,
+) -> None:
+    assert b"".join(inflate(cut(pack(CONTENTS), size))) == CONTENTS
+
+
+@PAIRS
+def test_no_piece_is_larger_than_a_mebibyte(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+) -> None:
+    pieces = inflate(iter([pack(bytes(64 << 20))]))
+    assert max(map(len, pieces)) <= 1 << 20
+
+
+@PAIRS
+@pytest.mark.parametrize("kept", [0, 1, 5, -1, -9])
+def test_a_stream_that_ends_early_is_refused(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    kept: int,
+) -> None:
+    with pytest.raises(ValueError, match="too early"):
+        list(inflate(cut(pack(CONTENTS)[:kept], 1000)))
+
+
+@PAIRS
+def test_bytes_that_are_not_compressed_are_refused(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+) -> None:
+    del pack
+    with pytest.raises(ValueError, match=r"."):
+        list(inflate(iter([b"MODULE Linux x86_64 0 a\n" * 9])))
+
+
+def test_a_gzip_file_may_have_several_members() -> None:
+    data = gzip.compress(b"one") + gzip.compress(b"") + gzip.compress(b"two")
+    for size in (1, 7, 1000):
+        assert b"".join(inflate_gzip(cut(data, size))) == b"onetwo"
+    with pytest.raises(ValueError, match=r"."):
+        list(inflate_gzip(iter([data + b"garbage"])))
