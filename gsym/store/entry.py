@@ -51,9 +51,7 @@ else:
     from gsym.records import record_type
 
     Quality = record_type("Quality", "level functions")
-    Quality.__doc__ = (
-        "How much a GSYM file knows; the greater is the richer one."
-    )
+    Quality.__doc__ = "How much a GSYM file knows; the greater is the richer one."
     Entry = record_type(
         "Entry",
         "path identity uuid quality source size added originals",
