@@ -11,6 +11,9 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.breakpad_export import ExportReport, export_breakpad
+    from gsym.client.answers import JobAnswer, StackFrame
+    from gsym.client.settings import ClientSettings
+    from gsym.client.symbolication_client import SymbolicationClient
     from gsym.conversion import convert, convert_members, convert_slices
     from gsym.conversion_report import ConversionReport
     from gsym.creator import Creator
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
         LimitError,
         MemberError,
         MissingDebugInfoError,
+        ServerError,
         UnsupportedError,
         UuidMismatchError,
     )
@@ -50,6 +54,7 @@ _MODULE_OF = {
     "ArchitectureError": "errors",
     "CallSite": "model",
     "CancelledError": "errors",
+    "ClientSettings": "client.settings",
     "ClosedError": "errors",
     "ConversionReport": "conversion_report",
     "Creator": "creator",
@@ -64,6 +69,7 @@ _MODULE_OF = {
     "GsymError": "errors",
     "Header": "model",
     "InlineInfo": "model",
+    "JobAnswer": "client.answers",
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
@@ -74,6 +80,9 @@ _MODULE_OF = {
     "Range": "model",
     "Reader": "reader",
     "SegmentSetReader": "segment_set",
+    "ServerError": "errors",
+    "StackFrame": "client.answers",
+    "SymbolicationClient": "client.symbolication_client",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "convert": "conversion",
@@ -93,6 +102,7 @@ __all__ = [
     "ArchitectureError",
     "CallSite",
     "CancelledError",
+    "ClientSettings",
     "ClosedError",
     "ConversionReport",
     "Creator",
@@ -107,6 +117,7 @@ __all__ = [
     "GsymError",
     "Header",
     "InlineInfo",
+    "JobAnswer",
     "LimitError",
     "LineEntry",
     "Lookup",
@@ -117,6 +128,9 @@ __all__ = [
     "Range",
     "Reader",
     "SegmentSetReader",
+    "ServerError",
+    "StackFrame",
+    "SymbolicationClient",
     "UnsupportedError",
     "UuidMismatchError",
     "convert",

@@ -63,6 +63,10 @@ class UuidMismatchError(GsymError):
     """The file belongs to another binary than the caller asked for."""
 
 
+class ServerError(GsymError):
+    """A server gave no answer, or none of use; *path* is its URL."""
+
+
 class CancelledError(GsymError):
     """The work was stopped before it was done."""
 

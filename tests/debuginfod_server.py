@@ -1,4 +1,4 @@
-"""A debuginfod server on this machine that answers as a test says."""
+"""A server on this machine that answers as a test says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -34,14 +35,18 @@ class Answer(NamedTuple):
 class Server:
     """Answers requests in turn, the last answer again and again.
 
+    An answer may be made of the path and the body of a POST.
+
     Attributes:
         requests: (path, headers in lower case) of each.
+        bodies: What came with those by POST.
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Answer | Callable[[str, bytes], Answer]) -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
         left = list(answers)
-        requests = self.requests
+        requests, bodies = self.requests, self.bodies
         self._stop = stop = threading.Event()
 
         class Handler(BaseHTTPRequestHandler):
@@ -49,6 +54,8 @@ class Server:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 requests.append((self.path, headers))
                 answer = left.pop(0) if len(left) > 1 else left[0]
+                if not isinstance(answer, Answer):
+                    answer = answer(self.path, bodies[-1])
                 self.send_response(answer.status)
                 size = len(answer.body) if answer.claimed is None else answer.claimed
                 self.send_header("Content-Length", str(size))
@@ -59,6 +66,11 @@ class Server:
                 self.wfile.write(answer.body[:half])
                 stop.wait(answer.pause)
                 self.wfile.write(answer.body[half:])
+
+            def do_POST(self) -> None:
+                size = int(self.headers.get("Content-Length", "0"))
+                bodies.append(self.rfile.read(size))
+                self.do_GET()
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -52,7 +52,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"binary_lookup"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),
-    frozenset({"markup_filter", "api", "profile", "export"}),
+    frozenset({"markup_filter", "api", "client", "profile", "export"}),
     frozenset({"server"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),

@@ -24,6 +24,7 @@ VERBS = {
     "stats": "Show what the bytes of a GSYM file are spent on",
     "embed": "Put a GSYM file into a section of its binary",
     "extract": "Take the GSYM file out of a binary that holds one",
+    "symbolicate": "Symbolicate stacks, by a server or from a store",
 }
 
 EXIT_USAGE = 2
@@ -85,7 +86,7 @@ def overview() -> str:
         "Turn debug information into GSYM files and look addresses up in them.",
         "",
         "verbs:",
-        *(f"  {verb:<9} {summary}" for verb, summary in VERBS.items()),
+        *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
         "",
         "'gsym VERB --help' explains a verb, 'gsym --version' prints the version.",
     ]

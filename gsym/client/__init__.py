@@ -1,0 +1,6 @@
+"""Asking a symbolication server, as a careful client does."""
+
+from gsym.client.settings import ClientSettings
+from gsym.client.symbolication_client import SymbolicationClient
+
+__all__ = ["ClientSettings", "SymbolicationClient"]

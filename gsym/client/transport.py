@@ -1,0 +1,180 @@
+"""One request to a symbolication server and its answer, however many attempts it takes.
+
+What Mozilla's service asks of its clients: name yourself, wait when told to, and take
+an answer that is no JSON as a failure that will pass.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gsym import __version__
+from gsym.errors import ServerError, UnsupportedError
+
+__all__ = ["Transport"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    from gsym.client.settings import ClientSettings
+
+    class Reply(NamedTuple):
+        """What the server said.
+
+        Attributes:
+            status: Of HTTP, below 500 and not 429.
+            body: From JSON; None for a 404, 405 or 410 that has no such body.
+        """
+
+        status: int
+        body: Any
+
+else:
+    from gsym.records import record_type
+
+    Reply = record_type("Reply", "status body")
+    Reply.__doc__ = "What the server said."
+
+ABSENT = frozenset({404, 405, 410})
+_TIMED_OUT = 408
+_TOO_MANY_REQUESTS = 429
+_SERVER_FAULT = 500
+_REDIRECTS = range(300, 400)
+
+
+class _PassingError(Exception):
+    """Another attempt may go better, in *wait* seconds if the server said so."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class Transport:
+    """A connection to one server, for one thread at a time.
+
+    Args:
+        server: URL that the paths of the API are appended to.
+        settings: Limits, waits and headers.
+        sleep: Waits for a number of seconds.
+
+    Raises:
+        UnsupportedError: The package for HTTP is not installed.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        settings: ClientSettings,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        try:
+            import httpx2
+        except ImportError:
+            reason = "a client needs the package httpx2: pip install 'gsym[net]'"
+            raise UnsupportedError(reason) from None
+        self._server = server.rstrip("/")
+        self._settings = settings
+        self._sleep = sleep
+        agent = settings.user_agent or f"gsym/{__version__}"
+        self._client = httpx2.Client(
+            headers=[("User-Agent", agent), *settings.headers],
+            timeout=httpx2.Timeout(settings.timeout, connect=settings.connect_timeout),
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def post(self, path: str, payload: object) -> Reply:
+        """The answer to *payload*, after waiting and asking once more where it helps.
+
+        Raises:
+            ServerError: There is none, or only a refusal to serve.
+        """
+        body, headers = self._encoded(payload)
+        url = self._server + path
+        for wait in self._settings.waits:
+            reply = self._try(url, body, headers)
+            if not isinstance(reply, _PassingError):
+                return reply
+            asked = wait if reply.wait is None else reply.wait
+            self._sleep(min(asked, self._settings.longest_wait))
+        reply = self._try(url, body, headers)
+        if isinstance(reply, _PassingError):
+            attempts = len(self._settings.waits) + 1
+            raise ServerError(f"{reply} (attempt {attempts})", path=url)
+        return reply
+
+    def _try(
+        self, url: str, body: bytes, headers: dict[str, str]
+    ) -> Reply | _PassingError:
+        try:
+            return self._attempt(url, body, headers)
+        except _PassingError as error:
+            return error
+
+    def _encoded(self, payload: object) -> tuple[bytes, dict[str, str]]:
+        import json
+
+        body = json.dumps(payload, separators=(",", ":")).encode("ascii")
+        headers = {"Content-Type": "application/json"}
+        if self._settings.compresses:
+            import gzip
+
+            body = gzip.compress(body, 6, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        return body, headers
+
+    def _attempt(self, url: str, body: bytes, headers: dict[str, str]) -> Reply:
+        import httpx2
+
+        try:
+            with self._client.stream(
+                "POST", url, content=body, headers=headers
+            ) as response:
+                return self._reply(url, response)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise ServerError(str(error) or "is no URL", path=url) from None
+        except httpx2.HTTPError as error:
+            raise _PassingError(str(error) or type(error).__name__) from None
+
+    def _reply(self, url: str, response: Any) -> Reply:
+        status = response.status_code
+        if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
+            wait = _retry_after(response.headers.get("Retry-After", ""))
+            raise _PassingError(f"HTTP status {status}", wait)
+        if status in _REDIRECTS:
+            target = response.headers.get("Location", "nowhere")
+            raise ServerError(f"redirects to {target}: name that server", path=url)
+        try:
+            return Reply(status, self._decoded(url, response))
+        except (ValueError, RecursionError):
+            if status in ABSENT:
+                return Reply(status, None)
+            raise _PassingError(f"HTTP status {status} without JSON") from None
+
+    def _decoded(self, url: str, response: Any) -> Any:
+        import json
+
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if len(body) > self._settings.most_bytes:
+                reason = f"answers more than {self._settings.most_bytes} bytes"
+                raise ServerError(reason, path=url)
+        return json.loads(bytes(body))
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds that the header asks for, None where it does not say."""
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,141 @@
+"""`gsym symbolicate`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import main
+from tests.debuginfod_server import Answer, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ID = "0905AE80CEE75A33E3CAB61C274274DE0"
+REQUEST = {
+    "stacks": [[[0, 16], [0, 32]]],
+    "memoryMap": [["a.so", ID], ["b.so", ID]],
+}
+RESULT = {
+    "stacks": [
+        [
+            {
+                "frame": 0,
+                "module": "a.so",
+                "module_offset": "0x10",
+                "function": "outer()",
+                "function_offset": "0x4",
+                "file": "a.c",
+                "line": 7,
+                "inlines": [{"function": "in\x1bner()", "file": "b.h", "line": 3}],
+            },
+            {"frame": 1, "module": "a.so", "module_offset": "0x20"},
+        ]
+    ],
+    "found_modules": {f"a.so/{ID}": True, f"b.so/{ID}": False},
+}
+GOOD = Answer(json.dumps({"results": [RESULT]}).encode())
+TEXT = f"""\
+job 0, stack 0
+  0  a.so  in\\x1bner() [inlined] at b.h:3
+     a.so  outer() + 4 at a.c:7
+  1  a.so  0x20
+no symbols: b.so/{ID}
+"""
+
+
+@pytest.fixture
+def stacks(tmp_path: Path) -> str:
+    path = tmp_path / "stacks.json"
+    path.write_text(json.dumps(REQUEST))
+    return str(path)
+
+
+def test_stacks_come_out_as_text(
+    stacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Server(GOOD) as server:
+        assert main(["symbolicate", "--server", server.url, stacks]) == 0
+    assert capsys.readouterr().out == TEXT
+
+
+def test_stacks_come_in_through_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode()))
+    monkeypatch.setattr("sys.stdin", pipe)
+    with Server(GOOD) as server:
+        assert main(["symbolicate", "--server", server.url, "-"]) == 0
+    assert capsys.readouterr().out == TEXT
+
+
+def test_json_is_what_the_api_answers(
+    stacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Server(GOOD) as server:
+        assert main(["symbolicate", "--json", "--server", server.url, stacks]) == 0
+    assert json.loads(capsys.readouterr().out) == {"results": [RESULT]}
+
+
+def test_a_frame_without_function_counts_under_strict(stacks: str) -> None:
+    with Server(GOOD) as server:
+        command = ["symbolicate", "--server", server.url, stacks]
+        assert main([*command, "--strict"]) == 3
+
+
+def test_a_refused_job_is_told_and_is_a_failure(
+    stacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusal = json.dumps({"title": "job 0 is invalid"}).encode()
+    with Server(Answer(refusal, 400)) as server:
+        assert main(["symbolicate", "--json", "--server", server.url, stacks]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"results": [{"error": "job 0 is invalid"}]}
+    assert printed.err == "gsym: job 0 is refused: job 0 is invalid\n"
+
+
+def test_headers_come_from_the_command_line_and_from_a_file(
+    stacks: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "headers"
+    file.write_text("\nAuthorization: Bearer secret\n")
+    with Server(GOOD) as server:
+        arguments = ["--header", f"@{file}", "--header", "X-Mine: 1", "--compress"]
+        agent = ["--user-agent", "me/1", "--timeout", "5"]
+        assert (
+            main(["symbolicate", "--server", server.url, *arguments, *agent, stacks])
+            == 0
+        )
+    ((_, headers),) = server.requests
+    assert headers["authorization"] == "Bearer secret"
+    assert headers["x-mine"] == "1"
+    assert headers["user-agent"] == "me/1"
+    assert headers["content-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "this is no JSON"),
+        ("[" * 100_000, "this is no JSON"),
+        ("3", "no symbolication request"),
+        ('{"jobs": 3}', "no symbolication request"),
+    ],
+)
+def test_an_input_of_another_kind_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with Server(GOOD) as server:
+        assert main(["symbolicate", "--server", server.url, str(path)]) == 1
+    assert reason in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
+    command = ["symbolicate", "--server", "http://127.0.0.1:9", "--header", "x"]
+    assert main([*command, stacks]) == 2
