@@ -1,0 +1,1 @@
+"""Forms in which people have stacks of addresses, one form a file."""

@@ -1,0 +1,360 @@
+"""Pastes taken apart: every form by examples, and what holds for any text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gsym.api.pasted_stack import parse_pasted_stack
+from gsym.api.stack_forms.loaded_images import LoadedImages
+from gsym.api.stack_forms.module_naming import module_of_path
+from gsym.api.stack_parts import PastedStack, PasteLimits, StackFrame
+from tests import pasted_examples
+from tests.pasted_examples import (
+    CRASH_REPORT,
+    GLIBC,
+    IPS_REPORT,
+    JVM,
+    LOGCAT,
+    MARKUP,
+    MOZILLA,
+    REQUEST,
+    SANITIZER,
+    TOMBSTONE,
+)
+
+BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"
+UUID = "41068F5C74E33C9892566A18364FB5BA"
+CORE_UUID = "7EBD494159783EF98FB724BB81E92C88"
+DYLD_UUID = "7EBD4941597833EF98FB724BB81E92C8"
+EXAMPLES = [
+    text
+    for name, text in vars(pasted_examples).items()
+    if name.isupper() and isinstance(text, str)
+]
+
+
+def frames_of(stack: PastedStack) -> list[StackFrame]:
+    return [part for part in stack.parts if isinstance(part, StackFrame)]
+
+
+def named_frames(stack: PastedStack) -> list[tuple[str, str, int, str, bool]]:
+    """Name of the module, the best id of it, address, base, whether it returns."""
+    found = []
+    for _text, number, address, base, is_return in frames_of(stack):
+        module = stack.modules[number] if number >= 0 else None
+        name = module.name if module else ""
+        key = module.key if module else None
+        identifier = (key.code_id or key.debug_id) if key else ""
+        found.append((name, identifier, address, base, is_return))
+    return found
+
+
+def whole_text(stack: PastedStack) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in stack.parts)
+
+
+@pytest.mark.parametrize(
+    ("paste", "form", "frames"),
+    [
+        (
+            TOMBSTONE,
+            "Android backtrace",
+            [
+                ("libfoo.so", BUILD_ID, 0x12345, "link", False),
+                ("libgame.so", "", 0x6F8, "link", False),
+                (
+                    "libc.so",
+                    "BA489D4985C0CF173209DA67405662F9",
+                    0x89ABC,
+                    "link",
+                    False,
+                ),
+            ],
+        ),
+        (
+            LOGCAT,
+            "Android backtrace",
+            [
+                ("libdvm.so", "", 0x70B1A, "link", False),
+                ("libdvm.so", "", 0x70B73, "link", False),
+            ],
+        ),
+        (
+            CRASH_REPORT,
+            "Apple crash report",
+            [
+                ("Example Demo", UUID, 0x2345, "image", True),
+                ("CoreFoundation", CORE_UUID, 0x1100, "image", True),
+                ("Example Demo", UUID, 0x1A2B, "image", False),
+                ("CoreFoundation", CORE_UUID, 0x1000, "image", True),
+                ("", "", 0x10, "image", False),
+            ],
+        ),
+        (
+            IPS_REPORT,
+            "Apple crash report (.ips)",
+            [
+                ("Example", UUID, 0x1000, "image", False),
+                ("dyld", DYLD_UUID, 0x2000, "image", True),
+                ("", "", 7, "image", True),
+            ],
+        ),
+        (
+            MARKUP,
+            "symbolizer markup",
+            [
+                ("libdemo:1.so", "83238AB56BA10497", 0x1010, "link", False),
+                ("libdemo:1.so", "83238AB56BA10497", 0x1020, "link", True),
+                ("libdemo:1.so", "83238AB56BA10497", 0x1030, "link", False),
+                ("", "", 0x10, "image", False),
+                ("", "", 0x7ACBA69D4010, "image", False),
+            ],
+        ),
+        (
+            SANITIZER,
+            "addresses",
+            [
+                ("libc.so.6", "E6A8B4F2", 0x26D09, "either", False),
+                ("server", "", 0x1C9, "either", False),
+            ],
+        ),
+        (
+            JVM,
+            "addresses",
+            [
+                ("libzip.so", "", 0x1234, "either", False),
+                ("libjvm.so", "", 0x5AB3F0, "either", False),
+            ],
+        ),
+        (GLIBC, "addresses", [("libc.so.6", "", 0x29D90, "either", True)]),
+        (MOZILLA, "addresses", [("libxul.so", "", 0x1A2B3C, "either", False)]),
+        (
+            REQUEST,
+            "symbolication request",
+            [
+                (
+                    "xul.pdb",
+                    "44E4EC8C2F41492B9369D6B9A059577C2",
+                    11723767,
+                    "image",
+                    False,
+                ),
+                ("bad", "xyz", 5, "image", False),
+                ("", "", 7, "image", False),
+                ("a.so", "", 1, "image", False),
+            ],
+        ),
+        ("libfoo.so+0x1234", "addresses", [("libfoo.so", "", 0x1234, "either", False)]),
+        (
+            "libstdc++.so.6 + 0x1F\r\n",
+            "addresses",
+            [("libstdc++.so.6", "", 0x1F, "either", False)],
+        ),
+        (
+            r"3  C:\Program\xul.dll+0xabc extra",
+            "addresses",
+            [("xul.dll", "", 0xABC, "either", False)],
+        ),
+        ("#3 0x12 xul.dll", "addresses", [("xul.dll", "", 0x12, "either", False)]),
+        ("prog+0x12", "addresses", [("prog", "", 0x12, "either", False)]),
+        (
+            "xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2+0x1f",
+            "addresses",
+            [("xul.pdb", "44E4EC8C2F41492B9369D6B9A059577C2", 0x1F, "either", False)],
+        ),
+        ("  at main+0x12 here", "text without frames", []),
+        ("ntdll.dll!RtlUserThreadStart+0x21", "text without frames", []),
+        ("RIP: do_sys.isra.0+0x12/0x30", "text without frames", []),
+        ("main.c:12+0x5", "text without frames", []),
+        ("libfoo.so+0x12345678901234567", "text without frames", []),
+        ("0x1234 0x5678", "text without frames", []),
+        ('{"jobs": 1}', "text without frames", []),
+        ("{" * 100_000, "text without frames", []),
+        ("", "text without frames", []),
+    ],
+)
+def test_a_form_is_recognised_with_its_frames(
+    paste: str, form: str, frames: list[tuple[str, str, int, str, bool]]
+) -> None:
+    stack = parse_pasted_stack(paste)
+    assert stack.form == form
+    assert named_frames(stack) == frames
+
+
+@pytest.mark.parametrize(
+    ("paste", "shown"),
+    [
+        (
+            "#00 pc 0012  /l/a.so (f+1) (BuildId: ab)\r\n",
+            ["0012  /l/a.so (f+1) (BuildId: ab)"],
+        ),
+        ("[libjvm.so+0x5f]  JVM+0x10\n", ["libjvm.so+0x5f"]),
+        ("x {{{bt:0:0x10:pc}}} y", ["{{{bt:0:0x10:pc}}}"]),
+        ("/lib/libc.so.6(+0x29d90) [0x7f]", ["/lib/libc.so.6(+0x29d90)"]),
+    ],
+)
+def test_a_frame_takes_the_place_of_its_own_text_only(
+    paste: str, shown: list[str]
+) -> None:
+    assert [frame.text for frame in frames_of(parse_pasted_stack(paste))] == shown
+
+
+@pytest.mark.parametrize(
+    ("paste", "addresses"),
+    [
+        ("0x401136", [0x401136]),
+        ("401136 4011ff,5", [0x401136, 0x4011FF, 5]),
+        ("pc=0x10 lr=0x20", [0x10, 0x20]),
+        ("libother.so+0x7 0x9", [0x7]),
+        ("no address, dead beef.", []),
+    ],
+)
+def test_addresses_that_stand_alone_are_of_the_chosen_module(
+    paste: str, addresses: list[int]
+) -> None:
+    stack = parse_pasted_stack(paste, module_of_path("libfoo.so"))
+    assert [frame.address for frame in frames_of(stack)] == addresses
+    assert whole_text(stack) == paste
+
+
+def test_what_cannot_be_looked_up_says_why() -> None:
+    stack = parse_pasted_stack(REQUEST)
+    assert [module.problem for module in stack.modules] == [
+        "",
+        "'xyz' is no debug id",
+        "",
+    ]
+    assert stack.notes == (
+        "What is no pair of numbers was left out.",
+        "Job 2 has no memoryMap and stacks.",
+    )
+
+
+@pytest.mark.parametrize(("count", "notes"), [(3, 0), (4, 1)])
+def test_frames_beyond_the_limit_stay_text(count: int, notes: int) -> None:
+    paste = "a.so+0x1\n" * count
+    stack = parse_pasted_stack(paste, limits=PasteLimits(frames=3))
+    assert len(frames_of(stack)) == 3
+    assert len(stack.notes) == notes
+    assert whole_text(stack) == paste
+
+
+@pytest.mark.parametrize(("count", "unknown"), [(3, 0), (4, 1)])
+def test_modules_beyond_the_limit_are_unknown(count: int, unknown: int) -> None:
+    paste = "".join(f"a{each}.so+0x1\n" for each in range(count))
+    stack = parse_pasted_stack(paste, limits=PasteLimits(modules=3))
+    assert len(stack.modules) == 3
+    assert [frame.module for frame in frames_of(stack)].count(-1) == unknown
+    assert len(stack.notes) == unknown
+
+
+@pytest.mark.parametrize(("size", "frames"), [(20, 1), (21, 0)])
+def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
+    paste = "a.so+0x1".ljust(size)
+    stack = parse_pasted_stack(paste, limits=PasteLimits(line=20))
+    assert len(frames_of(stack)) == frames
+    assert whole_text(stack) == paste
+
+
+def test_images_that_overlap_others_are_left_out() -> None:
+    images = LoadedImages()
+    images.add(0x1000, 0x2000, 1, 0x100)
+    images.add(0x1FFF, 0x3000, 2)
+    images.add(0x800, 0x1001, 3)
+    images.add(0x2000, 0x2000, 4)
+    images.add(0x2000, 0x3000, 5)
+    found = [images.find(each) for each in (0xFFF, 0x1000, 0x1FFF, 0x2000, 0x3000)]
+    assert found == [None, (1, 0x100), (1, 0x10FF), (5, 0), None]
+
+
+WORDS = (
+    *(
+        "{{{",
+        "}}}",
+        "bt:",
+        "pc:0x1000",
+        "reset",
+        "module:1:a:elf:ab",
+        ":pc",
+        "\n",
+        "\r",
+    ),
+    *("mmap:0x1000:0x100:load:1:r:0x0", " ", "#00 pc 00ff ", "/lib/x.so", "+0x1f"),
+    *("(BuildId: abcd)", "Binary Images:\n", "0x1000 - 0x2000 a <", "-", "0", "\x85"),
+    *("3  a\t0x1000 ", '{"jobs": [', '{"threads": [], "usedImages": [', "]}", "\u2028"),
+    *("xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2", "[", "]", "(", ")", "\0", "\ud800"),
+)
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map("".join)))
+@example("{{{bt:0:0x10:pc}}}")
+def test_any_text_is_taken_apart_and_kept(text: str) -> None:
+    chosen = module_of_path("libfoo.so")
+    for stack in (parse_pasted_stack(text), parse_pasted_stack(text, chosen)):
+        if stack.is_verbatim:
+            assert whole_text(stack) == text
+        for frame in frames_of(stack):
+            assert -1 <= frame.module < len(stack.modules)
+            assert 0 <= frame.address < 2**64
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.sampled_from(
+                (
+                    *("jobs", "stacks", "memoryMap", "threads", "usedImages", "name"),
+                    *("frames", "imageOffset", "imageIndex", "uuid", "exception"),
+                    *("lastExceptionBacktrace", "symbol"),
+                )
+            ),
+            inner,
+        ),
+    ),
+    max_leaves=30,
+)
+
+
+@given(
+    st.fixed_dictionaries({"threads": st.lists(json_values)}).flatmap(
+        lambda d: st.fixed_dictionaries({"usedImages": st.lists(json_values)}).map(
+            d.__or__
+        )
+    )
+    | st.fixed_dictionaries({"jobs": st.lists(json_values)})
+    | st.fixed_dictionaries(
+        {"memoryMap": st.lists(json_values), "stacks": st.lists(json_values)}
+    )
+)
+def test_any_report_and_request_is_taken_apart(value: object) -> None:
+    stack = parse_pasted_stack(json.dumps(value))
+    assert not stack.is_verbatim
+    assert all(-1 <= each.module < len(stack.modules) for each in frames_of(stack))
+
+
+@pytest.mark.parametrize("paste", EXAMPLES)
+def test_a_paste_cut_anywhere_is_taken_apart(paste: str) -> None:
+    for end in range(0, len(paste), 3):
+        stack = parse_pasted_stack(paste[:end])
+        if stack.is_verbatim:
+            assert whole_text(stack) == paste[:end]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("+0x1" * 1000, "a" * 4000, "{{{bt:" * 600, "(" * 4000, "0x1 " * 1000),
+        *("#" * 4000, "1 " * 2000, "a.so+0x1!" * 400, " " * 4000, "1" * 4000),
+    ],
+)
+def test_a_hostile_line_takes_little_work(line: str) -> None:
+    """A mebibyte of them would take hours if a line took its square."""
+    chosen = module_of_path("libfoo.so")
+    paste = (line + "\n") * 40
+    assert whole_text(parse_pasted_stack(paste, chosen)) == paste
