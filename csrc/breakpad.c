@@ -8,7 +8,8 @@ gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
     gsym_breakpad *breakpad = calloc(1, sizeof *breakpad);
     if (breakpad == NULL) return gsym_fail_memory(error);
     breakpad->creator = creator;
-    breakpad->keeps_findings = keep_findings != 0;
+    breakpad->findings.keeps_items = keep_findings != 0;
+    breakpad->encoder_findings.keeps_items = keep_findings != 0;
     if (!numbering_init(&breakpad->files) || !numbering_init(&breakpad->origins)) {
         gsym_breakpad_destroy(breakpad);
         return gsym_fail_memory(error);
@@ -25,15 +26,17 @@ void gsym_breakpad_destroy(gsym_breakpad *breakpad) {
     buffer_deinit(&breakpad->path);
     numbering_deinit(&breakpad->files);
     numbering_deinit(&breakpad->origins);
-    inline_builder_deinit(&breakpad->inlines);
+    breakpad_parts_deinit(&breakpad->parts);
+    breakpad_parts_deinit(&breakpad->waiting_parts);
+    for (size_t i = 0; i < breakpad->batches.count; ++i)
+        breakpad_batch_destroy(breakpad->batches.items[i]);
+    free(breakpad->batches.items);
     free(breakpad->head_ends.items);
-    free(breakpad->parts.rows.items);
-    free(breakpad->parts.inlines.items);
-    free(breakpad->parts.pieces.items);
+    free(breakpad->closed.items);
     free(breakpad->waiting.items);
-    free(breakpad->rows.items);
     free(breakpad->publics.items);
-    free(breakpad->findings.items);
+    free(breakpad->findings.kept.items);
+    free(breakpad->encoder_findings.kept.items);
     free(breakpad);
 }
 
@@ -60,7 +63,7 @@ static gsym_status end_carried_line(gsym_breakpad *breakpad, gsym_error *error) 
     breakpad->place.line++;
     if (!is_too_long) return breakpad_read_line(breakpad, line, error);
     breakpad->counts.bad_records++;
-    breakpad_report(breakpad, GSYM_BREAKPAD_LONG_LINE, breakpad->place, 0, 1);
+    breakpad_find(&breakpad->findings, GSYM_BREAKPAD_LONG_LINE, breakpad->place, 0, 1);
     return GSYM_OK;
 }
 
@@ -118,21 +121,31 @@ gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error) {
     breakpad->is_finished = true;
     if (breakpad->is_carrying) GSYM_TRY(end_carried_line(breakpad, error));
     GSYM_TRY(breakpad_close_function(breakpad, error));
-    return breakpad_add_waiting(breakpad, error);
+    return breakpad_close_waiting(breakpad, error);
 }
 
 /* ---- what was found -------------------------------------------------------------- */
 
-void breakpad_report(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
-                     breakpad_place place, uint64_t value, uint64_t times) {
+void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
+                   breakpad_place place, uint64_t value, uint64_t times) {
     if (times == 0) return;
-    breakpad->fault_counts[fault] += times;
-    if (!breakpad->keeps_findings ||
-        breakpad->findings.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
-        !ARRAY_RESERVE(breakpad->findings, 1))
+    findings->counts[fault] += times;
+    if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
+        !ARRAY_RESERVE(findings->kept, 1))
         return; /* a finding that cannot be kept is counted */
-    breakpad->findings.items[breakpad->findings.count++] =
+    findings->kept.items[findings->kept.count++] =
         (gsym_breakpad_finding){(uint32_t)fault, 0, place.line, place.offset, value};
+}
+
+void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more) {
+    size_t left = GSYM_BREAKPAD_FINDING_LIMIT - findings->kept.count;
+    size_t count = more->kept.count < left ? more->kept.count : left;
+    for (size_t i = 0; i < GSYM_BREAKPAD_FAULT_COUNT; ++i)
+        findings->counts[i] += more->counts[i];
+    if (count == 0 || !ARRAY_RESERVE(findings->kept, count)) return;
+    memcpy(findings->kept.items + findings->kept.count, more->kept.items,
+           count * sizeof *more->kept.items);
+    findings->kept.count += count;
 }
 
 const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
@@ -151,11 +164,38 @@ void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *co
 
 uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
                                    gsym_breakpad_fault fault) {
-    return (unsigned)fault < GSYM_BREAKPAD_FAULT_COUNT ? breakpad->fault_counts[fault] : 0;
+    if ((unsigned)fault >= GSYM_BREAKPAD_FAULT_COUNT) return 0;
+    return breakpad->findings.counts[fault] + breakpad->encoder_findings.counts[fault];
 }
 
-const gsym_breakpad_finding *gsym_breakpad_findings(const gsym_breakpad *breakpad,
+/* Of two findings at one line the one that was made first comes first. */
+static int compare_findings(const void *left, const void *right) {
+    const gsym_breakpad_finding *a = left, *b = right;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    return a->reserved < b->reserved ? -1 : a->reserved > b->reserved;
+}
+
+const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret) {
-    *count_ret = breakpad->findings.count;
-    return breakpad->findings.items;
+    gsym_breakpad_finding *items;
+    size_t first = breakpad->findings.kept.count, count;
+    /* Each of the two lists holds as many as are given out at most. */
+    if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
+        breakpad->encoder_findings.kept.count != 0)
+        memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,
+               breakpad->encoder_findings.kept.count * sizeof *items);
+    count = first + breakpad->encoder_findings.kept.count;
+    items = breakpad->findings.kept.items;
+    breakpad->encoder_findings.kept.count = 0;
+    if (count == 0) {
+        *count_ret = 0;
+        return items;
+    }
+    for (size_t i = 0; i < count; ++i) items[i].reserved = (uint32_t)i;
+    qsort(items, count, sizeof *items, compare_findings);
+    for (size_t i = 0; i < count; ++i) items[i].reserved = 0;
+    if (count > GSYM_BREAKPAD_FINDING_LIMIT) count = GSYM_BREAKPAD_FINDING_LIMIT;
+    breakpad->findings.kept.count = count;
+    *count_ret = count;
+    return items;
 }

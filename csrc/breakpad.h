@@ -1,9 +1,10 @@
 /* breakpad.h - what the files of the Breakpad reader share, besides gsym.h.
  *
  * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
- * breakpad_function.c makes a function of a FUNC and all that belongs to it,
- * breakpad_inline_tree.c the tree of its INLINE records. breakpad_publics.c waits for the
- * end of the text, breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
+ * breakpad_function.c gathers what belongs to a FUNC. breakpad_batch.c encodes functions
+ * that have been gathered, beside the reader; breakpad_inline_tree.c makes the tree of
+ * their INLINE records. breakpad_publics.c waits for the end of the text,
+ * breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
 #ifndef GSYM_BREAKPAD_H
 #define GSYM_BREAKPAD_H
 
@@ -59,13 +60,13 @@ typedef struct breakpad_place {
 typedef struct breakpad_row {
     uint32_t start, end;
     uint32_t line;
-    uint32_t file; /* entry of its number */
+    uint32_t file; /* entry of its number; of the output, once the function is closed */
 } breakpad_row;
 
 typedef struct breakpad_inline {
+    uint64_t origin;    /* entry of its number; strp, once the function is closed */
     uint32_t call_line;
-    uint32_t call_file; /* entry of its number */
-    uint32_t origin;    /* entry of its number */
+    uint32_t call_file; /* as the file of a row; 0 without one, once it is closed */
     bool has_call_file;
 } breakpad_inline;
 
@@ -81,8 +82,7 @@ typedef struct inline_piece_list {
     size_t count, capacity;
 } inline_piece_list;
 
-/* A run of each list is a function's: the last one belongs to the FUNC being read,
- * those before it to functions that wait for the end of the text. */
+/* A run of each list is a function's. */
 typedef struct breakpad_parts {
     struct { breakpad_row *items; size_t count, capacity; } rows;
     struct { breakpad_inline *items; size_t count, capacity; } inlines;
@@ -100,6 +100,23 @@ typedef struct breakpad_function {
     size_t inline_first, inline_count;
     size_t piece_first, piece_count;
 } breakpad_function;
+
+typedef struct breakpad_function_list {
+    breakpad_function *items;
+    size_t count, capacity;
+} breakpad_function_list;
+
+typedef struct breakpad_findings {
+    uint64_t counts[GSYM_BREAKPAD_FAULT_COUNT];
+    bool keeps_items;
+    struct { gsym_breakpad_finding *items; size_t count, capacity; } kept;
+} breakpad_findings;
+
+/* Note `times` findings at one place. */
+void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
+                   breakpad_place place, uint64_t value, uint64_t times);
+/* Add those of a batch. */
+void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
 
 /* ---- the tree of inlined calls --------------------------------------------------- */
 
@@ -133,6 +150,27 @@ void inline_builder_deinit(inline_builder *builder);
 bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
                           inline_piece *pieces, size_t piece_count, size_t record_count);
 
+/* ---- functions on their way to the creator --------------------------------------- */
+
+struct gsym_breakpad_batch {
+    breakpad_parts parts;
+    breakpad_function_list functions;
+    /* what was made of them */
+    unsigned strp_size;
+    buffer blobs;
+    struct { creator_record *items; size_t count, capacity; } records;
+    breakpad_findings findings;
+    /* scratch: one function as the output holds it */
+    row_list rows;
+    inline_builder inlines;
+    gsym_breakpad_batch *next; /* of those that can be used again */
+};
+
+/* NULL where memory ran out. The reader destroys it at its own end. */
+gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
+void breakpad_batch_destroy(gsym_breakpad_batch *batch);
+void breakpad_parts_deinit(breakpad_parts *parts);
+
 /* ---- the reader ------------------------------------------------------------------ */
 
 typedef struct breakpad_public {
@@ -164,21 +202,18 @@ struct gsym_breakpad {
     /* functions */
     bool is_in_function;
     breakpad_function function;
-    breakpad_parts parts;
-    struct { breakpad_function *items; size_t count, capacity; } waiting;
-    row_list rows; /* scratch: as the output holds them */
-    inline_builder inlines;
+    breakpad_parts parts;          /* of the functions below and, behind them, of that one */
+    breakpad_function_list closed; /* to be encoded */
+    breakpad_parts waiting_parts;
+    breakpad_function_list waiting; /* for numbers to be given */
+    struct { gsym_breakpad_batch **items; size_t count, capacity; } batches; /* all */
+    gsym_breakpad_batch *spare;
     struct { breakpad_public *items; size_t count, capacity; } publics;
     /* findings */
     gsym_breakpad_counts counts;
-    bool keeps_findings;
-    uint64_t fault_counts[GSYM_BREAKPAD_FAULT_COUNT];
-    struct { gsym_breakpad_finding *items; size_t count, capacity; } findings;
+    breakpad_findings findings;         /* of this thread, in the order of the text */
+    breakpad_findings encoder_findings; /* in the order of the functions */
 };
-
-/* Note `times` findings at one place. */
-void breakpad_report(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
-                     breakpad_place place, uint64_t value, uint64_t times);
 
 /* Read the lines of a cursor whose last byte is the end of a line. */
 gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
@@ -190,8 +225,8 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
                                    uint64_t size, uint64_t name, gsym_error *error);
 /* The function being read has all its records. */
 gsym_status breakpad_close_function(gsym_breakpad *breakpad, gsym_error *error);
-/* Hand over the functions that waited for numbers to be given. */
-gsym_status breakpad_add_waiting(gsym_breakpad *breakpad, gsym_error *error);
+/* The text has ended: close the functions that waited for numbers to be given. */
+gsym_status breakpad_close_waiting(gsym_breakpad *breakpad, gsym_error *error);
 
 gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
                                 const char *name, size_t name_size, gsym_error *error);

@@ -19,12 +19,12 @@ enum { HEAD_SIZE_LIMIT = 65536 };
 static gsym_status lose(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
                         uint64_t value) {
     breakpad->counts.bad_records++;
-    breakpad_report(breakpad, fault, breakpad->place, value, 1);
+    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
     return GSYM_OK;
 }
 
 static void complain(gsym_breakpad *breakpad, gsym_breakpad_fault fault, uint64_t value) {
-    breakpad_report(breakpad, fault, breakpad->place, value, 1);
+    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
 }
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -269,6 +269,7 @@ static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record
                               gsym_error *error) {
     breakpad_inline call = {.call_line = record->call_line,
                             .has_call_file = record->has_call_file};
+    uint32_t origin;
     if (record->is_outside) complain(breakpad, GSYM_BREAKPAD_OUTSIDE, record->outside);
     if (breakpad->parts.inlines.count - breakpad->function.inline_first == UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
@@ -276,8 +277,9 @@ static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record
     if (!ARRAY_RESERVE(breakpad->parts.inlines, 1) ||
         (call.has_call_file &&
          !use(breakpad, &breakpad->files, record->call_file, &call.call_file)) ||
-        !use(breakpad, &breakpad->origins, record->origin, &call.origin))
+        !use(breakpad, &breakpad->origins, record->origin, &origin))
         return gsym_fail_memory(error);
+    call.origin = origin;
     breakpad->parts.inlines.items[breakpad->parts.inlines.count++] = call;
     breakpad->counts.inlines++;
     return GSYM_OK;

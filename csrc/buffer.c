@@ -20,6 +20,13 @@ bool buffer_grow(buffer *out, size_t more) {
     return true;
 }
 
+void buffer_trim(buffer *out) {
+    uint8_t *bytes = out->size == 0 ? NULL : realloc(out->bytes, out->size);
+    if (bytes == NULL) return;
+    out->bytes = bytes;
+    out->capacity = out->size;
+}
+
 void buffer_deinit(buffer *out) {
     free(out->bytes);
     out->bytes = NULL;

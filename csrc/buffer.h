@@ -17,6 +17,8 @@ typedef struct buffer {
 
 /* Make room for `more` bytes behind the present ones. */
 bool buffer_grow(buffer *out, size_t more);
+/* Give back the room that is not used. */
+void buffer_trim(buffer *out);
 void buffer_deinit(buffer *out);
 
 static inline bool buffer_reserve(buffer *out, size_t more) {

@@ -999,10 +999,24 @@ gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_
  * is a finding; only a lack of memory and a limit of the output are failures. */
 gsym_status gsym_breakpad_feed(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
                                gsym_error *error);
-/* The text ends here: the creator gets what was waiting for numbers to be given. */
+/* The text ends here: functions need not wait any longer for numbers to be given. */
 gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error);
-/* Afterwards, and after gsym_creator_merge_functions: the PUBLIC records that lie in no
- * function, each up to the next address that has a record. */
+
+/* Functions on their way from the reader to the creator. */
+typedef struct gsym_breakpad_batch gsym_breakpad_batch;
+
+/* The functions that have been read, when they are many or the text has ended; NULL for
+ * none. Each is to be encoded and kept; the reader owns it and must outlive both. */
+gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
+                                     gsym_breakpad_batch **batch_ret, gsym_error *error);
+/* Long work of its own, which may run in another thread than the reader. */
+gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *error);
+/* The creator gets the functions, and the reader the batch; in the order in which
+ * they were handed out. */
+gsym_status gsym_breakpad_keep_batch(gsym_breakpad *breakpad, gsym_breakpad_batch *batch,
+                                     gsym_error *error);
+/* When all is kept, and after gsym_creator_merge_functions: the PUBLIC records that lie
+ * in no function, each up to the next address that has a record. */
 gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error);
 /* The text of the MODULE and of the first INFO records, in file order; NULL behind the
  * last. Valid until the next call of gsym_breakpad_feed. */
@@ -1011,8 +1025,8 @@ const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
 void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret);
 uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
                                    gsym_breakpad_fault fault);
-/* Kept findings, in the order in which they were made. */
-const gsym_breakpad_finding *gsym_breakpad_findings(const gsym_breakpad *breakpad,
+/* Kept findings, ordered by line. */
+const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret);
 
 /* cffi: end */

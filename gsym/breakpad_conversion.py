@@ -1,7 +1,7 @@
 """Convert a Breakpad symbol file.
 
 Python reads the text in blocks; the engine parses them. Neither holds more of it than
-one block, so memory follows the size of the output.
+some batches of functions, so memory follows the size of the output.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym._native import check, ffi, lib, new_error, to_bytes
+from gsym.breakpad_batches import EncodingAhead, EncodingAtOnce
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
 from gsym.errors import ArchitectureError, EmptyError
@@ -19,6 +20,7 @@ __all__ = ["convert_breakpad"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import FileIO
     from typing import Any
 
     from gsym.conversion_output import ConversionRequest
@@ -45,6 +47,7 @@ _NO_MODULE = "No MODULE record"
 
 _BLOCK_SIZE = 256 << 10
 _BLOCKS_PER_PROGRESS = 64
+_LEAST_FOR_THREAD = 4 << 20  # bytes of text
 
 
 def convert_breakpad(request: ConversionRequest) -> ConversionReport:
@@ -95,19 +98,48 @@ class _Text:
 
     def read(self) -> None:
         """Read the whole file; afterwards the creator has its functions."""
+        with open(self._request.input, "rb", buffering=0) as file:
+            total = os.fstat(file.fileno()).st_size
+            encoding = self._start_encoding(total)
+            try:
+                self._feed(file, total, encoding)
+                self._call(lib.gsym_breakpad_finish)
+                self._hand_over(encoding)
+                encoding.finish()
+            finally:
+                encoding.stop()
+
+    def _start_encoding(self, size: int) -> EncodingAtOnce | EncodingAhead:
+        threads = self._request.threads or os.cpu_count() or 1
+        is_ahead = threads > 1 and size >= _LEAST_FOR_THREAD
+        return (EncodingAhead if is_ahead else EncodingAtOnce)(self._check, self._keep)
+
+    def _feed(
+        self, file: FileIO, total: int, encoding: EncodingAtOnce | EncodingAhead
+    ) -> None:
         progress = self._request.progress
         block = bytearray(_BLOCK_SIZE)
         target = ffi.from_buffer("uint8_t[]", block)
         done = blocks = 0
-        with open(self._request.input, "rb", buffering=0) as file:
-            total = os.fstat(file.fileno()).st_size
-            while size := file.readinto(block):
-                self._call(lib.gsym_breakpad_feed, target, size)
-                done += size
-                blocks += 1
-                if progress is not None and blocks % _BLOCKS_PER_PROGRESS == 0:
-                    progress(done, max(done, total))
-        self._call(lib.gsym_breakpad_finish)
+        while size := file.readinto(block):
+            self._call(lib.gsym_breakpad_feed, target, size)
+            self._hand_over(encoding)
+            done += size
+            blocks += 1
+            if progress is not None and blocks % _BLOCKS_PER_PROGRESS == 0:
+                progress(done, max(done, total))
+
+    def _hand_over(self, encoding: EncodingAtOnce | EncodingAhead) -> None:
+        """Let the functions that are read be encoded, if they are many."""
+        batch = ffi.new("gsym_breakpad_batch **")
+        while True:
+            self._call(lib.gsym_breakpad_next_batch, batch)
+            if not batch[0]:
+                return
+            encoding.put(batch[0])
+
+    def _keep(self, batch: Any) -> None:
+        self._call(lib.gsym_breakpad_keep_batch, batch)
 
     def require_functions(self) -> None:
         """See to it that there is something to write.
@@ -156,5 +188,5 @@ class _Text:
     def _call(self, function: Any, *arguments: Any) -> None:
         self._check(function(self._handle, *arguments, self._error))
 
-    def _check(self, status: int) -> None:
-        check(status, self._error, self._request.input)
+    def _check(self, status: int, error: Any = None) -> None:
+        check(status, self._error if error is None else error, self._request.input)

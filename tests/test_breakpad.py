@@ -774,6 +774,66 @@ def test_the_size_of_blocks_changes_nothing(
     assert len(whole.report.details) > 50
 
 
+def many_functions(count: int) -> bytes:
+    """Text of several batches, with findings of the reader and of the encoder.
+
+    One function in a hundred waits for a FILE that stands at the end.
+    """
+    lines = [MODULE, "FILE 0 a.c", "INLINE_ORIGIN 0 i", "INLINE_ORIGIN 1 j"]
+    for number in range(count):
+        start = number << 8
+        lines.append(f"FUNC {start:x} 80 0 f{number}")
+        lines.append(f"INLINE 0 5 0 0 {start + 8:x} 20 {start + 0x40:x} 8")
+        lines.append(f"INLINE 1 6 0 1 {start + 16:x} {40 if number % 9 else 80:x}")
+        file = 1 if number % 100 == 7 else 0
+        lines += [
+            f"{start + 4 * row:x} {4 if number % 7 else 8:x} {row + 1} {file}"
+            for row in range(32)
+        ]
+        if number % 50 == 0:
+            lines.append("what")
+    lines.append("FILE 1 late.c")
+    return "\n".join(lines).encode()
+
+
+def test_the_number_of_threads_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = many_functions(6000)
+    monkeypatch.setattr(breakpad_conversion, "_LEAST_FOR_THREAD", 1)
+    results = []
+    for threads in (1, 2):
+        report, _ = convert_bytes(
+            tmp_path, text, {"keep_warnings": True, "threads": threads}
+        )
+        assert report.functions == 6000
+        image = (tmp_path / "input.gsym").read_bytes()
+        results.append((image, report.warnings, report.details))
+    assert results[0] == results[1]
+    _, warnings, details = results[0]
+    assert {UNKNOWN, OVERLAP, UNCOVERED} <= set(warnings)
+    assert [each.line for each in details] == sorted(each.line for each in details)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_failure_of_the_encoder_ends_the_conversion(
+    threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breakpad_conversion, "_LEAST_FOR_THREAD", 1)
+
+    def fail(_status: int, _error: object) -> None:
+        raise MemoryError("planted")
+
+    name = "EncodingAhead" if threads > 1 else "EncodingAtOnce"
+    encoding = getattr(breakpad_conversion, name)
+    monkeypatch.setattr(
+        breakpad_conversion, name, lambda _check, keep: encoding(fail, keep)
+    )
+    with pytest.raises(MemoryError, match="planted"):
+        convert_bytes(tmp_path, many_functions(6000), {"threads": threads})
+    assert not (tmp_path / "input.gsym").exists()
+
+
 LIMIT_OF_LINES = lib.GSYM_BREAKPAD_LINE_SIZE_LIMIT
 
 
@@ -811,9 +871,9 @@ def test_each_warning_names_its_line_and_offset(tmp_path: Path) -> None:
     offsets = [len("\n".join([*lines[:count], ""])) for count in range(len(lines))]
     assert [tuple(each) for each in report.details] == [
         (UNKNOWN, offsets[1], 0, 2),
+        (NO_FILE, offsets[2], 7, 3),
         (NUMBER, offsets[3], 0x1000, 4),
         (OUTSIDE, offsets[4], 0x1000, 5),
-        (NO_FILE, offsets[2], 7, 3),
     ]
 
 

@@ -46,7 +46,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reference_units"}),
     frozenset({"reference_functions"}),
     frozenset({"comparison"}),
-    frozenset({"conversion_output"}),
+    frozenset({"breakpad_batches", "conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),
     frozenset({"conversion", "embedding", "verification"}),
     frozenset({"binary_lookup"}),

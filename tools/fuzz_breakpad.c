@@ -44,6 +44,18 @@ typedef struct outcome {
     size_t finding_count;
 } outcome;
 
+/* The functions read so far go to the creator. */
+static gsym_status keep(gsym_breakpad *breakpad, gsym_error *error) {
+    gsym_breakpad_batch *batch;
+    for (;;) {
+        gsym_status status = gsym_breakpad_next_batch(breakpad, &batch, error);
+        if (status != GSYM_OK || batch == NULL) return status;
+        status = gsym_breakpad_batch_encode(batch, error);
+        if (status == GSYM_OK) status = gsym_breakpad_keep_batch(breakpad, batch, error);
+        if (status != GSYM_OK) return status;
+    }
+}
+
 static gsym_status feed(gsym_breakpad *breakpad, const uint8_t *data, size_t size,
                         size_t block, gsym_error *error) {
     gsym_status status = GSYM_OK;
@@ -54,6 +66,7 @@ static gsym_status feed(gsym_breakpad *breakpad, const uint8_t *data, size_t siz
         memcpy(copy, data + at, more);
         status = gsym_breakpad_feed(breakpad, copy, more, error);
         free(copy);
+        if (status == GSYM_OK) status = keep(breakpad, error);
     }
     return status;
 }
@@ -72,6 +85,7 @@ static outcome convert(const uint8_t *data, size_t size, size_t block) {
     if (gsym_breakpad_add_path_map(breakpad, "a", 1, "/bc", 3, &error)) abort();
     made.status = feed(breakpad, data, size, block, &error);
     if (made.status == GSYM_OK) made.status = gsym_breakpad_finish(breakpad, &error);
+    if (made.status == GSYM_OK) made.status = keep(breakpad, &error);
     if (made.status == GSYM_OK && (size & 2))
         made.status = gsym_creator_merge_functions(creator, &error);
     if (made.status == GSYM_OK) made.status = gsym_breakpad_add_publics(breakpad, &error);
