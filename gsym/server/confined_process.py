@@ -1,0 +1,139 @@
+"""Runs a task in a process of its own that can do nothing but that.
+
+The process gets a folder: what it reads and writes is there. Its answer is a file in
+that folder too, of which only so much is read as an answer can have. When the time is
+up, or its parent is gone, it is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+from gsym.errors import FormatError, GsymError
+
+__all__ = ["ConfinedError", "confinement_report", "run_confined"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.server.confinement import ChildLimits
+
+ANSWER = "answer.json"
+_LARGEST_ANSWER = 1 << 20
+_STARTING = 10  # seconds more by the clock, for an interpreter to start
+_PER_SIZE = 100 << 20
+_BOOTSTRAP = (
+    "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
+    "from gsym.server.confined_tasks import run_order; run_order(order)"
+)
+# What an engine with sanitizers needs; nothing else of the environment is handed on,
+# for it may hold credentials.
+_KEPT_VARIABLES = (
+    *("LD_PRELOAD", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "LSAN_OPTIONS"),
+    *("UBSAN_OPTIONS", "LANG", "LC_ALL"),
+)
+
+
+class ConfinedError(GsymError):
+    """The process was stopped, or broke down, before it had an answer."""
+
+
+def run_confined(
+    task: str,
+    arguments: dict[str, Any],
+    folder: str,
+    limits: ChildLimits,
+    *,
+    input_size: int = 0,
+) -> dict[str, Any]:
+    """What a task answers.
+
+    Args:
+        task: One of those of `confined_tasks`.
+        arguments: Its own, as JSON can have them. Paths in it are below *folder*.
+        folder: Belongs to the process; nothing in it is to be trusted afterwards.
+        limits: What the process may use.
+        input_size: Bytes that it reads; memory and time grow with them.
+
+    Raises:
+        ConfinedError: It was stopped or broke down.
+        FormatError: The task found its input to be of no use.
+        OSError: The process cannot be started.
+    """
+    seconds = limits.seconds + limits.seconds_per_100_mib * input_size // _PER_SIZE
+    order = {
+        "path": [os.path.abspath(each) for each in sys.path if each],
+        "task": task,
+        "arguments": arguments,
+        "folder": folder,
+        "limits": list(limits),
+        "seconds": seconds,
+        "memory": limits.memory + 2 * input_size,
+    }
+    status = _run(json.dumps(order), folder, seconds + _STARTING)
+    answer = _read_answer(folder) if status == 0 else None
+    if answer is None:
+        raise ConfinedError(_ending(status, seconds))
+    if "error" in answer:
+        raise FormatError(str(answer["error"]))
+    return answer
+
+
+def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
+    """What holds for such processes on this system, in words; tried once.
+
+    Raises:
+        ConfinedError: No such process gets as far as to tell.
+        OSError: None can be started.
+    """
+    holds = run_confined("probe", {}, folder, limits).get("holds")
+    return [str(each) for each in holds] if isinstance(holds, list) else []
+
+
+def _run(order: str, folder: str, seconds: float) -> int | None:
+    """How the process ended: its exit code, or None when it had to be killed."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    # -I: neither the environment nor the current folder names modules to load.
+    with subprocess.Popen(  # noqa: S603 - the interpreter that runs this
+        [sys.executable, "-I", "-B", "-c", _BOOTSTRAP, order],
+        cwd=folder,
+        env={**kept, "TMPDIR": folder, "MALLOC_ARENA_MAX": "2"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read_answer(folder: str) -> dict[str, Any] | None:
+    """The answer, unless it is none: whoever wrote it may be anybody's by now."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(
+            os.open(os.path.join(folder, ANSWER), flags), "rb", closefd=True
+        ) as file:
+            answer = json.loads(file.read(_LARGEST_ANSWER))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _ending(status: int | None, seconds: int) -> str:
+    if status is None or -status in {signal.SIGXCPU, signal.SIGKILL}:
+        return f"reading it took more than {seconds} seconds, or too much memory"
+    if status < 0:
+        return f"reading it ended with signal {-status}"
+    return f"reading it ended without an answer (exit code {status})"

@@ -1,0 +1,63 @@
+"""What a confined process can be asked to do; runs in that process."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from gsym.errors import GsymError
+from gsym.server.confined_process import ANSWER
+from gsym.server.confinement import ChildLimits, confine
+
+__all__ = ["run_order"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def run_order(order: dict[str, Any]) -> None:
+    """Give up all rights, do the task and write the answer."""
+    folder = order["folder"]
+    limits = ChildLimits(*order["limits"])
+    holds = confine(limits, order["seconds"], order["memory"], folder)
+    try:
+        answer = {"holds": holds, **_TASKS[order["task"]](**order["arguments"])}
+    except (GsymError, OSError, ValueError) as error:
+        answer = {"holds": holds, "error": _reason(error)}
+    except MemoryError:
+        answer = {"holds": holds, "error": "it takes too much memory"}
+    with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
+        json.dump(answer, file)
+
+
+def _probe() -> dict[str, Any]:
+    return {}
+
+
+def _verify(path: str) -> dict[str, Any]:
+    """Whether a GSYM file is sound in all its parts."""
+    from gsym.verification import check_structure
+
+    findings = check_structure(path)
+    if findings:
+        first = findings[0]
+        return {"error": f"the GSYM file is damaged at {first.offset}: {first.reason}"}
+    return {}
+
+
+def _reason(error: Exception) -> str:
+    """Without paths: they are those of the server."""
+    if isinstance(error, GsymError):
+        where = "" if error.offset is None else f"offset {error.offset:#x}: "
+        return where + error.reason
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error)
+
+
+_TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "probe": _probe,
+    "verify": _verify,
+}
