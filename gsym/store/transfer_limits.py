@@ -1,0 +1,48 @@
+"""How long a transfer may take and how much it may bring: a plain record."""
+
+from __future__ import annotations
+
+__all__ = ["TransferLimits"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class TransferLimits(NamedTuple):
+        """Limits of one transfer; times are in seconds, sizes in bytes.
+
+        Attributes:
+            connect_seconds: To connect to one address.
+            header_seconds: Until the head of the answer is there.
+            idle_seconds: In this time at least *least_bytes* have to come.
+            total_seconds: For all, with redirects, retries and waits.
+            most_bytes: Of an answer as it is sent.
+            most_inflated: Of it when it is inflated.
+            least_bytes: See *idle_seconds*.
+            redirects: So many are followed.
+            attempts: So often it is asked where an answer may come later.
+            backoff_seconds: The longest wait before the second attempt; it doubles with
+                each. How long it is each time is left to chance.
+        """
+
+        connect_seconds: float = 5
+        header_seconds: float = 10
+        idle_seconds: float = 90
+        total_seconds: float = 300
+        most_bytes: int = 4 << 30
+        most_inflated: int = 8 << 30
+        least_bytes: int = 100 << 10
+        redirects: int = 5
+        attempts: int = 3
+        backoff_seconds: float = 0.5
+
+else:
+    from gsym.records import record_type
+
+    TransferLimits = record_type(
+        "TransferLimits",
+        "connect_seconds header_seconds idle_seconds total_seconds most_bytes "
+        "most_inflated least_bytes redirects attempts backoff_seconds",
+        defaults=(5, 10, 90, 300, 4 << 30, 8 << 30, 100 << 10, 5, 3, 0.5),
+    )
+    TransferLimits.__doc__ = "Limits of one transfer."
