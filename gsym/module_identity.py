@@ -7,10 +7,11 @@ stores know a module by the names and ids here, which come from its binary.
 from __future__ import annotations
 
 from gsym.errors import FormatError, UuidMismatchError
-from gsym.sources.breakpad import is_apple
+from gsym.sources.breakpad import is_apple, read_module_words
 
 __all__ = [
     "ModuleIdentity",
+    "breakpad_identity",
     "codeview_debug_id",
     "elf_debug_id",
     "elf_text_identifier",
@@ -24,6 +25,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
     from typing import NamedTuple
 
@@ -175,6 +177,26 @@ def read_debug_id(text: str) -> str:
     if not is_sound or not digits.isalnum() or len(age) > _MOST_AGE_DIGITS:
         raise ValueError(f"'{text}' is no debug id")
     return guid.upper() + age.lower()
+
+
+def breakpad_identity(records: Iterable[bytes]) -> ModuleIdentity:
+    """The identity of the module that a Breakpad file tells of.
+
+    Args:
+        records: Its lines, or as many as hold its MODULE and INFO records.
+
+    Raises:
+        ValueError: Its debug id is none.
+    """
+    os, architecture, debug_id, code_id, name, binary = read_module_words(records)
+    return ModuleIdentity(
+        os=os,
+        architecture=architecture,
+        debug_id=read_debug_id(debug_id) if debug_id else "",
+        code_id=code_id.upper(),
+        debug_file=name.replace("\\", "/").rpartition("/")[2],
+        code_file=binary.replace("\\", "/").rpartition("/")[2],
+    )
 
 
 def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleIdentity:

@@ -8,7 +8,7 @@ them back. An LC_UUID of Apple's systems is printed byte by byte.
 
 from __future__ import annotations
 
-__all__ = ["Module", "is_apple", "read_module"]
+__all__ = ["Module", "is_apple", "read_module", "read_module_words"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,14 +62,8 @@ def read_module(records: Iterable[bytes]) -> Module:
     Args:
         records: Lines; others among them are left alone.
     """
-    system = architecture = debug_id = name = code_id = ""
-    for record in records:
-        words = record.decode("utf-8", "replace").split()
-        if words[:1] == ["MODULE"] and len(words) >= _MODULE_FIELDS:
-            system, architecture, debug_id = words[1:_MODULE_FIELDS]
-            name = " ".join(words[_MODULE_FIELDS:])
-        elif words[:2] == ["INFO", "CODE_ID"] and not code_id:
-            code_id = "".join(words[2:3])
+    said = read_module_words(records)
+    system, architecture, debug_id, code_id, name, _ = said
     return Module(
         system,
         _architecture(architecture, is_apple=is_apple(system)),
@@ -77,6 +71,29 @@ def read_module(records: Iterable[bytes]) -> Module:
         name,
         _build_id(debug_id, code_id, is_apple=is_apple(system)),
     )
+
+
+def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str, str]:
+    """OS, architecture, debug id, code id, name and name of the binary, as they stand.
+
+    Args:
+        records: Lines, as for `read_module`.
+
+    Returns:
+        "" for what they do not say.
+    """
+    module: tuple[str, ...] = ("", "", "")
+    name = code_id = code_file = ""
+    for record in records:
+        words = record.decode("utf-8", "replace").split()
+        if words[:1] == ["MODULE"] and len(words) >= _MODULE_FIELDS:
+            module = tuple(words[1:_MODULE_FIELDS])
+            name = " ".join(words[_MODULE_FIELDS:])
+        elif words[:2] == ["INFO", "CODE_ID"] and not code_id:
+            code_id = "".join(words[2:3])
+            code_file = " ".join(words[3:])
+    system, architecture, debug_id = module
+    return system, architecture, debug_id, code_id, name, code_file
 
 
 def is_apple(system: str) -> bool:

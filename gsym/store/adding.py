@@ -1,0 +1,260 @@
+"""A file goes into a store: identified, converted, checked, published."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+import gsym.reader
+from gsym.conversion import convert
+from gsym.errors import (
+    ArchitectureError,
+    FormatError,
+    GsymError,
+    UnsupportedError,
+    UuidMismatchError,
+)
+from gsym.module_identity import ModuleIdentity
+from gsym.store.entry import Quality
+from gsym.store.layout import checked_identity
+from gsym.store.module_file import modules_in
+from gsym.store.unpacking import MOST_INFLATED, bare_name, inflate_file
+
+__all__ = ["add_file", "add_module"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.conversion_report import ConversionReport
+    from gsym.store.directory import Store
+    from gsym.store.module_file import ModuleFile
+    from gsym.store.module_key import ModuleKey
+    from gsym.store.publication import Publication
+
+_LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
+_GUID_SIZE = 16
+_COPIED_AT_ONCE = 1 << 30
+
+
+def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
+    store: Store,
+    path: str | os.PathLike[str],
+    *,
+    key: ModuleKey | None = None,
+    identity: ModuleIdentity | None = None,
+    source: str = "",
+    keep_original: bool = False,
+    most_inflated: int = MOST_INFLATED,
+    **options: Any,
+) -> Publication:
+    """Put the module of a file into a store.
+
+    Args:
+        store: The store.
+        path: Anything that `gsym.convert` takes and that is a module; gzip, zstd and xz
+            are inflated.
+        key: The module that it has to be; it is found by the names in it as well. Of
+            a fat file it chooses the slice.
+        identity: What is known better than the file tells: fields that are not "".
+        source: Where the file is from; by default its path.
+        keep_original: Keep a copy of the file, inflated, with the module.
+        most_inflated: Bytes that a compressed file may hold.
+        options: Keywords of `gsym.convert`. An *architecture* chooses a slice.
+
+    Raises:
+        ArchitectureError: It is a fat file, of which nothing chooses a slice.
+        FormatError: It is no such file, or damaged, or has no debug id.
+        GsymError: It cannot be converted, for another reason.
+        LimitError: It holds more than *most_inflated*.
+        UnsupportedError: It is of a kind that is not read, or no module.
+        UuidMismatchError: It is another module than *key* says.
+        OSError: It cannot be read, or the store not be written to.
+    """
+    place = os.fspath(path)
+    known = identity or ModuleIdentity()
+    with store.temporary_folder() as folder, _errors_name(place, folder):
+        file = inflate_file(place, folder, most_inflated)
+        debug_id = known.debug_id or (key.debug_id if key else "")
+        modules = modules_in(file, known._replace(debug_id=debug_id))
+        module = _choose(modules, key, options.pop("architecture", None), place)
+        return add_module(
+            *(store, module, folder),
+            name=place,
+            key=key,
+            known=known,
+            source=source or place,
+            keep_original=keep_original,
+            **options,
+        )
+
+
+def add_module(  # noqa: PLR0913 - keywords, each a choice of its own
+    store: Store,
+    module: ModuleFile,
+    folder: str,
+    *,
+    name: str,
+    key: ModuleKey | None,
+    known: ModuleIdentity,
+    source: str,
+    keep_original: bool,
+    **options: Any,
+) -> Publication:
+    """Put a module into a store whose file is identified.
+
+    Args:
+        store: The store.
+        module: The module.
+        folder: For temporary files, in the store. The file of the module may be in it.
+        name: Path that the file came with.
+        key: The module that it has to be.
+        known: What is known better than the file tells.
+        source: Where the file is from.
+        keep_original: Keep a copy of the file.
+        options: Keywords of `gsym.convert`.
+
+    Raises:
+        GsymError: As for `add_file`.
+        OSError: As for `add_file`.
+    """
+    named = _complete(module, name, known, key)
+    _require(named, module.uuid, key, name)
+    output = os.path.join(folder, "converted.gsym")
+    if len(module.uuid) > _LONGEST_UUID:
+        options.setdefault("uuid", module.uuid[:_LONGEST_UUID])
+    report = convert(module.path, output, architecture=module.architecture, **options)
+    _check(output, report, module)
+    originals = {}
+    if keep_original and module.kind != "gsym":
+        kind = "sym" if module.kind == "breakpad" else "debuginfo"
+        originals[kind] = _original(module.path, folder)
+    return store.publish(
+        output,
+        named,
+        uuid=module.uuid,
+        quality=_quality(report),
+        source=source,
+        originals=originals,
+        key=key,
+    )
+
+
+@contextmanager
+def _errors_name(path: str, folder: str) -> Iterator[None]:
+    """Let errors name the file that came, not one in the temporary *folder*."""
+    try:
+        yield
+    except GsymError as error:
+        if error.path is not None and error.path.startswith(folder + os.sep):
+            error.path = path
+        raise
+
+
+def _choose(
+    modules: tuple[ModuleFile, ...],
+    key: ModuleKey | None,
+    architecture: str | None,
+    path: str,
+) -> ModuleFile:
+    """The one module that is meant."""
+    if architecture is not None:
+        modules = tuple(
+            each for each in modules if each.architecture in {architecture, None}
+        )
+    elif key is not None and len(modules) > 1:
+        modules = tuple(
+            each for each in modules if not _difference(each.identity, each.uuid, key)
+        )
+        if not modules:
+            raise UuidMismatchError("none of its slices is the module", path=path)
+    if len(modules) != 1:
+        names = ", ".join(each.architecture or "" for each in modules) or "others"
+        reason = f"holds code for {names}: choose one architecture"
+        raise ArchitectureError(reason, path=path)
+    return modules[0]
+
+
+def _complete(
+    module: ModuleFile, path: str, known: ModuleIdentity, key: ModuleKey | None
+) -> ModuleIdentity:
+    """The identity of a module, with a name; what somebody knows better goes first."""
+    found = module.identity
+    is_named_by_file = found.debug_file in {"", os.path.basename(module.path)}
+    if is_named_by_file and module.kind != "breakpad":
+        asked = key.debug_file if key else ""
+        suffix = ".gsym" if module.kind == "gsym" else ""
+        found = found._replace(debug_file=asked or bare_name(path).removesuffix(suffix))
+    if found.os == "windows" and module.kind == "object":
+        asked = key.code_file if key else ""
+        found = found._replace(code_file=asked or bare_name(path))
+    better = {name: text for name, text in known._asdict().items() if text}
+    named = found._replace(**better)
+    if not named.debug_id:
+        reason = "it has no debug id: neither a build id nor anything like it"
+        raise UnsupportedError(reason, path=path)
+    if found.debug_id and named.debug_id.upper() != found.debug_id.upper():
+        reason = f"its debug id is {found.debug_id}, not {named.debug_id}"
+        raise UuidMismatchError(reason, path=path)
+    try:
+        return checked_identity(named)
+    except ValueError as error:
+        raise FormatError(str(error), path=path) from None
+
+
+def _require(
+    identity: ModuleIdentity, uuid: bytes, key: ModuleKey | None, path: str
+) -> None:
+    difference = _difference(identity, uuid, key) if key else ""
+    if difference:
+        raise UuidMismatchError(difference, path=path)
+
+
+def _difference(identity: ModuleIdentity, uuid: bytes, key: ModuleKey) -> str:
+    """Why a module is not the one that is asked for; "" if it is."""
+    if key.debug_id:
+        debug_id = key.debug_id.upper()
+        if identity.debug_id.upper() == debug_id:
+            return ""
+        return f"its debug id is {identity.debug_id or 'missing'}, not {debug_id}"
+    code_id = key.code_id.upper()
+    whole = identity.code_id.upper() or uuid.hex().upper()
+    # A Breakpad file may have no more of a build id than fits into a debug id.
+    part = uuid.hex().upper() if len(uuid) == _GUID_SIZE else whole
+    if (
+        not code_id
+        or code_id == whole
+        or (not identity.code_id and part == code_id[:32])
+    ):
+        return ""
+    return f"its code id is {whole or 'missing'}, not {code_id}"
+
+
+def _check(path: str, report: ConversionReport, module: ModuleFile) -> None:
+    """See that what was converted opens, and is of the module."""
+    with gsym.reader.open(path) as reader:
+        expected = module.uuid[:_LONGEST_UUID]
+        if reader.uuid != report.uuid or report.uuid != expected:
+            raise UuidMismatchError(
+                f"converted, its UUID is {reader.uuid.hex() or 'missing'}, not "
+                f"{expected.hex() or 'missing'}",
+                path=module.path,
+            )
+
+
+def _quality(report: ConversionReport) -> Quality:
+    level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
+    return Quality(int(level), report.functions)
+
+
+def _original(path: str, folder: str) -> str:
+    """A file in *folder* with the bytes of that at *path*."""
+    if path.startswith(folder + os.sep):
+        return path
+    copy = os.path.join(folder, "original")
+    with open(path, "rb") as source, open(copy, "xb") as target:
+        # Some file systems share the bytes.
+        while os.copy_file_range(source.fileno(), target.fileno(), _COPIED_AT_ONCE):
+            pass
+    return copy

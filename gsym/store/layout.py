@@ -1,0 +1,235 @@
+"""Where things stand in a store: names and ids -> paths relative to its folder.
+
+    gsym-store.json                         what makes a folder a store
+    .entries/09/DEBUGID.RANDOM/             a module: `module.gsym`, `module.json`, ...
+    .debug-id/09/05AE...  -> its folder     the link that publishes it
+    NAME/DEBUGID/NAME.gsym                  the tree of Breakpad's tools; NAME.sym
+    .build-id/80/ae05....gsym               the tree of GDB; .debug
+    80ae05.../gsym                          the cache of debuginfod; debuginfo
+    .code-id/NAME/CODEID                    by code id, of Windows
+    .locks/ .tmp/                           who works on what; files in the making
+
+All but the first three are aliases: links to a file behind the link that publishes.
+Nobody's name leads out of the store: a character that could is written as `%2F`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.module_identity import elf_debug_id, macho_debug_id, read_debug_id
+
+__all__ = [
+    "ENTRIES",
+    "GSYM_FILE",
+    "LOCKS",
+    "MARKER",
+    "ORIGINAL_FILES",
+    "PUBLISHED",
+    "SIDECAR",
+    "TEMPORARY",
+    "aliases_of",
+    "build_id_digits",
+    "checked_identity",
+    "debug_ids_of_build_id",
+    "escape_name",
+    "files_of",
+    "link_of_code_id",
+    "link_of_debug_id",
+    "links_of_build_id",
+    "name_fault",
+    "normal_debug_id",
+    "unescape_name",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.module_identity import ModuleIdentity
+    from gsym.store.entry import Entry
+    from gsym.store.module_key import ModuleKey
+
+MARKER = "gsym-store.json"
+ENTRIES = ".entries"
+PUBLISHED = ".debug-id"
+BUILD_IDS = ".build-id"
+CODE_IDS = ".code-id"
+LOCKS = ".locks"
+TEMPORARY = ".tmp"
+
+GSYM_FILE = "module.gsym"
+SIDECAR = "module.json"
+# Files that modules were made from, by kind.
+ORIGINAL_FILES = {"sym": "module.sym", "debuginfo": "module.debuginfo"}
+
+_LONGEST_NAME = 255  # bytes, of a file in any common file system
+_LONGEST_SUFFIX = len(".gsym")
+_MOST_ID_DIGITS = 128
+_ESCAPED = frozenset("%/\\\x7f") | {chr(code) for code in range(32)}
+_GUID_DIGITS = 32
+_GUID_SIZE = 16
+_PDB = ".pdb"
+
+
+def normal_debug_id(debug_id: str) -> str:
+    """A debug id as the store has it: upper-case, without dashes, with its age.
+
+    Raises:
+        ValueError: It is none, or all of its GUID is zero: nobody's id.
+    """
+    found = read_debug_id(debug_id).upper()
+    if not found[:_GUID_DIGITS].strip("0"):
+        raise ValueError("a debug id of zeros is that of no module")
+    return found
+
+
+def name_fault(name: str) -> str:
+    """Why *name* cannot be that of a module, "" if it can.
+
+    The name of a file is meant, without folders.
+    """
+    if "/" in name or "\0" in name or name in {".", ".."}:
+        return "it is no name of a file"
+    try:
+        size = len(os.fsencode(name))
+    except UnicodeEncodeError:
+        return "it holds half a character"
+    if size > _LONGEST_NAME:
+        return f"it has {size} bytes, more than the {_LONGEST_NAME} of any file"
+    return ""
+
+
+def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
+    """*identity* with its ids as the store has them.
+
+    Raises:
+        ValueError: It has no debug id, or a name or an id in it is none.
+    """
+    for name in (identity.debug_file, identity.code_file):
+        if fault := name_fault(name):
+            raise ValueError(f"'{name[:80]}' cannot be the name of a module: {fault}")
+    if identity.code_id and not _is_hex(identity.code_id):
+        raise ValueError(f"'{identity.code_id[:80]}' is no code id")
+    return identity._replace(
+        debug_id=normal_debug_id(identity.debug_id),
+        code_id=identity.code_id.upper(),
+    )
+
+
+def escape_name(name: str) -> str:
+    """The name of a file that stands for *name* in the store.
+
+    It is *name* itself, but for characters that mean something to file systems and
+    for names that the store has for itself. `unescape_name` turns it back.
+    """
+    escaped = "".join(_escape(each) if each in _ESCAPED else each for each in name)
+    if escaped.startswith(".") or escaped == MARKER:
+        return _escape(escaped[0]) + escaped[1:]
+    return escaped
+
+
+def unescape_name(escaped: str) -> str:
+    """The name that `escape_name` was given."""
+    first, *rest = escaped.split("%")
+    return first + "".join(chr(int(part[:2], 16)) + part[2:] for part in rest)
+
+
+def link_of_debug_id(debug_id: str) -> str:
+    """The link that publishes a module; *debug_id* is normal."""
+    return f"{PUBLISHED}/{debug_id[:2]}/{debug_id[2:]}"
+
+
+def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
+    """Aliases by build id: in GDB's tree, and in the cache of debuginfod.
+
+    Args:
+        build_id: Lower-case hexadecimal digits.
+        suffix: "gsym" or "debuginfo".
+    """
+    gdb = "debug" if suffix == "debuginfo" else suffix
+    return (
+        f"{BUILD_IDS}/{build_id[:2]}/{build_id[2:]}.{gdb}",
+        f"{build_id}/{suffix}",
+    )
+
+
+def link_of_code_id(code_file: str, code_id: str) -> str:
+    """The alias of a module of Windows by code id; names differ there by case only."""
+    return f"{CODE_IDS}/{escape_name(code_file.lower())}/{code_id.upper()}"
+
+
+def debug_ids_of_build_id(build_id: str) -> Iterator[str]:
+    """Debug ids that a module with this build id or LC_UUID may have."""
+    identifier = bytes.fromhex(build_id)
+    yield elf_debug_id(identifier, "little")
+    if len(identifier) == _GUID_SIZE:
+        yield macho_debug_id(identifier)
+    yield elf_debug_id(identifier, "big")
+
+
+def build_id_digits(code_id: str) -> str:
+    """*code_id* as a build id in lower case; "" where it can be none."""
+    is_whole = len(code_id) % 2 == 0 and len(code_id) > 2  # noqa: PLR2004 - 2 for a folder
+    return code_id.lower() if is_whole and _is_hex(code_id) else ""
+
+
+def files_of(entry: Entry) -> set[str]:
+    """The names of the files of a module."""
+    return {GSYM_FILE, *(ORIGINAL_FILES[kind] for kind in entry.originals)}
+
+
+def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
+    """Other paths under which the files of a module are found: path -> file.
+
+    Args:
+        entry: The module, with a normal identity.
+        key: What else it is called.
+    """
+    identity, uuid = entry.identity, entry.uuid
+    names = {identity.debug_file, key.debug_file if key else ""}
+    found: dict[str, str] = {}
+    for name in sorted(names):
+        found |= _breakpad_aliases(name, identity.debug_id, "sym" in entry.originals)
+    if identity.os.lower() == "windows":
+        codes = {(identity.code_file, identity.code_id)}
+        if key and key.code_id.upper() in {identity.code_id, ""}:
+            codes.add((key.code_file, identity.code_id))
+        for code in codes:
+            if all(code) and not name_fault(code[0]):
+                found[link_of_code_id(*code)] = GSYM_FILE
+        return found
+    build_ids = {build_id_digits(each) for each in (identity.code_id, uuid.hex())}
+    for build_id in build_ids - {""}:
+        found |= dict.fromkeys(links_of_build_id(build_id, "gsym"), GSYM_FILE)
+        if "debuginfo" in entry.originals:
+            links = links_of_build_id(build_id, "debuginfo")
+            found |= dict.fromkeys(links, ORIGINAL_FILES["debuginfo"])
+    return found
+
+
+def _breakpad_aliases(name: str, debug_id: str, has_sym: bool) -> dict[str, str]:
+    escaped = escape_name(name)
+    size = len(os.fsencode(escaped)) + _LONGEST_SUFFIX if not name_fault(name) else 0
+    if not escaped or not 0 < size <= _LONGEST_NAME:
+        return {}  # found by its id alone
+    stems = {escaped}
+    if escaped.lower().endswith(_PDB):
+        # Some tools replace the suffix only where it is in lower case.
+        stems = {escaped[: -len(_PDB)]} | (stems if escaped[-4:] != _PDB else set())
+    kinds = {"gsym": GSYM_FILE} | ({"sym": ORIGINAL_FILES["sym"]} if has_sym else {})
+    return {
+        f"{escaped}/{debug_id}/{stem}.{suffix}": file
+        for stem in sorted(stems)
+        for suffix, file in kinds.items()
+    }
+
+
+def _escape(letter: str) -> str:
+    return f"%{ord(letter):02X}"
+
+
+def _is_hex(digits: str) -> bool:
+    return 0 < len(digits) <= _MOST_ID_DIGITS and not digits.lower().strip(
+        "0123456789abcdef"
+    )

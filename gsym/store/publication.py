@@ -1,0 +1,270 @@
+"""A module goes into a store, or out of it.
+
+Its files are put into a new folder and synced; its aliases are made; then one link is
+renamed over the one before, which is the moment at which the module is there, or is
+another one. Killed before, a maker leaves a folder that no link leads to; killed
+afterwards, the folder of the module before. Who comes next to the same shelf of the
+store removes both.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from contextlib import contextmanager, suppress
+
+from gsym.errors import FormatError
+from gsym.store.aliases import (
+    add_aliases,
+    make_link,
+    read_aliases,
+    remove_aliases,
+)
+from gsym.store.layout import (
+    ENTRIES,
+    GSYM_FILE,
+    LOCKS,
+    ORIGINAL_FILES,
+    aliases_of,
+    files_of,
+    link_of_debug_id,
+)
+from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
+from gsym.store.sidecar import read_entry, write_sidecar
+
+__all__ = [
+    "Publication",
+    "publish_module",
+    "published_folder",
+    "remove_leftovers",
+    "remove_module",
+    "shelf_of",
+    "swap_lock",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import NamedTuple
+
+    from gsym.store.entry import Entry
+    from gsym.store.module_key import ModuleKey
+
+    class Publication(NamedTuple):
+        """What became of a module that was to go into a store.
+
+        Attributes:
+            entry: What the store has now.
+            outcome: "added"; "replaced": it took the place of a poorer one; "kept":
+                what was there is as rich at least, and stays.
+        """
+
+        entry: Entry
+        outcome: str
+
+else:
+    from gsym.records import record_type
+
+    Publication = record_type("Publication", "entry outcome")
+    Publication.__doc__ = "What became of a module that was to go into a store."
+
+
+def publish_module(
+    store: str,
+    entry: Entry,
+    originals: Mapping[str, str],
+    key: ModuleKey | None,
+) -> Publication:
+    """Move the files of a module into a store, unless it has it as rich as that.
+
+    Args:
+        store: Path of the store, which exists.
+        entry: The module, its identity in normal form. Its path is that of the GSYM
+            file to move, its size and its originals do not count.
+        originals: Files to move with it, by kind.
+        key: What else the module is called.
+
+    Raises:
+        OSError: The store cannot be written to. All is as before then.
+    """
+    debug_id = entry.identity.debug_id
+    shelf = shelf_of(store, debug_id)
+    remove_leftovers(store, shelf)
+    folder = OwnedFolder(os.path.join(shelf, debug_id + "."))
+    try:
+        made = _fill(folder.path, entry, originals)
+        with swap_lock(store, debug_id):
+            current = _current(store, debug_id)
+            if current is not None and not _is_richer(made, current):
+                place = os.path.dirname(current.path)
+                add_aliases(store, place, debug_id, aliases_of(current, key))
+                return Publication(current, "kept")
+            is_replaced = _swap(store, folder.path, made, aliases_of(made, key))
+        return Publication(made, "replaced" if is_replaced else "added")
+    finally:
+        if published_folder(store, debug_id) == os.path.normpath(folder.path):
+            folder.release()
+        else:
+            folder.remove()
+
+
+def remove_module(store: str, debug_id: str) -> None:
+    """Remove a module; the caller holds its `swap_lock`.
+
+    Raises:
+        OSError: The store cannot be written to.
+    """
+    link = os.path.join(store, link_of_debug_id(debug_id))
+    folder = published_folder(store, debug_id)
+    with suppress(FileNotFoundError):
+        os.unlink(link)
+    if folder is not None:
+        remove_aliases(store, debug_id, read_aliases(folder))
+        remove_tree(folder)
+
+
+def published_folder(store: str, debug_id: str) -> str | None:
+    """The folder that the link of a debug id leads to; None without a link."""
+    link = os.path.join(store, link_of_debug_id(debug_id))
+    try:
+        return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
+    except OSError:
+        return None
+
+
+def shelf_of(store: str, debug_id: str) -> str:
+    """The folder that holds the folder of a module."""
+    return os.path.join(store, ENTRIES, debug_id[:2])
+
+
+def remove_leftovers(store: str, shelf: str) -> int:
+    """Remove folders of a shelf that no link leads to and nobody fills.
+
+    Returns:
+        How many.
+    """
+    try:
+        names = os.listdir(shelf)
+    except FileNotFoundError:
+        return 0
+    return sum(_remove_if_left(store, shelf, name) for name in names)
+
+
+@contextmanager
+def swap_lock(store: str, debug_id: str) -> Iterator[None]:
+    """Be the only one who changes the links of a module, for the time of a block."""
+    with held(os.path.join(store, LOCKS, f"swap.{debug_id}")):
+        yield
+
+
+def _remove_if_left(store: str, shelf: str, name: str) -> bool:
+    debug_id = name.partition(".")[0]
+    path = os.path.join(shelf, name)
+
+    def is_published() -> bool:
+        return published_folder(store, debug_id) == os.path.normpath(path)
+
+    if is_published():
+        return False
+    aliases = read_aliases(path)
+    # What counts is whether it is published once nobody can publish it any more.
+    if not remove_abandoned(path, unless=is_published):
+        return False
+    with swap_lock(store, debug_id):
+        current = published_folder(store, debug_id)
+        needed = {} if current is None else read_aliases(current)
+        left = {alias: file for alias, file in aliases.items() if alias not in needed}
+        remove_aliases(store, debug_id, left)
+    return True
+
+
+def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
+    """Move the files in, and sync; the entry as it is to be read later."""
+    moves = {GSYM_FILE: entry.path}
+    moves |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
+    sizes = {}
+    for name, path in moves.items():
+        target = os.path.join(folder, name)
+        _move(path, target)
+        sizes[name] = os.path.getsize(target)
+    made = entry._replace(
+        path=os.path.join(folder, GSYM_FILE),
+        size=sum(sizes.values()),
+        added=time.time(),
+        originals={
+            kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
+        },
+    )
+    write_sidecar(folder, made, sizes)
+    return made
+
+
+def _move(source: str, target: str) -> None:
+    """Move a file, and see it on the disk."""
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        from shutil import copyfile
+
+        copyfile(source, target)
+        os.unlink(source)
+    _sync(target)
+
+
+def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool:
+    """Let the links lead to *folder*; whether there was another one before."""
+    debug_id = made.identity.debug_id
+    before = published_folder(store, debug_id)
+    old = {} if before is None else read_aliases(before)
+    files = files_of(made)
+    wanted = {alias: file for alias, file in old.items() if file in files} | aliases
+    link = os.path.join(store, link_of_debug_id(debug_id))
+    shelf, name = os.path.split(folder)
+    target = f"../../{ENTRIES}/{os.path.basename(shelf)}/{name}"
+    try:
+        add_aliases(store, folder, debug_id, wanted)
+        _sync(folder)
+        make_link(link, target, folder)
+    except BaseException:
+        new = {alias: file for alias, file in wanted.items() if alias not in old}
+        remove_aliases(store, debug_id, new)
+        raise
+    _sync(os.path.dirname(link))
+    if before is None:
+        return False
+    gone = {alias: file for alias, file in old.items() if alias not in wanted}
+    remove_aliases(store, debug_id, gone)
+    remove_tree(before)
+    return True
+
+
+def _current(store: str, debug_id: str) -> Entry | None:
+    """The module that is published; None also for one that is damaged."""
+    folder = published_folder(store, debug_id)
+    if folder is None:
+        return None
+    try:
+        entry = read_entry(folder)
+    except (FormatError, FileNotFoundError):
+        return None
+    return entry if os.path.exists(entry.path) else None
+
+
+def _is_richer(new: Entry, old: Entry) -> bool:
+    if new.quality != old.quality:
+        return new.quality > old.quality
+    return set(new.originals) > set(old.originals)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system without directory sync
+            raise
+    finally:
+        os.close(descriptor)

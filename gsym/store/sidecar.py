@@ -1,0 +1,134 @@
+"""What a GSYM file cannot hold of its module: `module.json` beside it.
+
+Written once, before the module is published, and never changed. Who reads it trusts
+nothing: a store may lie on a disk that lost bytes.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.errors import FormatError
+from gsym.module_identity import ModuleIdentity
+from gsym.store.entry import Entry, Quality
+from gsym.store.layout import (
+    GSYM_FILE,
+    ORIGINAL_FILES,
+    SIDECAR,
+    checked_identity,
+)
+
+__all__ = ["read_entry", "write_sidecar"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_FORMAT = 1
+_LARGEST = 1 << 20  # bytes; its names are those of files
+_BEST_LEVEL = 2
+
+
+def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
+    """Write what is known of a module, and see it on the disk.
+
+    Args:
+        folder: That of the module.
+        entry: The module.
+        files: Names and sizes of its files.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    import json
+
+    record = {
+        "format": _FORMAT,
+        **entry.identity._asdict(),
+        "uuid": entry.uuid.hex(),
+        "quality": entry.quality._asdict(),
+        "source": entry.source,
+        "added": entry.added,
+        "files": dict(files),
+    }
+    text = json.dumps(record, indent=1, allow_nan=False) + "\n"
+    with open(os.path.join(folder, SIDECAR), "x", encoding="ascii") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_entry(folder: str) -> Entry:
+    """The module in *folder*.
+
+    Raises:
+        FileNotFoundError: There is none, or none any more.
+        FormatError: What is written of it is damaged.
+        OSError: It cannot be read.
+    """
+    path = os.path.join(folder, SIDECAR)
+    with open(path, "rb", buffering=0) as file:
+        text = file.read(_LARGEST + 1)
+    try:
+        return _entry(folder, _parse(text))
+    except (ValueError, RecursionError) as error:
+        reason = f"what is written of the module is damaged: {error}"
+        raise FormatError(reason, path=path) from None
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    import json
+
+    if len(text) > _LARGEST:
+        raise ValueError(f"it is larger than {_LARGEST} bytes")
+    record = json.loads(text)
+    if type(record) is not dict:
+        raise ValueError("it is no object")
+    if record.get("format") != _FORMAT:
+        raise ValueError(f"its format is {record.get('format')!r}, not {_FORMAT}")
+    return record
+
+
+def _entry(folder: str, record: dict[str, Any]) -> Entry:
+    names = (_field(record, name, str) for name in ModuleIdentity._fields)
+    identity = checked_identity(ModuleIdentity(*names))
+    files = _field(record, "files", dict)
+    known = {GSYM_FILE, *ORIGINAL_FILES.values()}
+    if GSYM_FILE not in files or not known.issuperset(files):
+        raise ValueError("'files' does not name the files of a module")
+    sizes = [_count(files, name) for name in files]
+    quality = _field(record, "quality", dict)
+    added: float = _field(record, "added", float)
+    if not 0 <= added < float("inf"):
+        raise ValueError("'added' is no time")
+    return Entry(
+        path=os.path.join(folder, GSYM_FILE),
+        identity=identity,
+        uuid=bytes.fromhex(_field(record, "uuid", str)),
+        quality=Quality(
+            _count(quality, "level", _BEST_LEVEL), _count(quality, "functions")
+        ),
+        source=_field(record, "source", str),
+        size=sum(sizes),
+        added=added,
+        originals={
+            kind: os.path.join(folder, file)
+            for kind, file in ORIGINAL_FILES.items()
+            if file in files
+        },
+    )
+
+
+def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:
+    value = record.get(name)
+    if type(value) is not kind:
+        raise ValueError(f"'{name}' is {'missing' if value is None else 'wrong'}")
+    return value
+
+
+def _count(record: dict[str, Any], name: str, most: int = (1 << 63) - 1) -> int:
+    value: int = _field(record, name, int)
+    if not 0 <= value <= most:
+        raise ValueError(f"'{name}' is out of range")
+    return value

@@ -1,0 +1,320 @@
+"""Files of any kind become modules of a store, or are refused for a reason."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.errors import (
+    ArchitectureError,
+    EmptyError,
+    FormatError,
+    GsymError,
+    LimitError,
+    UnsupportedError,
+    UuidMismatchError,
+)
+from gsym.module_identity import ModuleIdentity, macho_debug_id
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.entry import Quality
+from gsym.store.module_key import ModuleKey, key_of_build_id
+from gsym.store.unpacking import bare_name
+from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
+from tests.store_modules import build_id, identity, key, write_gsym, write_sym
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "quality"),
+    [
+        (
+            "linux/crash",
+            ModuleIdentity(
+                "Linux",
+                "x86_64",
+                "C0BCC3F19827FE653058404B2831D9E60",
+                "F1C3BCC0279865FE3058404B2831D9E64135386C",
+                "crash",
+            ),
+            Quality(2, 167),
+        ),
+        (
+            "windows/crash.sym",
+            ModuleIdentity(
+                "windows",
+                "x86",
+                "3249D99D0C4049318610F4E4FB0B69361",
+                "5AB380779000",
+                "crash.pdb",
+                "crash.exe",
+            ),
+            Quality(1, 127),
+        ),
+        (
+            "macos/crash.dSYM",
+            ModuleIdentity(
+                "mac",
+                "x86_64",
+                "67E9247C814E392BA027DBDE6748FCBF0",
+                "67E9247C814E392BA027DBDE6748FCBF",
+                "crash",
+            ),
+            Quality(2, 194),
+        ),
+        (
+            "windows/msys2-qglib.debug.zst",
+            ModuleIdentity(
+                "windows",
+                "x86_64",
+                "FE9537F1E434A8594C4C44205044422E1",
+                "695CFDE9CF000",
+                "msys2-qglib",
+                "msys2-qglib",
+            ),
+            Quality(2, 98),
+        ),
+    ],
+)
+def test_a_real_file_goes_in_with_all_that_it_tells(
+    store: Store, fixtures: Path, name: str, expected: ModuleIdentity, quality: Quality
+) -> None:
+    path = fixtures / "symbolic" / name
+    if name == "macos/crash.dSYM":  # another file in it is broken
+        path = path / "Contents/Resources/DWARF/crash"
+    publication = add_file(store, path)
+    assert publication.outcome == "added"
+    assert publication.entry.identity == expected
+    assert publication.entry.quality == quality
+    assert publication.entry.source == str(path)
+    found = store.get(ModuleKey(code_file=expected.code_file, code_id=expected.code_id))
+    assert found == publication.entry
+
+
+def thin(cpu: tuple[int, int], uuid: bytes) -> bytes:
+    symbols = [Symbol("_main", 0x1000)]
+    return Macho([code(0x1000, 0x10)], symbols, cpu=cpu, uuid=uuid).to_bytes()
+
+
+def test_the_slices_of_a_fat_file_are_modules(store: Store, tmp_path: Path) -> None:
+    uuids = {"x86_64": b"x" * 16, "arm64": b"a" * 16}
+    cpus = {"x86_64": (X86_64, 3), "arm64": (ARM64, 0)}
+    slices = ((cpus[name], thin(cpus[name], uuid)) for name, uuid in uuids.items())
+    path = tmp_path / "app"
+    path.write_bytes(fat(*slices))
+    with pytest.raises(ArchitectureError, match="x86_64, arm64"):
+        add_file(store, path)
+    for name, uuid in uuids.items():
+        entry = add_file(store, path, architecture=name).entry
+        module = ModuleIdentity("mac", name, macho_debug_id(uuid), uuid.hex(), "app")
+        assert entry.identity == module._replace(code_id=uuid.hex().upper())
+    other = Store(f"{store.path}-2")
+    asked = ModuleKey(debug_id=macho_debug_id(uuids["arm64"]))
+    assert add_file(other, path, key=asked).entry.identity.architecture == "arm64"
+    with pytest.raises(UuidMismatchError, match="none of its slices"):
+        add_file(other, path, key=key(1))
+
+
+# ---- a GSYM file tells its UUID only
+
+
+def test_a_gsym_file_is_one_of_linux_unless_told_otherwise(
+    store: Store, tmp_path: Path
+) -> None:
+    path = write_gsym(tmp_path / "libx.so.gsym", 1)
+    entry = add_file(store, path).entry
+    expected = ModuleIdentity("Linux", "", identity(1).debug_id, "", "libx.so")
+    assert entry.identity == expected
+    assert store.get(key_of_build_id(build_id(1))) == entry
+
+
+def test_the_debug_id_asked_for_tells_the_system_of_a_gsym_file(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.gsym"
+    with gsym.Creator(uuid=bytes(range(16))) as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 16, "f"))
+        creator.save(path)
+    guid = "03020100050407060" + "8090A0B0C0D0E0F"
+    for debug_id, system in (
+        (guid + "0", "Linux"),
+        ("000102030405060708090A0B0C0D0E0F0", "mac"),
+        (guid + "2A", "windows"),
+    ):
+        entry = add_file(store, path, key=ModuleKey("a", debug_id)).entry
+        assert (entry.identity.os, entry.identity.debug_id) == (system, debug_id)
+    with pytest.raises(UuidMismatchError, match="makes no debug id"):
+        add_file(store, path, key=key(1))
+
+
+def test_what_somebody_knows_better_stands_in_the_store(
+    store: Store, tmp_path: Path
+) -> None:
+    path = write_gsym(tmp_path / "a.gsym", 1)
+    better = ModuleIdentity(os="Android", architecture="arm64", debug_file="libx.so")
+    entry = add_file(store, path, identity=better, source="by hand").entry
+    assert entry.identity == better._replace(debug_id=identity(1).debug_id)
+    assert entry.source == "by hand"
+
+
+# ---- what is compressed
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [
+        (".gz", gzip.compress),
+        (".xz", lzma.compress),
+        (".zst", zstd.compress),
+        (".gz", lambda data: gzip.compress(data[:99]) + gzip.compress(data[99:])),
+        (".xz", lambda data: lzma.compress(data[:99]) + lzma.compress(data[99:])),
+    ],
+)
+def test_a_compressed_file_is_inflated(
+    store: Store, tmp_path: Path, suffix: str, compress: Callable[[bytes], bytes]
+) -> None:
+    data = Path(write_sym(tmp_path / "a.sym", 1)).read_bytes()
+    path = tmp_path / f"a.sym{suffix}"
+    path.write_bytes(compress(data))
+    entry = add_file(store, path, keep_original=True).entry
+    assert entry.identity == identity(1)
+    assert Path(entry.originals["sym"]).read_bytes() == data
+    path.write_bytes(compress(data)[:-20])
+    with pytest.raises(FormatError, match=f"a.sym{suffix}: .*damaged"):
+        add_file(store, path)
+
+
+def test_the_limit_of_inflated_bytes_is_kept(store: Store, tmp_path: Path) -> None:
+    data = Path(write_sym(tmp_path / "a.sym", 1)).read_bytes()
+    path = tmp_path / "a.sym.gz"
+    path.write_bytes(gzip.compress(data))
+    assert add_file(store, path, most_inflated=len(data)).outcome == "added"
+    with pytest.raises(LimitError, match=r"a\.sym\.gz: it holds more than"):
+        add_file(store, path, most_inflated=len(data) - 1)
+
+
+def test_a_bomb_is_refused_before_it_fills_the_disk(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.sym.zst"
+    path.write_bytes(zstd.compress(bytes(256 << 20)))
+    with pytest.raises(LimitError, match=str(64 << 20)):
+        add_file(store, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/x/libxul.so.dbg.gz", "libxul.so"),
+        ("a.debug", "a"),
+        ("a.debug.zst", "a"),
+        (".debug", ".debug"),
+        ("a.sym.xz", "a.sym"),
+        ("A.dSYM/", "A.dSYM"),
+        ("xul.pdb", "xul.pdb"),
+    ],
+)
+def test_a_module_is_not_named_after_how_its_file_is_packed(
+    path: str, name: str
+) -> None:
+    assert bare_name(path) == name
+
+
+# ---- what is refused
+
+
+def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> None:
+    path = write_sym(tmp_path / "a.sym", 1)
+    for asked in (key(2), key_of_build_id(build_id(2))):
+        with pytest.raises(UuidMismatchError, match=f"{path}: its (debug|code) id is"):
+            add_file(store, path, key=asked)
+    assert list(store.entries()) == []
+    for asked in (key(1), key_of_build_id(build_id(1))):
+        assert add_file(store, path, key=asked).entry.identity == identity(1)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "text"),
+    [
+        (b"", FormatError, "the file is empty"),
+        (b"hello", FormatError, "neither a binary"),
+        (b"!<arch>\n", UnsupportedError, "static archive"),
+        (b"MDMP" + bytes(60), UnsupportedError, "minidump"),
+        (b"\x7fELF" + bytes(60), GsymError, ""),
+        (b"FUNC 1000 10 0 f\n", UnsupportedError, "no debug id"),
+        (b"MODULE Linux x86_64 xyz a\nFUNC 1000 10 0 f\n", FormatError, "no debug id"),
+        (
+            b"MODULE Linux x86_64 " + b"0" * 33 + b" a\nFUNC 1000 10 0 f\n",
+            FormatError,
+            "zeros",
+        ),
+        (b"MODULE Linux x86_64 " + b"1" * 33 + b" a\n", EmptyError, "no FUNC"),
+        (
+            b"MODULE Linux x86 %b %b\nFUNC 1 1 0 f\n" % (b"1" * 33, b"x" * 300),
+            FormatError,
+            "cannot be the name",
+        ),
+    ],
+)
+def test_a_file_that_is_no_module_is_refused_with_its_name(
+    store: Store, tmp_path: Path, data: bytes, error: type[GsymError], text: str
+) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(data)
+    with pytest.raises(error, match=f"{path}.*{text}"):
+        add_file(store, path)
+    assert list(store.entries()) == []
+    left = Path(store.path, ".tmp")
+    assert not left.exists() or list(left.iterdir()) == []
+
+
+def test_names_with_folders_lose_them(store: Store, tmp_path: Path) -> None:
+    name = "..\\..\\windows\\a.pdb"
+    entry = add_file(store, write_sym(tmp_path / "a.sym", 1, name)).entry
+    assert entry.identity.debug_file == "a.pdb"
+
+
+def test_a_long_identifier_stands_whole_in_the_store(
+    store: Store, tmp_path: Path, compiler: str
+) -> None:
+    source = tmp_path / "a.c"
+    source.write_text("int main(void) { return 0; }\n")
+    whole = bytes(range(1, 33))
+    option = f"-Wl,--build-id=0x{whole.hex()}"
+    binary = tmp_path / "a"
+    subprocess.run([compiler, "-g", option, source, "-o", binary], check=True)
+    entry = add_file(store, binary).entry
+    assert entry.uuid == whole
+    assert entry.identity.code_id == whole.hex().upper()
+    assert store.get(key_of_build_id(whole)) == entry
+    with gsym.open(entry.path) as reader:
+        assert reader.uuid == whole[:20]
+
+
+def test_the_input_is_left_as_it_is(store: Store, tmp_path: Path) -> None:
+    path = Path(write_sym(tmp_path / "a.sym", 1))
+    before = path.read_bytes()
+    entry = add_file(store, path, keep_original=True).entry
+    assert path.read_bytes() == before
+    shutil.copy(path, tmp_path / "b.sym")
+    assert Path(entry.originals["sym"]).read_bytes() == before
