@@ -65,7 +65,6 @@ class Frames:
     """
 
     __slots__ = (
-        "_tables",
         "address_index",
         "damaged",
         "file",
@@ -75,6 +74,7 @@ class Frames:
         "line",
         "name",
         "offset",
+        "tables",
     )
 
     def __init__(self, tables: Tables, batch: CData) -> None:
@@ -84,7 +84,7 @@ class Frames:
         def column(values: CData, size: int, code: str) -> memoryview:
             return _kept_column(values, columns.count, size, code, batch)
 
-        self._tables = tables
+        self.tables = tables
         self.address_index = column(columns.address_index, 4, "I")
         self.function = column(columns.function, 4, "I")
         self.name = column(columns.name, 8, "Q")
@@ -183,7 +183,7 @@ class Frames:
         """The text of `name` or `file`: codes of all rows, the distinct texts."""
         column: memoryview = getattr(self, name)
         text_of: Mapping[int, str] = (
-            self._tables.strings if name == "name" else Paths(self._tables.files)
+            self.tables.strings if name == "name" else Paths(self.tables.files)
         )
         error, made = new_error(), ffi.new("gsym_distinct **")
         rows, size = ffi.from_buffer(column), ffi.new("size_t *")

@@ -25,6 +25,7 @@ VERBS = {
     "embed": "Put a GSYM file into a section of its binary",
     "extract": "Take the GSYM file out of a binary that holds one",
     "symbolicate": "Symbolicate stacks, by a server or from a store",
+    "serve": "Answer symbolication requests over HTTP",
 }
 
 EXIT_USAGE = 2

@@ -1,0 +1,174 @@
+"""Jobs -> what is at the addresses of their stacks, a module at a time.
+
+All frames of all jobs of a request are gathered first, and each module answers for its
+own at once. Opening modules may take long, so that is a step of its own: a server does
+it beside other requests.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gsym.store.module_key import key_of_debug_id
+
+__all__ = ["ModuleWork", "Symbolication"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.api.request import Job
+    from gsym.frames import Frames
+    from gsym.store.module_key import ModuleKey
+    from gsym.symbolizer import OpenModule, Symbolizer
+
+_UNKNOWN = "<unknown>"
+
+
+class ModuleWork:
+    """A module of a request, and what is asked of it.
+
+    Attributes:
+        name: Its debug file as the request has it.
+        debug_id: As the request has it.
+        offsets: From its base, each once; -1 for an offset that is not known.
+        key: None where nothing is to be looked for, or the id is none.
+        module: What became of the search; None before it, and without a key.
+        seconds: How long opening it took.
+        frames: The answers to `asked`; None where the module cannot answer.
+        asked: The offsets that were looked up, in the order of the answers.
+    """
+
+    __slots__ = (
+        "asked",
+        "debug_id",
+        "frames",
+        "key",
+        "module",
+        "name",
+        "offsets",
+        "seconds",
+    )
+
+    def __init__(self, name: str, debug_id: str) -> None:
+        self.name = name
+        self.debug_id = debug_id
+        self.offsets: set[int] = set()
+        self.key: ModuleKey | None = None
+        self.module: OpenModule | None = None
+        self.seconds = 0.0
+        self.frames: Frames | None = None
+        self.asked: list[int] = []
+
+    @property
+    def label(self) -> str:
+        """What `found_modules` calls it."""
+        return f"{self.name}/{self.debug_id}"
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a frame refers to it, and there is something to look for."""
+        return bool(self.offsets and self.name and self.debug_id)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its symbols are there."""
+        return self.module is not None and self.module.reader is not None
+
+    @property
+    def shown_name(self) -> str:
+        """What frames call it: the binary where that is known."""
+        entry = self.module.entry if self.is_found and self.module else None
+        code_file = entry.identity.code_file if entry is not None else ""
+        return code_file or self.name or _UNKNOWN
+
+    def open(self, symbolizer: Symbolizer) -> None:
+        """Have it fetched and converted if need be; this may take long."""
+        if self.key is not None:
+            started = time.perf_counter()
+            self.module = symbolizer.open(self.key)
+            self.seconds = time.perf_counter() - started
+
+    def look_up(self) -> None:
+        """Ask the module for all its offsets at once."""
+        if self.module is not None and self.module.reader is not None:
+            self.asked = [offset for offset in self.offsets if offset >= 0]
+            self.frames = self.module.lookup_many(self.asked)
+
+
+class Symbolication:
+    """The work for one request.
+
+    Args:
+        jobs: Sound ones, as `read_v5` gives them.
+
+    Attributes:
+        jobs: Each with its modules: those of its memory map, and at the end one for
+            frames that are in none.
+        modules: All modules of the request, each once.
+        frames: How many frames all jobs have.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._started = time.perf_counter()
+        self.modules: dict[tuple[str, str], ModuleWork] = {}
+        self.jobs: list[tuple[Job, list[ModuleWork]]] = []
+        self.frames = 0
+        nowhere = ModuleWork("", "")
+        for job in jobs:
+            works = [self._work(*module) for module in job.modules]
+            works.append(nowhere)  # which is at index -1
+            self.jobs.append((job, works))
+            want = [work.offsets.add for work in works]
+            for stack in job.stacks:
+                self.frames += len(stack)
+                for index, offset in stack:
+                    want[index](offset)
+        for work in self.modules.values():
+            if work.is_wanted:
+                try:
+                    work.key = key_of_debug_id(work.name, work.debug_id)
+                except ValueError:
+                    work.key = None
+
+    def _work(self, name: str, debug_id: str) -> ModuleWork:
+        work = self.modules.get((name, debug_id))
+        if work is None:
+            work = self.modules[name, debug_id] = ModuleWork(name, debug_id)
+        return work
+
+    @property
+    def seconds(self) -> float:
+        """Since the work began."""
+        return time.perf_counter() - self._started
+
+    def open_known(self, symbolizer: Symbolizer) -> list[ModuleWork]:
+        """Open the modules that are in the store.
+
+        Returns:
+            Those that are left: each is opened by its own `open`, or never.
+        """
+        return [
+            work
+            for work in self._searched()
+            if not _take(work, symbolizer.find(work.key))  # type: ignore[arg-type]
+        ]
+
+    def _searched(self) -> Iterator[ModuleWork]:
+        return (work for work in self.modules.values() if work.key is not None)
+
+    def look_up(self) -> None:
+        """Ask each open module for its offsets."""
+        for work in self.modules.values():
+            work.look_up()
+
+    def run(self, symbolizer: Symbolizer) -> None:
+        """Do all of it, one step after the other."""
+        for work in self.open_known(symbolizer):
+            work.open(symbolizer)
+        self.look_up()
+
+
+def _take(work: ModuleWork, module: OpenModule | None) -> bool:
+    work.module = module
+    return module is not None

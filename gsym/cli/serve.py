@@ -1,0 +1,150 @@
+"""`gsym serve`: a symbolication server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+
+from gsym.cli.options import Command, Option, UsageError
+from gsym.cli.terminal import printable
+from gsym.errors import UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gsym.cli.options import Values
+    from gsym.server.settings import Settings
+
+COMMAND = Command(
+    "gsym serve",
+    "Answer symbolication requests over HTTP",
+    (),
+    (
+        Option(
+            "--host", "address to listen on (default: 127.0.0.1)", metavar="ADDRESS"
+        ),
+        Option(
+            "--port",
+            "port to listen on (default: 8000; 0: any that is free)",
+            short="-p",
+            metavar="PORT",
+        ),
+        Option("--workers", "processes that answer (default: 1)", metavar="N"),
+        Option("--store", "folder of the symbol store", metavar="DIR"),
+        Option(
+            "--source",
+            "where modules come from that the store lacks: a folder, or the URL of a "
+            "symbol server (default: the current folder)",
+            metavar="URL|DIR",
+            repeatable=True,
+        ),
+        Option("--config", "TOML file with settings", metavar="FILE", repeatable=True),
+        Option(
+            "--path-map",
+            "prefix of source paths to replace in answers",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
+        Option(
+            "--source-map",
+            "source paths as clients can download them: {path} in TEMPLATE stands for "
+            "what is behind OLD",
+            metavar="OLD=TEMPLATE",
+            repeatable=True,
+        ),
+        Option(
+            "--root-path",
+            "path in front of all paths that a proxy takes away",
+            metavar="PATH",
+        ),
+        Option(
+            "--set",
+            "any other setting",
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+    ),
+    """\
+Each setting is also read from the environment, --port from GSYM_PORT; flags count more
+than it, and it counts more than files. docs/server.md has the table.
+This needs the extra `server`: pip install 'gsym[server]'.
+
+To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
+)
+
+_LISTS = {
+    "--source": "sources",
+    "--path-map": "path_map",
+    "--source-map": "source_map",
+}
+_TEXTS = {
+    "--host": "host",
+    "--port": "port",
+    "--workers": "workers",
+    "--store": "store",
+    "--root-path": "root_path",
+}
+
+
+def run(arguments: list[str]) -> int:
+    """Serve until a signal says to stop."""
+    values = COMMAND.parse(arguments)
+    flags = _flags(values)
+    try:
+        from gsym.server.settings import SettingsError
+        from gsym.server.workers import bind, serve
+    except ImportError as missing:
+        raise UnsupportedError(
+            f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
+        ) from None
+    load = partial(load_again, flags, tuple(values.texts("--config")))
+    try:
+        settings = load()
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+    with bind(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        _greet(settings, f"[{host}]" if ":" in host else host, port)
+        serve(load, settings, listener)
+    return 0
+
+
+def load_again(flags: Mapping[str, object], files: tuple[str, ...]) -> Settings:
+    """The settings as they are now."""
+    from gsym.server.settings import load_settings
+
+    return load_settings(flags, os.environ, files)
+
+
+def _flags(values: Values) -> dict[str, object]:
+    flags: dict[str, object] = {}
+    for option, name in _TEXTS.items():
+        given = values.text(option)
+        if given is not None:
+            flags[name] = given
+    for option, name in _LISTS.items():
+        if values.texts(option):
+            flags[name] = values.texts(option)
+    for setting in values.texts("--set"):
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(
+                f"option '--set': '{setting}' is not of the form NAME=VALUE"
+            )
+        flags[name.replace("-", "_")] = value
+    return flags
+
+
+def _greet(settings: Settings, host: str, port: int) -> None:
+    url = f"http://{host}:{port}{settings.root_path}"
+    print(printable(f"serving at {url}"), file=sys.stderr)
+    print(
+        printable(
+            "for the Firefox Profiler: "
+            f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
+        ),
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,78 @@
+"""The ASGI application: endpoints, and what stands round them."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from gsym.server.cors import Cors
+from gsym.server.errors import Errors, on_http_exception
+from gsym.server.health import health_routes
+from gsym.server.logs import RequestLog
+from gsym.server.metrics import metrics_routes
+from gsym.server.service import Service
+from gsym.server.symbolication import symbolication_routes
+
+__all__ = ["create_app"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.routing import Route
+
+    from gsym.server.metrics import Metrics
+    from gsym.server.settings import Settings
+    from gsym.symbolizer import Symbolizer
+
+# Each gives the routes of its endpoints.
+_PARTS = (symbolication_routes, health_routes, metrics_routes)
+
+
+def create_app(
+    settings: Settings, symbolizer: Symbolizer, metrics: Metrics | None = None
+) -> Starlette:
+    """The application, with its `Service` as `app.state.service`.
+
+    Args:
+        settings: As `load_settings` gives them.
+        symbolizer: Has the modules.
+        metrics: Figures that go on, of an application before this one.
+
+    Raises:
+        ValueError: A rule for paths has another form.
+    """
+    service = Service(settings, symbolizer, metrics)
+    routes = [route for part in _PARTS for route in part(service)]
+    for route in routes:
+        _answer_no_more(route)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            service.close()
+
+    app = Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(RequestLog, service.metrics),
+            Middleware(Cors),
+            Middleware(Errors),
+        ],
+        exception_handlers={HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.service = service
+    return app
+
+
+def _answer_no_more(route: Route) -> None:
+    """Without HEAD, which Starlette adds to GET: as Dockerflow's servers do."""
+    if route.methods is not None:
+        route.methods.discard("HEAD")

@@ -1,0 +1,196 @@
+"""Bodies of requests: whole, in time, within limits, inflated."""
+
+from __future__ import annotations
+
+import zlib
+
+from anyio import fail_after
+from starlette.requests import ClientDisconnect
+
+from gsym.server.errors import ServerError
+
+__all__ = ["BodyRoom", "HeldBody", "read_body"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Protocol
+
+    from starlette.requests import Request
+    from starlette.types import Receive
+    from typing_extensions import Self
+
+    class Inflater(Protocol):
+        """A decompressor of one kind of stream."""
+
+        def __call__(self, body: bytes, limit: int) -> bytes | None:
+            """The contents; None where there are more than *limit* bytes."""
+
+
+_BAD_REQUEST = 400
+_TIMEOUT = 408
+_TOO_LARGE = 413
+_UNSUPPORTED = 415
+_UNAVAILABLE = 503
+_GZIP_STREAM = 31  # for zlib: a stream of gzip, window of any size
+
+
+class BodyRoom:
+    """How many bytes of bodies may be held at a time."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> None:
+        """Take room for *size* bytes.
+
+        Raises:
+            ServerError: There is none; the client may try again.
+        """
+        if size > self._left:
+            raise ServerError(_UNAVAILABLE, retry_after=1, closes=True)
+        self._left -= size
+
+    def give_back(self, size: int) -> None:
+        """Give back what was taken."""
+        self._left += size
+
+
+class HeldBody:
+    """The body of a request, which takes room until the `with` block ends."""
+
+    def __init__(self, room: BodyRoom) -> None:
+        self._room = room
+        self._taken = 0
+        self.content = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._room.give_back(self._taken)
+
+    def take(self, size: int) -> None:
+        """Take room for more of it."""
+        self._room.take(size)
+        self._taken += size
+
+
+async def read_body(
+    request: Request, held: HeldBody, limit: int, seconds: float
+) -> bytes:
+    """The body of *request*, inflated.
+
+    Args:
+        request: Nothing of its body was read.
+        held: Takes the room.
+        limit: Bytes, as they come and inflated.
+        seconds: In which all of it has to come.
+
+    Raises:
+        ServerError: 408, 413, 415 or 503.
+        ClientDisconnect: The client has gone.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in _INFLATERS:
+        raise ServerError(
+            _UNSUPPORTED,
+            "Content-Encoding is none of gzip, zstd and identity",
+            closes=True,
+        )
+    try:
+        with fail_after(seconds):
+            body = await _receive(request.receive, held, limit)
+    except TimeoutError:
+        raise ServerError(_TIMEOUT, closes=True) from None
+    return _inflate(coding, body, held, limit)
+
+
+async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit)
+        held.take(len(part))
+        if part:
+            parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _inflate(coding: str, body: bytes, held: HeldBody, limit: int) -> bytes:
+    inflate = _INFLATERS[coding]
+    if inflate is None:
+        return body
+    content = inflate(body, limit)
+    if content is None:
+        raise _too_large(limit)
+    held.take(len(content))
+    return content
+
+
+def _too_large(limit: int) -> ServerError:
+    title = f"please limit the body of a request to <= {limit} bytes"
+    return ServerError(_TOO_LARGE, title, closes=True)
+
+
+def _damaged(coding: str) -> ServerError:
+    return ServerError(_BAD_REQUEST, f"Payload is not valid {coding}")
+
+
+def _inflate_gzip(body: bytes, limit: int) -> bytes | None:
+    stream = zlib.decompressobj(_GZIP_STREAM)
+    try:
+        content = stream.decompress(body, limit + 1)
+    except zlib.error:
+        raise _damaged("gzip") from None
+    if len(content) > limit:
+        return None
+    if not stream.eof or stream.unused_data:
+        raise _damaged("gzip")
+    return content
+
+
+def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
+    zstd = _zstd()
+    stream = zstd.ZstdDecompressor()
+    try:
+        content: bytes = stream.decompress(body, limit + 1)
+    except zstd.ZstdError:
+        raise _damaged("zstd") from None
+    if len(content) > limit:
+        return None
+    if not stream.eof or stream.unused_data:
+        raise _damaged("zstd")
+    return content
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd
+    except ImportError:
+        from backports import zstd
+    return zstd
+
+
+_INFLATERS: dict[str, Inflater | None] = {
+    "identity": None,
+    "": None,
+    "gzip": _inflate_gzip,
+    "x-gzip": _inflate_gzip,
+    "zstd": _inflate_zstd,
+}

@@ -1,0 +1,109 @@
+"""Answers of a server that are no success: always JSON, whatever a client accepts."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from gsym.server.cors import options_response
+
+__all__ = ["Errors", "ServerError", "error_response", "on_http_exception"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_INTERNAL_ERROR = 500
+_LOG = logging.getLogger("gsym.server")
+
+
+class ServerError(HTTPException):
+    """A request that ends with an error.
+
+    Args:
+        status: For HTTP.
+        title: For the client; by default number and phrase of the status.
+        retry_after: After how many seconds the client may try again; None: it need not.
+        closes: Whether the rest of the request is not read any more.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        title: str = "",
+        *,
+        retry_after: int | None = None,
+        closes: bool = False,
+    ) -> None:
+        headers = {}
+        if retry_after is not None:
+            headers["retry-after"] = str(retry_after)
+        if closes:
+            headers["connection"] = "close"
+        super().__init__(status, title or _phrase(status), headers)
+
+
+def error_response(
+    status: int, title: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response with the body `{"title": ...}`."""
+    return Response(
+        msgspec.json.encode({"title": title or _phrase(status)}),
+        status,
+        headers={"vary": "Accept", **(headers or {})},
+        media_type="application/json",
+    )
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """The response for an error that was raised on the way."""
+    status = getattr(error, "status_code", _INTERNAL_ERROR)
+    headers = dict(getattr(error, "headers", None) or {})
+    allowed = headers.pop("Allow", None)
+    if allowed is not None:
+        if request.method == "OPTIONS":
+            return options_response(request, allowed)
+        headers["allow"] = f"{allowed}, OPTIONS"
+    title = error.detail if isinstance(error, ServerError) else ""
+    return error_response(status, title, headers)
+
+
+class Errors:
+    """Answers 500 where an endpoint fails by a fault of this program, and logs it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_on)
+        except ClientDisconnect:
+            pass  # nobody is left to be answered
+        except Exception:
+            _LOG.exception("a request failed")
+            if has_begun:
+                raise
+            await error_response(_INTERNAL_ERROR)(scope, receive, send)
+
+
+def _phrase(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}"

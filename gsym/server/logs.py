@@ -1,0 +1,147 @@
+"""Logs: one JSON object a line for machines, plain lines for people.
+
+Each request gets an id, or keeps that of its `X-Request-Id`, which the answer carries
+as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import time
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+
+__all__ = ["RequestLog", "configure_logs"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from gsym.server.metrics import Metrics
+    from gsym.server.settings import Settings
+
+_REQUESTS = logging.getLogger("gsym.requests")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
+_NO_ANSWER = 499  # the client went away; as nginx has it
+
+
+class RequestLog:
+    """Names each request, logs it, and counts it."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+        status, size = _NO_ANSWER, 0
+
+        async def send_named(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            else:
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_named)
+        finally:
+            seconds = time.perf_counter() - started
+            self._metrics.count_request(scope, status, seconds)
+            if _REQUESTS.isEnabledFor(logging.INFO):
+                _log_request(scope, request_id, status, size, seconds)
+
+
+def _log_request(
+    scope: Scope, request_id: str, status: int, size: int, seconds: float
+) -> None:
+    client = scope.get("client")
+    agent = Headers(scope=scope).get("user-agent", "")
+    fields = {
+        "request_id": request_id,
+        "client": client[0] if client else "",
+        "method": scope["method"],
+        "path": scope["path"],
+        "status": status,
+        "bytes": size,
+        "ms": round(seconds * 1e3, 3),
+        "user_agent": agent[:256],
+        **scope.get("gsym.log", {}),
+    }
+    _REQUESTS.info("%s %s", scope["method"], scope["path"], extra={"fields": fields})
+
+
+class _JsonLines(logging.Formatter):
+    """A record as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "time": _time_text(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "pid": record.process,
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(_printable(fields)).decode()
+
+
+class _TextLines(logging.Formatter):
+    """A record as a line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        line = f"{clock} {record.getMessage()}"
+        fields = getattr(record, "fields", None)
+        if fields is not None:
+            line += f" -> {fields['status']} in {fields['ms']} ms"
+        elif record.levelno > logging.INFO:
+            line = f"{clock} {record.levelname.lower()}: {record.getMessage()}"
+        line = line.encode("unicode_escape", "replace").decode()
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+def configure_logs(settings: Settings) -> None:
+    """Have the logs of this process written to standard error."""
+    is_text = settings.log_format == "text" or (
+        settings.log_format == "auto" and sys.stderr.isatty()
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_TextLines() if is_text else _JsonLines())
+    level = getattr(logging, settings.log_level.upper())
+    for name in ("gsym", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level if name == "gsym" else max(level, logging.WARNING))
+        logger.propagate = False
+
+
+def _printable(fields: dict[str, object]) -> dict[str, object]:
+    """Without text that is none, such as bytes of a path."""
+    return {
+        name: value.encode("utf-8", "replace").decode()
+        if isinstance(value, str)
+        else value
+        for name, value in fields.items()
+    }
+
+
+def _time_text(seconds: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1000):03d}Z"

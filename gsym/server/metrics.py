@@ -1,0 +1,170 @@
+"""Figures of a server for Prometheus, those of all worker processes together.
+
+With several workers each writes its figures to files in the folder that
+`PROMETHEUS_MULTIPROC_DIR` names, and any of them adds all up when it is asked.
+"""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from starlette.responses import Response
+from starlette.routing import Route
+
+__all__ = ["FIGURES", "Metrics", "metrics_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import Scope
+
+    from gsym.api.symbolication import Symbolication
+    from gsym.server.service import Service
+    from gsym.symbolizer import Symbolizer
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_SECONDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+)
+_COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+
+# name: (labels, meaning), as the manual has them; counters get `_total` behind
+FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
+    "gsym_requests": (
+        ("path", "method", "status"),
+        "requests that were answered; the path is that of an endpoint, else `other`",
+    ),
+    "gsym_request_seconds": (("path",), "time to the end of the answer"),
+    "gsym_requests_in_flight": ((), "requests that are being worked on"),
+    "gsym_request_errors": (
+        ("reason",),
+        (
+            "symbolication requests refused: bad_json, invalid_job, invalid_modules, "
+            "invalid_stacks, too_many_jobs, too_many_frames, too_many_modules"
+        ),
+    ),
+    "gsym_symbolicate_jobs": (("version",), "jobs of a request"),
+    "gsym_symbolicate_stacks": (("version",), "stacks of a request"),
+    "gsym_symbolicate_frames": (("version",), "frames of a request"),
+    "gsym_modules": (
+        ("result",),
+        "modules that requests asked for: found (known already), fetched, missing",
+    ),
+    "gsym_source_answers": (
+        ("source", "outcome"),
+        "what sources said of modules: found, missing, failed, refused",
+    ),
+    "gsym_open_modules": ((), "modules that are open"),
+    "gsym_mapped_bytes": ((), "bytes of their files"),
+}
+
+
+class Metrics:
+    """The figures of one worker."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = self._counter("gsym_requests")
+        self.request_seconds = self._histogram("gsym_request_seconds", _SECONDS)
+        self.in_flight = self._gauge("gsym_requests_in_flight")
+        self.request_errors = self._counter("gsym_request_errors")
+        self._jobs = self._histogram("gsym_symbolicate_jobs", _COUNTS)
+        self._stacks = self._histogram("gsym_symbolicate_stacks", _COUNTS)
+        self._frames = self._histogram("gsym_symbolicate_frames", _COUNTS)
+        self._modules = self._counter("gsym_modules")
+        self._source_answers = self._counter("gsym_source_answers")
+        self._open_modules = self._gauge("gsym_open_modules")
+        self._mapped_bytes = self._gauge("gsym_mapped_bytes")
+        self._symbolizer: Symbolizer | None = None
+
+    def watch(self, symbolizer: Symbolizer) -> None:
+        """Tell of the modules that *symbolizer* has open."""
+        self._symbolizer = symbolizer
+
+    def _counter(self, name: str) -> Counter:
+        labels, text = FIGURES[name]
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str) -> Gauge:
+        labels, text = FIGURES[name]
+        return Gauge(
+            name, text, labels, registry=self.registry, multiprocess_mode="livesum"
+        )
+
+    def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
+        labels, text = FIGURES[name]
+        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
+
+    def count_work(self, version: str, work: Symbolication) -> None:
+        """Count what a request asked for and what became of it."""
+        stacks = sum(len(job.stacks) for job, _ in work.jobs)
+        self._jobs.labels(version).observe(len(work.jobs))
+        self._stacks.labels(version).observe(stacks)
+        self._frames.labels(version).observe(work.frames)
+        for each in work.modules.values():
+            if not each.is_wanted:
+                continue
+            module = each.module
+            if module is None or not each.is_found:
+                result = "missing"
+            else:
+                result = "found" if module.is_cached else "fetched"
+            self._modules.labels(result).inc()
+            if module is not None and not module.is_cached:
+                for attempt in module.attempts:
+                    self._source_answers.labels(attempt.source, attempt.outcome).inc()
+        if self._symbolizer is not None:
+            self._open_modules.set(len(self._symbolizer))
+            self._mapped_bytes.set(self._symbolizer.mapped)
+
+    def count_request(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        route = scope.get("route")
+        path = route.path if route is not None else "other"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.requests.labels(path, method, status).inc()
+        self.request_seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """The figures of all workers, as Prometheus reads them."""
+        if FOLDER_VARIABLE not in os.environ:
+            return generate_latest(self.registry)
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+def metrics_routes(service: Service) -> list[Route]:
+    """`GET /metrics`."""
+
+    async def metrics(_request: Request) -> Response:
+        text = await service.run(service.metrics.text)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    return [Route("/metrics", metrics, methods=["GET"])]

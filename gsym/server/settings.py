@@ -1,0 +1,210 @@
+"""What an operator can choose: one declaration for flags, environment and files.
+
+A setting NAME is `--set NAME=VALUE` on the command line (the usual ones have a flag of
+their own), `GSYM_NAME` in the environment, and `name` in a TOML file, in this order of
+precedence; of several files the last one counts. In the environment the parts of a list
+are separated by commas.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from gsym.errors import FormatError, GsymError, UnsupportedError
+
+__all__ = ["Settings", "SettingsError", "load_settings", "setting_rows"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PREFIX = "GSYM_"
+
+
+class SettingsError(GsymError):
+    """A setting has no such value, or there is no such setting."""
+
+
+def _said(text: str, **limits: Any) -> msgspec.Meta:
+    return msgspec.Meta(description=text, **limits)
+
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings of a server; the descriptions are those of docs/server.md."""
+
+    host: Annotated[str, _said("address to listen on")] = "127.0.0.1"
+    port: Annotated[
+        int, _said("port to listen on; 0: any that is free", ge=0, le=65535)
+    ] = 8000
+    workers: Annotated[Count, _said("worker processes")] = 1
+    store: Annotated[str, _said('folder of the symbol store; "": in the cache')] = ""
+    sources: Annotated[
+        list[str], _said("where modules come from that the store lacks, in order")
+    ] = []
+    root_path: Annotated[
+        str, _said("path in front of all paths, where a proxy takes it away")
+    ] = ""
+    trusted_proxies: Annotated[
+        list[str],
+        _said("addresses and networks whose forwarded headers are believed"),
+    ] = []
+    read_tokens: Annotated[
+        list[str],
+        _said("tokens one of which a client has to show; none: anybody reads"),
+    ] = []
+    path_map: Annotated[
+        list[str], _said("OLD=NEW: prefixes of source paths in answers")
+    ] = []
+    source_map: Annotated[
+        list[str],
+        _said("OLD=TEMPLATE: source paths as `hg:`, `git:` or `s3:` with `{path}`"),
+    ] = []
+    wide_names: Annotated[
+        bool, _said("take `[`, `]` and `:` in names of modules, as samply does")
+    ] = False
+    module_errors: Annotated[
+        bool, _said("tell clients which sources lacked a module, and why")
+    ] = True
+    max_body: Annotated[
+        Count, _said("bytes of the body of a request, also after inflation")
+    ] = 8 << 20
+    max_jobs: Annotated[Count, _said("jobs of a request")] = 10
+    max_frames: Annotated[Count, _said("frames of a request")] = 1_000_000
+    max_modules: Annotated[Count, _said("modules of a request")] = 10_000
+    max_in_flight: Annotated[
+        Count, _said("requests that a worker has begun; to more it answers 503")
+    ] = 200
+    max_waiting_bytes: Annotated[
+        Count, _said("bytes of all bodies that a worker holds; to more it answers 503")
+    ] = 256 << 20
+    rate_limit: Annotated[
+        float, _said("requests a second of one client, in each worker; 0: any", ge=0)
+    ] = 0.0
+    rate_burst: Annotated[Count, _said("requests that a client may send at once")] = 50
+    body_timeout: Annotated[
+        Seconds, _said("seconds in which the body of a request has to come")
+    ] = 30.0
+    request_timeout: Annotated[
+        Seconds, _said("seconds for an answer; what is fetched goes on behind a 503")
+    ] = 60.0
+    stop_timeout: Annotated[
+        Count, _said("seconds for requests that are under way when the server stops")
+    ] = 30
+    threads: Annotated[Count, _said("threads of a worker that answer")] = 4
+    fetch_threads: Annotated[
+        Count, _said("modules that a worker fetches or converts at a time")
+    ] = 16
+    max_open: Annotated[Count, _said("modules that a worker keeps open")] = 256
+    max_mapped: Annotated[Count, _said("bytes of their files")] = 64 << 30
+    index_memory: Annotated[
+        int, _said("bytes of memory for indexes of each open module", ge=0)
+    ] = 16 << 20
+    min_compressed: Annotated[
+        int, _said("bytes from which answers are compressed, where the client says so")
+    ] = 1024
+    log_format: Annotated[
+        str,
+        _said(
+            "`json`, `text`, or `auto`: text on a terminal",
+            pattern="^(auto|json|text)$",
+        ),
+    ] = "auto"
+    log_level: Annotated[
+        str,
+        _said(
+            "least level: debug, info, warning, error",
+            pattern="^(debug|info|warning|error)$",
+        ),
+    ] = "info"
+
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+
+
+def load_settings(
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    files: Sequence[str] = (),
+) -> Settings:
+    """The settings that hold.
+
+    Args:
+        flags: By name; text is read as in the environment.
+        environment: As `os.environ`.
+        files: TOML files.
+
+    Raises:
+        SettingsError: One has no such value, or a file names an unknown one.
+        OSError: A file cannot be read.
+    """
+    settings = Settings()
+    for path in files:
+        settings = _replaced(settings, _read_file(path), path)
+    chosen = {
+        name: environment[_PREFIX + name.upper()]
+        for name in _FIELDS
+        if _PREFIX + name.upper() in environment
+    }
+    settings = _replaced(settings, chosen, "the environment")
+    return _replaced(settings, flags, "the command line")
+
+
+def _read_file(path: str) -> dict[str, Any]:
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        found = msgspec.toml.decode(text, type=dict[str, Any])
+    except ImportError:
+        raise UnsupportedError("TOML needs the package tomli", path=path) from None
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise FormatError(f"this is no TOML: {error}", path=path) from None
+    return found
+
+
+def _replaced(settings: Settings, chosen: Mapping[str, Any], where: str) -> Settings:
+    values = msgspec.structs.asdict(settings)
+    for name, value in chosen.items():
+        field = _FIELDS.get(name)
+        if field is None:
+            raise SettingsError(f"{where}: there is no setting '{name}'")
+        try:
+            values[name] = _convert(value, field.type, values[name])
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{where}: setting '{name}': {error}") from None
+    return Settings(**values)
+
+
+def _convert(value: Any, kind: Any, old: object) -> Any:
+    if not isinstance(value, str):
+        return msgspec.convert(value, kind)
+    if isinstance(old, list):
+        parts = [part.strip() for part in value.split(",")]
+        return msgspec.convert([part for part in parts if part], kind)
+    return msgspec.convert(value, kind, strict=False)
+
+
+def setting_rows() -> Iterator[tuple[str, str, str]]:
+    """Name, default and meaning of each setting, for the manual."""
+    for name, field in _FIELDS.items():
+        default = field.default
+        if default is msgspec.NODEFAULT:
+            default = field.default_factory()
+        yield name, _default_text(default), _description(field.type)
+
+
+def _default_text(default: object) -> str:
+    if default in ("", []):
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return str(default)
+
+
+def _description(kind: Any) -> str:
+    return str(kind.__metadata__[-1].description)

@@ -1,0 +1,110 @@
+"""`POST /symbolicate/v5` and `/symbolicate/v4`.
+
+What is little and known already is answered at once, in the event loop: to hand it to a
+thread takes longer than the answer.
+"""
+
+from __future__ import annotations
+
+from anyio import fail_after
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.api.debug_figures import debug_figures
+from gsym.api.request import RequestError, read_v4, read_v5
+from gsym.api.response import answer_v4, answer_v5
+from gsym.api.symbolication import Symbolication
+from gsym.server.bodies import HeldBody, read_body
+from gsym.server.errors import ServerError
+
+__all__ = ["symbolication_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from gsym.api.symbolication import ModuleWork
+    from gsym.server.service import Service
+
+_FEW_BYTES = 4096
+_FEW_FRAMES = 100
+_UNAVAILABLE = 503
+_RETRY_AFTER = 5
+_READERS = {"v4": read_v4, "v5": read_v5}
+
+
+class _Answering:
+    """One request on its way."""
+
+    def __init__(self, service: Service, version: str, *, is_debug: bool) -> None:
+        self._service = service
+        self._version = version
+        self._is_debug = is_debug
+
+    def begin(self, body: bytes) -> tuple[Symbolication, list[ModuleWork]]:
+        """Read the request; the work, and the modules that have to be fetched."""
+        service = self._service
+        try:
+            jobs = _READERS[self._version](body, service.request_limits)
+        except RequestError as error:
+            service.metrics.request_errors.labels(error.reason).inc()
+            raise ServerError(error.status, error.title) from None
+        work = Symbolication(jobs)
+        return work, work.open_known(service.symbolizer)
+
+    def finish(self, work: Symbolication) -> bytes:
+        """The body of the answer."""
+        service = self._service
+        work.look_up()
+        if self._version == "v4":
+            text = answer_v4(work)
+        else:
+            text = answer_v5(
+                work,
+                service.path_map,
+                debug=debug_figures(work) if self._is_debug else None,
+                has_errors=service.settings.module_errors,
+            )
+        service.metrics.count_work(self._version, work)
+        return text
+
+    async def run(self, body: bytes) -> bytes:
+        """Answer *body*.
+
+        Raises:
+            TimeoutError: It took too long.
+        """
+        service = self._service
+        with fail_after(service.settings.request_timeout):
+            if len(body) <= _FEW_BYTES:
+                work, missing = self.begin(body)
+            else:
+                work, missing = await service.run(self.begin, body)
+            if missing:
+                await service.opening.open_all(missing)
+            if work.frames <= _FEW_FRAMES:
+                return self.finish(work)
+            return await service.run(self.finish, work)
+
+
+def symbolication_routes(service: Service) -> list[Route]:
+    """The endpoints of the symbolication API."""
+
+    def endpoint(version: str) -> Route:
+        async def symbolicate(request: Request) -> Response:
+            settings = service.settings
+            is_debug = bool(request.headers.get("debug"))
+            with HeldBody(service.body_room) as held:
+                body = await read_body(
+                    request, held, settings.max_body, settings.body_timeout
+                )
+                answering = _Answering(service, version, is_debug=is_debug)
+                try:
+                    text = await answering.run(body)
+                except TimeoutError:
+                    raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
+            return Response(text, media_type="application/json")
+
+        return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
+
+    return [endpoint("v5"), endpoint("v4")]

@@ -1,0 +1,112 @@
+"""Processes that serve: one, or several that share a socket.
+
+A worker that dies is started again. SIGHUP reads the configuration once more, without
+an end of requests or of modules that are open; where it has a fault the old one stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+from functools import partial
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from gsym.server.metrics import FOLDER_VARIABLE
+from gsym.server.protocol import Protocol
+from gsym.server.reloading import reloading_app
+
+__all__ = ["bind", "serve"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from gsym.server.settings import Settings
+
+_BACKLOG = 2048
+
+
+def bind(settings: Settings) -> socket.socket:
+    """A socket that listens where the settings say.
+
+    Raises:
+        OSError: The address is in use, or none of this machine.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        where = f"{settings.host}:{settings.port}"
+        raise OSError(error.errno, error.strerror, where) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def serve(
+    load: Callable[[], Settings], settings: Settings, listener: socket.socket
+) -> None:
+    """Serve until a signal says to stop; requests that are under way are answered.
+
+    Args:
+        load: Reads the settings again. Workers are new processes: it is pickled.
+        settings: What it gave the first time.
+        listener: From `bind`.
+    """
+    config = _config(partial(reloading_app, load), settings)
+    if settings.workers == 1:
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run([listener])
+        return
+    with _figures_folder():
+        _Workers(config, [listener]).run()
+
+
+def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=True,
+        http=Protocol,
+        workers=settings.workers,
+        root_path=settings.root_path,
+        timeout_graceful_shutdown=settings.stop_timeout,
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        ws="none",
+    )
+
+
+@contextlib.contextmanager
+def _figures_folder() -> Iterator[None]:
+    """Where workers put their figures together."""
+    if FOLDER_VARIABLE in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="gsym-figures-") as folder:
+        os.environ[FOLDER_VARIABLE] = folder
+        try:
+            yield
+        finally:
+            del os.environ[FOLDER_VARIABLE]
+
+
+class _Workers(Multiprocess):
+    """Worker processes that read their configuration again themselves."""
+
+    def handle_hup(self) -> None:
+        """Hand the signal on."""
+        for worker in self.processes:
+            if worker.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGHUP)

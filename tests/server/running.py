@@ -1,0 +1,119 @@
+"""A server on this machine, and requests to it as bytes on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import uvicorn
+
+from gsym.server.application import create_app
+from gsym.server.protocol import Protocol
+from gsym.server.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from gsym.symbolizer import Symbolizer
+
+
+class Answer(NamedTuple):
+    """A response, with the names of its headers in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def title(self) -> str:
+        """What an error says; every one is JSON of this form."""
+        assert self.headers["content-type"] == "application/json"
+        assert set(self.json) == {"title"}
+        return str(self.json["title"])
+
+
+class RunningServer:
+    """Serves until the `with` block ends."""
+
+    def __init__(self, symbolizer: Symbolizer, **settings: Any) -> None:
+        self.app = create_app(Settings(**settings), symbolizer)
+        config = uvicorn.Config(
+            self.app,
+            http=Protocol,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            root_path=settings.get("root_path", ""),
+        )
+        self._server = uvicorn.Server(config)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        task = asyncio.ensure_future(self._server.serve([self._listener]))
+        while not self._server.started and not task.done():
+            await asyncio.sleep(0.002)
+        self._ready.set()
+        await task
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request; a body that is no bytes goes as JSON."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, dict(headers or {}))
+            response = connection.getresponse()
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, found, response.read())
+        finally:
+            connection.close()
+
+    def post(self, body: Any, path: str = "/symbolicate/v5", **headers: str) -> Answer:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask("POST", path, body, named)

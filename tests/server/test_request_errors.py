@@ -1,0 +1,190 @@
+"""What is refused, in which order, with which words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.api.request import RequestError, RequestLimits, read_v4, read_v5
+from tests.server import error_cases
+from tests.server.modules import LIB_ID, XUL_ID
+
+if TYPE_CHECKING:
+    from tests.server.running import RunningServer
+
+LIMITS = RequestLimits()
+
+
+def encoded(body: Any) -> bytes:
+    return body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+@pytest.mark.parametrize(("body", "title"), error_cases.COMMON)
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_a_faulty_job_is_refused(
+    server: RunningServer, version: str, body: Any, title: str
+) -> None:
+    answer = server.post(body, f"/symbolicate/{version}")
+    assert (answer.status, answer.title) == (400, title)
+
+
+@pytest.mark.parametrize(("body", "title"), error_cases.V5)
+def test_faulty_jobs_are_refused(server: RunningServer, body: Any, title: str) -> None:
+    answer = server.post(body)
+    assert (answer.status, answer.title) == (400, title)
+
+
+@pytest.mark.parametrize(("body", "title"), error_cases.COMMON)
+def test_one_job_in_a_list_is_refused_as_by_itself(body: Any, title: str) -> None:
+    if title == error_cases.NO_JSON or (isinstance(body, list)):
+        return
+    wrapped = b'{"jobs": [' + encoded(body) + b"]}"
+    with pytest.raises(RequestError) as refused:
+        read_v5(wrapped, LIMITS)
+    assert refused.value.title == title
+
+
+SOUND: list[Any] = [
+    error_cases.job(),
+    error_cases.job([[]], []),
+    error_cases.job([[], [[-1, -1], [-1, (1 << 64) - 1]]], []),
+    error_cases.frame(0, (1 << 64) - 1),
+    error_cases.frame(0, -1),
+    error_cases.job([[[1, 0]]], [["", ""], ["a-b_c.d+e{f}g@h<i>j k~l", "0aF"]]),
+    {**error_cases.job(), "version": 5, "extra": [{}]},
+    b'{"stacks": 1, "stacks": [[[0, 1]]], "memoryMap": [["a", "1"]]}',
+]
+
+
+@pytest.mark.parametrize("body", SOUND)
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_a_sound_job_is_answered(
+    server: RunningServer, version: str, body: Any
+) -> None:
+    assert server.post(body, f"/symbolicate/{version}").status == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"jobs": []},
+        {"jobs": [error_cases.job()] * 10},
+        {"jobs": [error_cases.job()], "stacks": 1, "memoryMap": "x"},
+    ],
+)
+def test_sound_jobs_are_answered(server: RunningServer, body: Any) -> None:
+    answer = server.post(body)
+    assert answer.status == 200
+    assert len(answer.json["results"]) == len(body["jobs"])
+
+
+def test_version_4_knows_no_jobs(server: RunningServer) -> None:
+    answer = server.post({"jobs": [error_cases.job()]}, "/symbolicate/v4")
+    assert answer.title == "job 0 is invalid: no stacks specified"
+    both = {"jobs": [], **error_cases.job()}
+    assert server.post(both, "/symbolicate/v4").status == 200
+
+
+def test_names_of_the_kernel_are_taken_where_the_operator_says_so() -> None:
+    body = encoded(error_cases.job(modules=[["[kernel.kallsyms]:1", "00"]]))
+    assert read_v4(body, RequestLimits(wide_names=True))
+    with pytest.raises(RequestError):
+        read_v4(body, LIMITS)
+    slash = encoded(error_cases.job(modules=[["a/b", "00"]]))
+    with pytest.raises(RequestError):
+        read_v4(slash, RequestLimits(wide_names=True))
+
+
+@pytest.mark.parametrize(
+    ("limits", "what", "at_limit", "beyond"),
+    [
+        (
+            RequestLimits(jobs=2),
+            "jobs",
+            {"jobs": [error_cases.job()] * 2},
+            {"jobs": [error_cases.job()] * 3},
+        ),
+        (
+            RequestLimits(frames=3),
+            "frames",
+            {"jobs": [error_cases.job([[[0, 1]], [[0, 2], [0, 3]]])]},
+            {"jobs": [error_cases.job([[[0, 1]], [[0, 2]]])] * 2},
+        ),
+        (
+            RequestLimits(modules=3),
+            "modules",
+            {"jobs": [error_cases.job(modules=[["a", "1"]] * 3)]},
+            {"jobs": [error_cases.job(modules=[["a", "1"]] * 2)] * 2},
+        ),
+    ],
+)
+def test_a_request_may_ask_for_so_much(
+    limits: RequestLimits, what: str, at_limit: Any, beyond: Any
+) -> None:
+    assert read_v5(encoded(at_limit), limits)
+    with pytest.raises(RequestError) as refused:
+        read_v5(encoded(beyond), limits)
+    limit = getattr(limits, what)
+    assert refused.value.title == (
+        f"please limit number of {what} in a single request to <= {limit}"
+    )
+    assert refused.value.status == (400 if what == "jobs" else 413)
+    assert refused.value.reason == f"too_many_{what}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/symbolicate",
+        "/symbolicate/v5/",
+        "/symbolicate/v6",
+        "//symbolicate/v5",
+        "/Symbolicate/v5",
+        "/symbolicate/v5/x",
+        "/%00",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_any_other_path_is_not_found(
+    server: RunningServer, method: str, path: str
+) -> None:
+    if path == "/":
+        return
+    answer = server.ask(method, path)
+    assert (answer.status, answer.title) == (404, "404 Not Found")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_any_other_method_is_not_allowed(
+    server: RunningServer, version: str, method: str
+) -> None:
+    answer = server.ask(method, f"/symbolicate/{version}")
+    assert (answer.status, answer.title) == (405, "405 Method Not Allowed")
+    assert answer.headers["allow"] == "POST, OPTIONS"
+
+
+def test_head_is_not_allowed_either(server: RunningServer) -> None:
+    answer = server.ask("HEAD", "/symbolicate/v5")
+    assert (answer.status, answer.body) == (405, b"")
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/xml", "text/html", "text/plain;q=0.1", "image/png", ""]
+)
+def test_errors_are_json_whatever_is_accepted(
+    server: RunningServer, accept: str
+) -> None:
+    assert server.post(b"x", Accept=accept).title == error_cases.NO_JSON
+    assert server.ask("GET", "/no", headers={"Accept": accept}).title
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])
+def test_the_type_of_a_request_decides_nothing(
+    server: RunningServer, kind: str
+) -> None:
+    body = error_cases.job(modules=[["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]])
+    assert server.post(body, Content_Type=kind).body == server.post(body).body
