@@ -8,12 +8,13 @@ from typing import Any
 
 from tests.server.modules import XUL_ID
 
-MODULES = [["xul.pdb", XUL_ID]]
+MODULES: Any = [["xul.pdb", XUL_ID]]
+STACKS: Any = [[[0, 16]]]
 NO_JSON = "Payload is not valid JSON"
 TOO_MANY_JOBS = "please limit number of jobs in a single request to <= 10"
 
 
-def job(stacks: Any = ([[[0, 16]]]), modules: Any = MODULES) -> dict[str, Any]:
+def job(stacks: Any = STACKS, modules: Any = MODULES) -> dict[str, Any]:
     return {"stacks": stacks, "memoryMap": modules}
 
 
@@ -52,7 +53,7 @@ COMMON: list[tuple[Any, str]] = [
     ([], "job 0 is invalid"),
     (["jobs"], "job 0 is invalid"),
     ("jobs", "job 0 is invalid"),
-    (None if False else b"null", "job 0 is invalid"),
+    (b"null", "job 0 is invalid"),
     (b"true", "job 0 is invalid"),
     (b"7", "job 0 is invalid"),
     ({}, "job 0 is invalid: no stacks specified"),
@@ -75,7 +76,7 @@ COMMON: list[tuple[Any, str]] = [
     (job(modules=[["a", "xyz"]]), BAD_ID),
     (job(modules=[["a", "12-34"]]), BAD_ID),
     (job(modules=[["a", "1\n"]]), BAD_ID),
-    (job(modules=[["a", "١"]]), BAD_ID),
+    (job(modules=[["a", "\u0661"]]), BAD_ID),
     (
         job(modules=[["a", "1"], ["b", "x"]]),
         BAD_MODULES + "module index 1 has an invalid debug_id",

@@ -58,8 +58,8 @@ class RunningServer:
             root_path=settings.get("root_path", ""),
         )
         self._server = uvicorn.Server(config)
+        # Those who connect before it accepts wait.
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
     @property
@@ -71,18 +71,11 @@ class RunningServer:
         return f"http://127.0.0.1:{self.port}"
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
-        task = asyncio.ensure_future(self._server.serve([self._listener]))
-        while not self._server.started and not task.done():
-            await asyncio.sleep(0.002)
-        self._ready.set()
-        await task
+        asyncio.run(self._server.serve([self._listener]))
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait()
+        assert self.ask("GET", "/__lbheartbeat__").status == 200
         return self
 
     def __exit__(
