@@ -17,6 +17,7 @@ import gsym
 from gsym._native import ffi, lib
 from gsym.cli import gsymutil_options
 from gsym.cli.main import VERBS
+from gsym.cli.store import VERBS as STORE_VERBS
 from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -158,8 +159,9 @@ def test_every_command_for_an_input_is_understood(page: str, heading: str) -> No
 
 def test_the_manual_shows_every_help_text_as_it_is() -> None:
     page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
-    marked = re.findall(r"^<!-- help: gsym ?(\w*) -->$", page, flags=re.MULTILINE)
-    assert sorted(marked) == sorted(["", *VERBS])
+    marked = re.findall(r"^<!-- help: gsym ?([\w ]*) -->$", page, flags=re.MULTILINE)
+    stores = [f"store {verb}" for verb in STORE_VERBS]
+    assert sorted(marked) == sorted(["", *VERBS, *stores])
     check = [sys.executable, "tools/refresh_docs.py", "--check"]
     assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
         "docs/cli.md is out of date: run tools/refresh_docs.py"

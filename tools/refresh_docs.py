@@ -10,17 +10,14 @@ import re
 import sys
 from pathlib import Path
 
-from gsym.cli.main import overview
-
 PAGE = Path(__file__).resolve().parent.parent / "docs/cli.md"
-MARK = re.compile(r"(<!-- help: gsym ?(\w*) -->\n)(\n```text\n.*?```\n)?", re.DOTALL)
+MARK = re.compile(r"(<!-- help: gsym ?([\w ]*) -->\n)(\n```text\n.*?```\n)?", re.DOTALL)
 
 
-def help_text(verb: str) -> str:
-    """What `gsym VERB --help` prints, or `gsym --help` for no verb."""
-    if not verb:
-        return overview()
-    module = __import__(f"gsym.cli.{verb}", fromlist=("COMMAND",))
+def help_text(verbs: str) -> str:
+    """What `gsym VERB... --help` prints."""
+    name = verbs.replace(" ", "_") or "main"
+    module = __import__(f"gsym.cli.{name}", fromlist=("COMMAND",))
     return str(module.COMMAND.help())
 
 

@@ -1,19 +1,17 @@
-"""The `gsym` command: finds the verb, runs it, turns errors into exit codes.
+"""The `gsym` command: runs a verb, turns errors into exit codes.
 
 Exit codes: 0 it ran (an address without an answer is no error), 1 an input or
 output could not be used, 2 the command line is wrong, 3 `--strict` and an address
-had no answer. A verb is a module of this package with `run(arguments) -> int`; it
-is imported only when it is used.
+had no answer.
 """
 
 from __future__ import annotations
 
 import sys
 
-from gsym.cli.options import HelpRequested, UsageError, suggestion
 from gsym.cli.program import run_program
+from gsym.cli.verbs import VerbCommand
 
-# Repeated from each verb's declaration: the list of verbs must not import them all.
 VERBS = {
     "convert": "Convert the debug information of binaries to GSYM files",
     "merge": "Make one GSYM file of several",
@@ -24,11 +22,18 @@ VERBS = {
     "stats": "Show what the bytes of a GSYM file are spent on",
     "embed": "Put a GSYM file into a section of its binary",
     "extract": "Take the GSYM file out of a binary that holds one",
+    "store": "Keep GSYM files by the ids of their modules",
     "symbolicate": "Symbolicate stacks, by a server or from a store",
     "serve": "Answer symbolication requests over HTTP",
 }
 
-EXIT_USAGE = 2
+COMMAND = VerbCommand(
+    "gsym",
+    "Turn debug information into GSYM files and look addresses up in them",
+    VERBS,
+    "gsym.cli.",
+    "'gsym VERB --help' explains a verb, 'gsym --version' prints the version.",
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -43,55 +48,12 @@ def _complain(reason: str) -> None:
 
 def _dispatch(arguments: list[str]) -> int:
     _let_any_name_through()
-    if not arguments:
-        print(overview(), end="", file=sys.stderr)
-        return EXIT_USAGE
-    first = arguments[0]
-    if first in {"--help", "-h"}:
-        print(overview(), end="")
-        return 0
-    if first in {"--version", "-V"}:
+    if arguments[:1] in (["--version"], ["-V"]):
         from gsym import __version__
 
         print(f"gsym {__version__}")
         return 0
-    if first not in VERBS:
-        kind = "option" if first.startswith("-") else "verb"
-        reason = f"unknown {kind} '{first}'{suggestion(first, list(VERBS))}"
-        return _refuse("gsym", reason)
-    return _run(first, arguments[1:])
-
-
-def _run(verb: str, arguments: list[str]) -> int:
-    module = __import__(f"gsym.cli.{verb}", fromlist=("run",))
-    try:
-        return int(module.run(arguments))
-    except HelpRequested as request:
-        print(request, end="")
-        return 0
-    except UsageError as error:
-        return _refuse(f"gsym {verb}", str(error))
-
-
-def _refuse(program: str, reason: str) -> int:
-    print(f"{program}: error: {reason}", file=sys.stderr)
-    print(f"Try '{program} --help'.", file=sys.stderr)
-    return EXIT_USAGE
-
-
-def overview() -> str:
-    """The text of `gsym --help`."""
-    lines = [
-        "usage: gsym VERB [ARGUMENT]...",
-        "",
-        "Turn debug information into GSYM files and look addresses up in them.",
-        "",
-        "verbs:",
-        *(f"  {verb:<11} {summary}" for verb, summary in VERBS.items()),
-        "",
-        "'gsym VERB --help' explains a verb, 'gsym --version' prints the version.",
-    ]
-    return "\n".join(lines) + "\n"
+    return COMMAND.run(arguments)
 
 
 def _let_any_name_through() -> None:

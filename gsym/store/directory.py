@@ -67,8 +67,8 @@ class Store:
 
     # ---- asking
 
-    def get(self, key: ModuleKey) -> Entry | None:
-        """The module, which then counts as used now.
+    def get(self, key: ModuleKey, *, is_use: bool = True) -> Entry | None:
+        """The module, which then counts as used now, unless not *is_use*.
 
         An id decides: by the debug id, else by the code id. What the module is called
         matters for code ids of Windows only, which need the name of the binary.
@@ -83,7 +83,7 @@ class Store:
         """
         self._check_marker()
         for debug_id in self._debug_ids(key):
-            entry = self._at(debug_id)
+            entry = self._at(debug_id, is_use=is_use)
             if entry is not None:
                 return entry
         return None
@@ -124,7 +124,7 @@ class Store:
         self._check_marker()
         for debug_id in self.debug_ids():
             try:
-                entry = self._at(debug_id, is_use=False)
+                entry = self._at(debug_id)
             except FormatError as error:
                 if damaged is None:
                     raise
@@ -200,7 +200,7 @@ class Store:
         """
         debug_id = entry.identity.debug_id
         with swap_lock(self.path, debug_id):
-            current = self._at(debug_id, is_use=False)
+            current = self._at(debug_id)
             if current is not None and current.path == entry.path:
                 remove_module(self.path, debug_id)
 
@@ -259,7 +259,7 @@ class Store:
         if file == GSYM_FILE:
             yield shelf + rest
 
-    def _at(self, debug_id: str, *, is_use: bool = True) -> Entry | None:
+    def _at(self, debug_id: str, *, is_use: bool = False) -> Entry | None:
         """The module that is published under a debug id."""
         link = f"{self.path}/{link_of_debug_id(debug_id)}"
         before = None

@@ -1,0 +1,21 @@
+"""`gsym store`: finds the verb behind it."""
+
+from __future__ import annotations
+
+from gsym.cli.verbs import VerbCommand
+
+VERBS = {
+    "get": "Find the GSYM file of a module",
+    "list": "List the modules of a store",
+    "info": "Show what is known of a module",
+}
+
+COMMAND = VerbCommand(
+    "gsym store",
+    "Keep GSYM files by the ids of their modules",
+    VERBS,
+    "gsym.cli.store_",
+    "'gsym store VERB --help' explains a verb.",
+)
+
+run = COMMAND.run

@@ -1,0 +1,109 @@
+"""What the verbs of `gsym store` share: which store, which module."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from gsym.cli.options import Operand, Option, UsageError
+from gsym.cli.terminal import printable
+from gsym.errors import GsymError
+from gsym.module_identity import read_debug_id
+from gsym.store.directory import Store
+from gsym.store.layout import build_id_digits
+from gsym.store.location import default_store
+from gsym.store.module_key import ModuleKey
+
+__all__ = [
+    "MODULE",
+    "STORE",
+    "entry_record",
+    "find_entry",
+    "module_keys",
+    "open_store",
+    "size_text",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.cli.options import Values
+    from gsym.store.entry import Entry
+
+STORE = Option(
+    "--store",
+    "folder of the store (default: GSYM_STORE, else the user's own)",
+    metavar="DIR",
+)
+MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
+
+_LEVELS = ("names", "lines", "inlined calls")
+_UNITS = ("KB", "MB", "GB", "TB")
+_THOUSAND = 1000
+
+
+def open_store(values: Values) -> Store:
+    """The store that the command line means."""
+    return Store(values.text(STORE.name) or default_store())
+
+
+def module_keys(text: str) -> list[ModuleKey]:
+    """What *text* may mean, the likeliest first.
+
+    Raises:
+        UsageError: It can mean no module.
+    """
+    name, _, identifier = text.rpartition("/")
+    keys = []
+    if build_id_digits(identifier):
+        keys.append(ModuleKey(debug_file=name, code_id=identifier))
+    with suppress(ValueError):
+        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
+    if name:
+        keys.append(ModuleKey(code_file=name, code_id=identifier))
+    if not keys:
+        raise UsageError(f"MODULE: '{text}' is no NAME/ID, debug id or build id")
+    return keys
+
+
+def find_entry(store: Store, text: str, *, is_use: bool = True) -> Entry:
+    """The module that *text* means, which then counts as used, unless not *is_use*.
+
+    Raises:
+        GsymError: The store does not have it.
+        UsageError: It can mean no module.
+    """
+    for key in module_keys(text):
+        entry = store.get(key, is_use=is_use)
+        if entry is not None:
+            return entry
+    raise GsymError(f"has no module {printable(text)}", path=store.path)
+
+
+def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
+    """A module as `--json` prints it."""
+    return {
+        **entry.identity._asdict(),
+        "uuid": entry.uuid.hex(),
+        "functions": entry.quality.functions,
+        "detail": _LEVELS[entry.quality.level],
+        "size": entry.size,
+        "added": entry.added,
+        "last_used": store.last_used(entry),
+        "source": entry.source,
+        "path": entry.path,
+        "originals": entry.originals,
+    }
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people: `1.5 MB`."""
+    if size < _THOUSAND:
+        return f"{size} B"
+    number = float(size)
+    for unit in _UNITS:
+        number /= _THOUSAND
+        text = f"{number:.1f} {unit}"
+        if round(number, 1) < _THOUSAND:
+            break
+    return text

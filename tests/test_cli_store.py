@@ -1,0 +1,213 @@
+"""`gsym store`: its verbs, what they print and how they end."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli import store as command
+from gsym.cli.main import main
+from gsym.cli.store_options import size_text
+from gsym.store.directory import Store
+from gsym.store.location import default_store
+from tests.store_modules import (
+    PE_CODE_ID,
+    build_id,
+    identity,
+    put,
+    windows_identity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Captured = pytest.CaptureFixture[str]
+    Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The store that GSYM_STORE names."""
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def run(capsys: Captured) -> Run:
+    """Run `gsym store ...`: exit code, output, errors."""
+
+    def run_verb(*arguments: str) -> tuple[int, str, str]:
+        status = main(["store", *arguments])
+        return (status, *capsys.readouterr())
+
+    return run_verb
+
+
+@pytest.mark.parametrize("name", sorted(command.VERBS))
+def test_every_verb_explains_itself_as_the_overview_does(name: str, run: Run) -> None:
+    status, output, errors = run(name, "--help")
+    assert (status, errors) == (0, "")
+    assert output.startswith(f"usage: gsym store {name} ")
+    module = import_module(f"gsym.cli.store_{name}")
+    assert module.COMMAND.summary == command.VERBS[name]
+
+
+def test_the_command_line_is_checked_at_each_level(run: Run) -> None:
+    assert run()[0] == 2
+    assert run("--help")[:2] == (0, command.COMMAND.help())
+    status, _, errors = run("gte")
+    assert status == 2
+    reason = "unknown verb 'gte'; did you mean 'get'?"
+    assert errors == f"gsym store: error: {reason}\nTry 'gsym store --help'.\n"
+    status, _, errors = run("get")
+    assert status == 2
+    assert errors.startswith("gsym store get: error: MODULE is missing\n")
+
+
+# ---- get
+
+
+def test_a_module_is_found_by_whatever_names_it(store: Store, run: Run) -> None:
+    entry = put(store, 1).entry
+    debug_id, digits = identity(1).debug_id, build_id(1).hex()
+    for name in (
+        debug_id,
+        debug_id.lower(),
+        debug_id[:32],
+        digits,
+        digits.upper(),
+        f"lib1.so/{debug_id}",
+        f"any/{digits}",
+        f"a/b/{digits}",
+    ):
+        assert run("get", name) == (0, f"{entry.path}\n", ""), name
+
+
+def test_a_module_of_windows_is_found_by_its_code_id(store: Store, run: Run) -> None:
+    entry = put(store, 1, **windows_identity(1)._asdict()).entry
+    assert run("get", f"XUL.dll/{PE_CODE_ID}")[1] == f"{entry.path}\n"
+    assert run("get", f"other.dll/{PE_CODE_ID}")[0] == 1
+
+
+def test_a_module_that_is_not_there_is_an_error(store: Store, run: Run) -> None:
+    put(store, 1)
+    status, output, errors = run("get", identity(2).debug_id)
+    assert (status, output) == (1, "")
+    assert errors == (
+        f"gsym: error: {store.path}: has no module {identity(2).debug_id}\n"
+    )
+    assert run("get", "not/anything")[0] == 1
+    status, _, errors = run("get", "nothing")
+    assert status == 2
+    assert "MODULE: 'nothing' is no NAME/ID, debug id or build id\n" in errors
+
+
+def test_a_file_is_copied_out(store: Store, run: Run, tmp_path: Path) -> None:
+    put(store, 1, functions=5)
+    output = tmp_path / "out.gsym"
+    assert run("get", identity(1).debug_id, "-o", str(output)) == (0, "", "")
+    with gsym.open(output, uuid=build_id(1)) as reader:
+        assert len(reader) == 5
+    status, _, errors = run("get", identity(1).debug_id, "--original", "sym")
+    assert status == 1
+    assert "no original of kind sym; kept: none" in errors
+
+
+# ---- list and info
+
+
+def test_the_list_has_a_line_for_each_module_by_name(store: Store, run: Run) -> None:
+    for number in (2, 1):
+        put(store, number, functions=1200 * number)
+    put(store, 3, debug_file="a\x1b[2J.so")
+    status, output, errors = run("list")
+    assert (status, errors) == (0, "")
+    lines = [line.split() for line in output.splitlines()]
+    assert lines[0][:4] == ["NAME", "DEBUG", "ID", "OS"]
+    assert [line[0] for line in lines[1:]] == ["a\\x1b[2J.so", "lib1.so", "lib2.so"]
+    assert lines[2][1:5] == [identity(1).debug_id, "Linux", "x86_64", "1,200"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (["lib1*"], ["lib1.so"]),
+        (["LIB*"], ["lib1.so", "lib2.so"]),
+        (["lib2.so", "xul.*"], ["lib2.so", "xul.pdb"]),
+        (["xul.dll"], ["xul.pdb"]),
+        (["nope"], []),
+    ],
+)
+def test_the_list_is_filtered_by_name(
+    store: Store, run: Run, patterns: list[str], names: list[str]
+) -> None:
+    put(store, 1)
+    put(store, 2)
+    put(store, 3, **windows_identity(3)._asdict())
+    status, output, _ = run("list", "--json", *patterns)
+    assert status == 0
+    found = [json.loads(line)["debug_file"] for line in output.splitlines()]
+    assert found == names
+
+
+def test_a_damaged_module_is_told_and_the_others_are_listed(
+    store: Store, run: Run
+) -> None:
+    put(store, 1)
+    record = Path(put(store, 2).entry.path).with_name("module.json")
+    record.write_text("{}")
+    status, output, errors = run("list")
+    assert status == 1
+    assert "lib1.so" in output
+    assert errors.startswith(f"gsym store list: {record}: what is written")
+
+
+def test_info_says_all_that_is_known(store: Store, run: Run) -> None:
+    entry = put(store, 1, functions=3).entry
+    status, output, _ = run("info", identity(1).debug_id)
+    assert status == 0
+    shown = dict(line.split("  ", 1) for line in output.splitlines())
+    shown = {label.strip(): text.strip() for label, text in shown.items()}
+    assert shown["name"] == "lib1.so"
+    assert shown["identifier"] == build_id(1).hex()
+    assert shown["detail"] == "names"
+    assert shown["functions"] == "3"
+    assert shown["file"] == entry.path
+    record = json.loads(run("info", identity(1).debug_id, "--json")[1])
+    assert record["path"] == entry.path
+    assert record["last_used"] == store.last_used(entry)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 KB"),
+        (999_949, "999.9 KB"),
+        (999_951, "1.0 MB"),
+        (1_500_000_000, "1.5 GB"),
+        (10**16, "10000.0 TB"),
+    ],
+)
+def test_sizes_are_short(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("environment", "path"),
+    [
+        ({"GSYM_STORE": "/s", "XDG_DATA_HOME": "/d", "HOME": "/h"}, "/s"),
+        ({"GSYM_STORE": "", "XDG_DATA_HOME": "/d", "HOME": "/h"}, "/d/gsym/store"),
+        ({"HOME": "/h"}, "/h/.local/share/gsym/store"),
+    ],
+)
+def test_the_store_of_a_user_is_where_the_environment_says(
+    environment: dict[str, str], path: str
+) -> None:
+    assert default_store(environment) == path
