@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 
 from gsym.server.cors import Cors
 from gsym.server.errors import Errors, on_http_exception
+from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from gsym.symbolizer import Symbolizer
 
 # Each gives the routes of its endpoints.
-_PARTS = (symbolication_routes, health_routes, metrics_routes)
+_PARTS = (symbolication_routes, extension_routes, health_routes, metrics_routes)
 
 
 def create_app(

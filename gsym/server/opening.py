@@ -13,12 +13,15 @@ __all__ = ["ModuleOpening"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
+    from typing import TypeVar
 
     from gsym.api.symbolication import ModuleWork
     from gsym.store.module_key import ModuleKey
     from gsym.symbolizer import OpenModule, Symbolizer
+
+    Result = TypeVar("Result")
 
 # Modules of one request that are searched for at a time: others want theirs as well.
 _MOST_OF_ONE_REQUEST = 8
@@ -93,6 +96,11 @@ class ModuleOpening:
                 loop.call_soon_threadsafe(forget)
 
         search.future.add_done_callback(on_done)
+
+    async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
+        """What *work* gives, which may open modules itself."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
 
     def close(self) -> None:
         """Begin no search any more."""

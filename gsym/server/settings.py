@@ -108,6 +108,22 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_compressed: Annotated[
         int, _said("bytes from which answers are compressed, where the client says so")
     ] = 1024
+    enable_source: Annotated[bool, _said("answer `/source/v1`")] = False
+    source_roots: Annotated[
+        list[str],
+        _said(
+            "DIR or OLD=DIR: folders whose source files may be read, and what in "
+            "debug information stands for them"
+        ),
+    ] = []
+    max_source: Annotated[Count, _said("bytes of a source file")] = 8 << 20
+    enable_asm: Annotated[bool, _said("answer `/asm/v1` (extra `asm`)")] = False
+    binary_dirs: Annotated[
+        list[str], _said("folders of binaries to disassemble, by name or by build id")
+    ] = []
+    max_code: Annotated[Count, _said("bytes of code to disassemble at a time")] = (
+        256 << 10
+    )
     log_format: Annotated[
         str,
         _said(

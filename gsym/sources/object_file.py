@@ -112,6 +112,11 @@ class ObjectFile:
         return int(self._header.machine)
 
     @property
+    def section_count(self) -> int:
+        """How many sections there may be: the engine numbers them from 0."""
+        return int(self._header.section_count)
+
+    @property
     def architecture(self) -> str:
         """As LLVM's target triples name it."""
         header = self._header

@@ -1,0 +1,68 @@
+"""`POST /source/v1` and `/asm/v1`, where the operator allows them."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.api.assembly import answer_assembly, read_assembly_request
+from gsym.api.binary_search import BinarySearch
+from gsym.api.extension_request import ExtensionError
+from gsym.api.source import answer_source, read_source_request
+from gsym.api.source_roots import SourceRoots
+from gsym.server.bodies import HeldBody, read_body
+from gsym.server.errors import ServerError
+
+__all__ = ["extension_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+
+    from gsym.server.service import Service
+
+
+def extension_routes(service: Service) -> list[Route]:
+    """The endpoints that are switched on."""
+    settings, symbolizer = service.settings, service.symbolizer
+    roots = SourceRoots(settings.source_roots)
+    binaries = BinarySearch(settings.binary_dirs)
+
+    def source(body: bytes) -> bytes:
+        return answer_source(
+            read_source_request(body),
+            symbolizer,
+            roots,
+            path_map=service.path_map,
+            most=settings.max_source,
+        )
+
+    def assembly(body: bytes) -> bytes:
+        return answer_assembly(
+            read_assembly_request(body), symbolizer, binaries, most=settings.max_code
+        )
+
+    routes = []
+    if settings.enable_source:
+        routes.append(_route("/source/v1", source, service))
+    if settings.enable_asm:
+        routes.append(_route("/asm/v1", assembly, service))
+    return routes
+
+
+def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Route:
+    async def endpoint(request: Request) -> Response:
+        settings = service.settings
+        with HeldBody(service.body_room) as held:
+            body = await read_body(
+                request, held, settings.max_body, settings.body_timeout
+            )
+            try:
+                text = await service.opening.run(answer, body)
+            except ExtensionError as error:
+                raise ServerError(error.status, error.reason) from None
+        return Response(text, media_type="application/json")
+
+    return Route(path, endpoint, methods=["POST"])

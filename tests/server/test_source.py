@@ -1,0 +1,172 @@
+"""`/source/v1`: the source file of an address, and no other file."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gsym
+from gsym.api.source_roots import SourceRoots
+from gsym.module_identity import ModuleIdentity
+from gsym.store.entry import Entry
+from gsym.symbolizer import Symbolizer
+from tests.server.modules import LIB_ID, KnownModules
+from tests.server.running import RunningServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEAVES = ("/build/a/../../../etc/passwd", "/build/../outside.c", "/etc/passwd")
+
+
+class Sources:
+    """A folder of sources, and a module that names files in it and elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "src"
+        self.root.mkdir()
+        (self.root / "a.c").write_text("int a;\n")
+        (self.root / "sub").mkdir()
+        (self.root / "sub" / "b.h").write_bytes(b"caf\xe9\n")
+        (folder / "outside.c").write_text("secret")
+        (self.root / "link.c").symlink_to(folder / "outside.c")
+        (self.root / "inside.c").symlink_to(self.root / "a.c")
+        (self.root / "folder.c").mkdir()
+        os.mkfifo(self.root / "pipe.c")
+        self.paths = [
+            "/build/a.c",
+            "/build/sub/b.h",
+            "/build/link.c",
+            "/build/inside.c",
+            "/build/folder.c",
+            "/build/pipe.c",
+            "/build/absent.c",
+            "C:\\build\\sub\\b.h",
+            str(self.root / "a.c"),
+            str(folder / "outside.c"),
+            "/elsewhere/a.c",
+            *LEAVES,
+        ]
+        with gsym.Creator(base_address=0) as creator:
+            for number, path in enumerate(self.paths):
+                start = 0x1000 + 0x10 * number
+                lines = (gsym.LineEntry(start, path, 1),)
+                info = gsym.FunctionInfo(start, 0x10, f"f{number}", line_table=lines)
+                creator.add(info)
+            creator.save(str(folder / "m.gsym"))
+        identity = ModuleIdentity("Linux", "x86_64", LIB_ID, "", "m")
+        self.entry = Entry(str(folder / "m.gsym"), identity)
+
+    def serve(self, **settings: Any) -> RunningServer:
+        roots = [f"/build={self.root}", f"C:\\build={self.root}", str(self.root)]
+        return RunningServer(
+            Symbolizer(KnownModules(self.entry)),
+            enable_source=True,
+            **{"source_roots": roots, **settings},
+        )
+
+    def request(self, number: int, file: str = "") -> dict[str, str]:
+        return {
+            "debugName": "m",
+            "debugId": LIB_ID,
+            "moduleOffset": hex(0x1000 + 0x10 * number),
+            "file": file or self.paths[number],
+        }
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    return Sources(tmp_path_factory.mktemp("sources"))
+
+
+def test_a_source_file_is_what_it_is(sources: Sources) -> None:
+    with sources.serve() as server:
+        for number, text in enumerate(["int a;\n", "caf�\n"]):
+            answer = server.post(sources.request(number), "/source/v1")
+            assert answer.json == {
+                "symbolsLastModified": None,
+                "sourceLastModified": None,
+                "file": sources.paths[number],
+                "source": text,
+            }
+
+
+def test_only_files_of_the_folders_are_read(sources: Sources) -> None:
+    readable = []
+    with sources.serve() as server:
+        for number, path in enumerate(sources.paths):
+            answer = server.post(sources.request(number), "/source/v1")
+            assert answer.status in {200, 404}, path
+            assert "secret" not in answer.body.decode()
+            if answer.status == 200:
+                readable.append(path)
+    assert readable == [
+        "/build/a.c",
+        "/build/sub/b.h",
+        "/build/inside.c",
+        "C:\\build\\sub\\b.h",
+        str(sources.root / "a.c"),
+    ]
+
+
+def test_only_the_files_of_the_address_can_be_asked_for(sources: Sources) -> None:
+    with sources.serve() as server:
+        answer = server.post(sources.request(1, "/build/a.c"), "/source/v1")
+        nowhere = server.post(
+            {**sources.request(0), "moduleOffset": "0x10"}, "/source/v1"
+        )
+        unknown = server.post({**sources.request(0), "debugId": "1" * 33}, "/source/v1")
+    assert answer.status == nowhere.status == unknown.status == 404
+
+
+def test_paths_are_those_that_symbolication_answers(sources: Sources) -> None:
+    with sources.serve(source_map=["/build/=git:x:{path}:1"]) as server:
+        mapped = server.post(sources.request(0, "git:x:a.c:1"), "/source/v1")
+        plain = server.post(sources.request(0), "/source/v1")
+    assert mapped.json["source"] == "int a;\n"
+    assert plain.status == 404
+
+
+@pytest.mark.parametrize(("most", "status"), [(7, 200), (6, 413)])
+def test_a_source_file_has_so_many_bytes_and_no_more(
+    sources: Sources, most: int, status: int
+) -> None:
+    with sources.serve(max_source=most) as server:
+        assert server.post(sources.request(0), "/source/v1").status == status
+
+
+def test_without_folders_nothing_is_read(sources: Sources) -> None:
+    with sources.serve(source_roots=[]) as server:
+        assert server.post(sources.request(0), "/source/v1").status == 404
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"moduleOffset": 16},
+        {"moduleOffset": "16"},
+        {"file": 3},
+        {"file": None},
+        {"debugId": "x"},
+    ],
+)
+def test_a_faulty_request_is_refused(
+    sources: Sources, change: dict[str, object]
+) -> None:
+    with sources.serve() as server:
+        answer = server.post({**sources.request(0), **change}, "/source/v1")
+    assert answer.status == 400
+    assert answer.title
+
+
+def test_a_folder_that_is_a_link_counts_where_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.c").write_text("x")
+    (tmp_path / "link").symlink_to("real")
+    roots = SourceRoots([str(tmp_path / "link")])
+    assert roots.read(str(tmp_path / "real" / "a.c"), 10) == b"x"
+    assert roots.read(str(tmp_path / "realistic" / "a.c"), 10) is None
+    assert roots.read(str(tmp_path / "real" / "a.c\0"), 10) is None
+    assert roots.read(str(tmp_path / "real" / "a.c\0"), 10) is None
