@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.errors import GsymError
+from gsym.module_identity import ModuleIdentity
 
 __all__ = ["FoundFile", "NotThereError", "Source", "SourceError"]
 
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
                 was fetched into the folder given to `Source.find`.
             location: Where it is from, for people: a path or a URL without
                 credentials.
+            identity: What the source knows of the module and the file does not tell.
         """
 
         path: str
         location: str
+        identity: ModuleIdentity = ModuleIdentity()
 
     class Source(Protocol):
         """A place that has debug files by the identifiers of modules.
@@ -52,7 +55,9 @@ if TYPE_CHECKING:
 else:
     from gsym.records import record_type
 
-    FoundFile = record_type("FoundFile", "path location")
+    FoundFile = record_type(
+        "FoundFile", "path location identity", defaults=(ModuleIdentity(),)
+    )
     FoundFile.__doc__ = "A file that a source has for a module."
 
 

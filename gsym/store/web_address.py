@@ -66,6 +66,10 @@ class WebAddress(_Parts):
         target = f"{folder.rstrip('/')}/{quote(path)}{question}{query}"
         return WebAddress(*self._replace(target=target))
 
+    def with_credentials(self, credentials: str) -> WebAddress:
+        """The same, with other credentials."""
+        return WebAddress(*self._replace(credentials=credentials))
+
     def joined(self, location: str) -> WebAddress:
         """Where a redirect from here leads.
 

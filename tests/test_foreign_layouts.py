@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsym.store import layouts
-from gsym.store.layouts import ANY, Layout, is_plain_name
+from gsym.store import foreign_layouts as layouts
+from gsym.store.foreign_layouts import ANY, Layout, is_plain_name
 from gsym.store.module_key import ModuleKey
 
 # The example of the reference: a build id and its debug id.

@@ -1,0 +1,242 @@
+"""A module that somebody asks for -> its GSYM file, from the store or from a source.
+
+Many may ask for one module at once: one of them fetches and converts it, the others
+wait for that, in this process and in others. What no source has is remembered for a
+while.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from functools import partial
+
+from gsym.errors import GsymError
+from gsym.store.adding import add_file
+from gsym.store.misses import Misses
+from gsym.store.resolution import Attempt, Resolution
+from gsym.store.single_flight import SingleFlight
+from gsym.store.source import NotThereError, SourceError
+from gsym.store.source_health import SourceHealth
+
+__all__ = ["Resolver"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from gsym.module_identity import ModuleIdentity
+    from gsym.store.directory import Store
+    from gsym.store.entry import Entry
+    from gsym.store.misses import Miss
+    from gsym.store.module_key import ModuleKey
+    from gsym.store.publication import Publication
+    from gsym.store.source import FoundFile, Source
+
+    class Adder(Protocol):
+        """What converts and publishes a file: `add_file`, or one that confines it."""
+
+        def __call__(
+            self,
+            store: Store,
+            path: str,
+            *,
+            key: ModuleKey,
+            identity: ModuleIdentity,
+            source: str,
+        ) -> Publication:
+            """As `add_file`, with its errors."""
+
+
+_MISSES = ".misses"
+_GUID_DIGITS = 32
+
+
+class Resolver:
+    """Finds modules: in the store, else in sources, which are asked in order.
+
+    Safe for many threads and processes.
+
+    Args:
+        store: Where all that is found is kept.
+        sources: Where to look, in order.
+        misses: Remembers what was not found; by default in the store.
+        health: Knows which sources answer.
+        add: Puts a file into the store.
+        conversions: How many are converted at once; by default one per core.
+    """
+
+    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+        self,
+        store: Store,
+        sources: Sequence[Source] = (),
+        *,
+        misses: Misses | None = None,
+        health: SourceHealth | None = None,
+        add: Adder = add_file,
+        conversions: int | None = None,
+    ) -> None:
+        self.store = store
+        self.sources = tuple(sources)
+        self.misses = misses or Misses(os.path.join(store.path, _MISSES))
+        self.health = health or SourceHealth()
+        self._add = add
+        self._conversions = threading.BoundedSemaphore(conversions or _cores())
+        self._flights = SingleFlight()
+
+    def resolve(self, key: ModuleKey) -> Resolution:
+        """The module, fetched and converted if need be, or why it is not to be had.
+
+        It blocks for as long as that takes, and raises nothing for what a source or the
+        store does.
+        """
+        try:
+            entry = self.store.get(key)
+        except (GsymError, OSError) as error:
+            return Resolution(None, (_local_failure(error),))
+        if entry is not None:
+            return Resolution(entry, is_cached=True)
+        if not _has_id(key):
+            return Resolution(None)
+        return self._flights.run(key, partial(self._search, key))
+
+    def _search(self, key: ModuleKey) -> Resolution:
+        """Not in the store, as far as is known."""
+        known = self._known(self.misses.find(key))
+        probed = {each for each in known if self._is_probe(*known[each])}
+        if self.sources and not probed and len(known) == len(self.sources):
+            self.misses.count(key)
+            return Resolution(None, self._in_order(known), is_cached=True)
+        if not self.sources:
+            self.misses.remember(key, ())
+            return Resolution(None)
+        try:
+            with self.store.lock(key):
+                entry = self.store.get(key)  # somebody may have been faster
+                if entry is not None:
+                    return Resolution(entry, is_cached=True)
+                return self._ask_all(key, probed)
+        except (GsymError, OSError) as error:
+            return Resolution(None, (_local_failure(error),))
+
+    def _ask_all(self, key: ModuleKey, probed: set[str]) -> Resolution:
+        known = self._known(self.misses.find(key))
+        found: dict[str, tuple[Attempt, float]] = {}
+        for source in self.sources:
+            name = source.name
+            if name in known and name not in probed:
+                found[name] = known[name]
+                continue
+            attempt, entry = self._ask(source, key, is_probe=name in probed)
+            found[name] = attempt, time.time()
+            if entry is not None:
+                self.misses.forget(key)
+                return Resolution(entry, self._in_order(found))
+        attempts, times = zip(*found.values(), strict=True)
+        self.misses.remember(key, attempts, times)
+        return Resolution(None, attempts)
+
+    def _known(self, miss: Miss | None) -> dict[str, tuple[Attempt, float]]:
+        """What is remembered of the sources and still counts, by their names."""
+        if miss is None:
+            return {}
+        names = {source.name for source in self.sources}
+        return {
+            attempt.source: (attempt, when)
+            for attempt, when in zip(miss.attempts, miss.times, strict=True)
+            if attempt.source in names and self._counts(attempt, when)
+        }
+
+    def _counts(self, attempt: Attempt, when: float) -> bool:
+        if not self.misses.counts(attempt, when):
+            return False
+        # A source that answers again is asked again for what it failed to give.
+        has_recovered = self.health.has_answered_since(attempt.source, when)
+        return attempt.outcome != "failed" or not has_recovered
+
+    def _is_probe(self, attempt: Attempt, when: float) -> bool:
+        del when
+        is_failure = attempt.outcome == "failed"
+        return is_failure and self.health.claims_probe(attempt.source)
+
+    def _in_order(self, found: dict[str, tuple[Attempt, float]]) -> tuple[Attempt, ...]:
+        names = [source.name for source in self.sources]
+        return tuple(found[name][0] for name in names if name in found)
+
+    def _ask(
+        self, source: Source, key: ModuleKey, *, is_probe: bool
+    ) -> tuple[Attempt, Entry | None]:
+        """What a source says, and the module if it has it."""
+        name, started = source.name, time.monotonic()
+        if not is_probe and not self.health.is_asked(name):
+            return Attempt(name, "failed", "not asked: it does not answer now"), None
+
+        def attempt(outcome: str, detail: str, size: int = 0) -> Attempt:
+            return Attempt(name, outcome, detail, time.monotonic() - started, size)
+
+        with self.store.temporary_folder() as folder:
+            try:
+                found = source.find(key, folder)
+            except NotThereError as error:
+                self.health.answered(name)
+                return attempt("missing", str(error)), None
+            except SourceError as error:
+                self.health.failed(name)
+                return attempt("failed", str(error)), None
+            except Exception as error:  # noqa: BLE001 - one source must not stop all
+                self.health.failed(name)
+                return attempt("failed", f"{type(error).__name__}: {error}"), None
+            self.health.answered(name)
+            size = _fetched_size(found, folder)
+            outcome, detail, entry = self._keep(key, found)
+            return attempt(outcome, detail, size), entry
+
+    def _keep(self, key: ModuleKey, found: FoundFile) -> tuple[str, str, Entry | None]:
+        """Convert and publish a file, if it is of the module."""
+        try:
+            with self._conversions:
+                publication = self._add(
+                    self.store,
+                    found.path,
+                    key=key,
+                    identity=found.identity,
+                    source=found.location,
+                )
+        except GsymError as error:
+            return "refused", f"{found.location}: {error.reason}", None
+        except (OSError, MemoryError) as error:
+            return "failed", f"{found.location}: {_reason(error)}", None
+        return "found", found.location, publication.entry
+
+
+def _has_id(key: ModuleKey) -> bool:
+    """Whether something can be found by a key; an id of zeros is nobody's."""
+    return bool(key.debug_id[:_GUID_DIGITS].strip("0") or key.code_id.strip("0"))
+
+
+def _fetched_size(found: FoundFile, folder: str) -> int:
+    """Bytes that were fetched; none of a file that stands where it is."""
+    if not found.path.startswith(folder + os.sep):
+        return 0
+    try:
+        return os.path.getsize(found.path)
+    except OSError:
+        return 0
+
+
+def _local_failure(error: Exception) -> Attempt:
+    return Attempt("store", "failed", _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
