@@ -501,6 +501,45 @@ typedef struct gsym_dump_place {
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
                            gsym_dump_place *place, size_t size, gsym_error *error);
 
+/* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
+
+/* Texts for the values of a column of a batch, one behind the other. */
+typedef struct gsym_column_texts {
+    const uint32_t *codes; /* of each row: which text is its own */
+    const char *bytes;
+    const uint64_t *ends; /* of each text; it begins where the one before ends */
+    size_t count;         /* of texts */
+} gsym_column_texts;
+
+typedef struct gsym_frame_style {
+    const char *head; /* of each frame, up to the digits of its offset */
+    size_t head_size;
+    gsym_column_texts names; /* "NAME", quotes and all */
+    gsym_column_texts files; /* ,"file":"PATH" or nothing */
+} gsym_frame_style;
+
+/* Append the answer to each offset that a batch has the frames of: the rest of a JSON
+ * object, from style->head on to its brace. ends_ret[i] tells where the i-th ends. Without
+ * a batch nothing has an answer. */
+gsym_status gsym_text_frames(gsym_text *text, const gsym_image *image,
+                             const gsym_batch *batch, const gsym_frame_style *style,
+                             const uint64_t *offsets, size_t count, uint64_t *ends_ret,
+                             gsym_error *error);
+
+/* The frames of a module that are to be placed, one after the other. */
+typedef struct gsym_frame_queue {
+    const char *bytes;
+    const uint64_t *ends;
+    size_t count;
+    size_t next;
+} gsym_frame_queue;
+
+/* Append a stack: an array of JSON with, for each of modules[], the next frame of that
+ * queue; -1 is the last queue. */
+gsym_status gsym_text_stack(gsym_text *text, gsym_frame_queue *const *queues,
+                            size_t queue_count, const int64_t *modules, size_t count,
+                            gsym_error *error);
+
 /* ---- text, as Breakpad's symbol files have it --------------------------------- */
 
 typedef struct gsym_breakpad_export_counts {

@@ -62,10 +62,13 @@ class Frames:
         inlined: False on the outermost frame of each address.
         found: How many addresses have an answer.
         damaged: How many addresses fell on a damaged record.
+        tables: What tells names and files by their numbers.
+        batch: The engine's own form of all this.
     """
 
     __slots__ = (
         "address_index",
+        "batch",
         "damaged",
         "file",
         "found",
@@ -85,6 +88,7 @@ class Frames:
             return _kept_column(values, columns.count, size, code, batch)
 
         self.tables = tables
+        self.batch = batch
         self.address_index = column(columns.address_index, 4, "I")
         self.function = column(columns.function, 4, "I")
         self.name = column(columns.name, 8, "Q")
@@ -181,10 +185,18 @@ class Frames:
 
     def _encoded(self, name: str) -> tuple[memoryview, list[str]]:
         """The text of `name` or `file`: codes of all rows, the distinct texts."""
-        column: memoryview = getattr(self, name)
         text_of: Mapping[int, str] = (
             self.tables.strings if name == "name" else Paths(self.tables.files)
         )
+        codes, values = self.distinct(name)
+        return codes, [text_of[value] for value in values]
+
+    def distinct(self, name: str) -> tuple[memoryview, list[int]]:
+        """The column *name*: for each row the index of its value, and the values.
+
+        Those stand in the order in which they come; indexes are 32 bits wide.
+        """
+        column: memoryview = getattr(self, name)
         error, made = new_error(), ffi.new("gsym_distinct **")
         rows, size = ffi.from_buffer(column), ffi.new("size_t *")
         check(
@@ -193,9 +205,9 @@ class Frames:
         )
         distinct = ffi.gc(made[0], lib.gsym_distinct_destroy)
         values = lib.gsym_distinct_values(distinct, size)
-        texts = [text_of[values[at]] for at in range(size[0])]
         codes = lib.gsym_distinct_codes(distinct)
-        return _kept_column(codes, len(column), 4, "I", distinct), texts
+        kept = _kept_column(codes, len(column), 4, "I", distinct)
+        return kept, ffi.unpack(values, size[0]) if size[0] else []
 
 
 def _kept_column(

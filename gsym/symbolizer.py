@@ -10,6 +10,7 @@ GSYM file is `header.base_address` plus the offset.
 from __future__ import annotations
 
 import time
+from array import array
 from collections import OrderedDict
 from threading import Lock
 
@@ -21,12 +22,14 @@ __all__ = ["OpenModule", "Symbolization", "Symbolizer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
     from typing import Any, NamedTuple, Protocol
 
     from gsym.frames import Frames
     from gsym.model import Lookup
     from gsym.reader import Reader
+    from gsym.store.directory import Store
     from gsym.store.entry import Entry
     from gsym.store.module_key import ModuleKey
 
@@ -135,7 +138,7 @@ class OpenModule:
         # The last address, which no function reaches, stands for those behind it.
         last = _ADDRESS_END - 1
         if max(offsets, default=0) <= last - base:
-            return reader.lookup_many([base + offset for offset in offsets])
+            return reader.lookup_many(array("Q", [base + each for each in offsets]))
         return reader.lookup_many([min(base + offset, last) for offset in offsets])
 
 
@@ -143,7 +146,7 @@ class Symbolizer:
     """Looks addresses up in the modules of a store. Safe to use from many threads.
 
     Args:
-        source: A `Resolver` or a `Store`.
+        source: A `Resolver`, a `Store`, or the path of a store.
         most_open: How many modules stay open.
         most_mapped: How many bytes their files may have together; one stays open in
             any case.
@@ -154,7 +157,7 @@ class Symbolizer:
 
     def __init__(
         self,
-        source: Resolving | Any,
+        source: Resolving | Store | str | os.PathLike[str],
         *,
         most_open: int = 256,
         most_mapped: int = 64 << 30,
@@ -194,18 +197,19 @@ class Symbolizer:
             return module
         if self.store is None:
             return module
-        entry = self.store.get(key)
+        try:
+            entry = self.store.get(key)
+        except (GsymError, OSError):
+            return module
         if module is not None:
             # One that the store has let go of meanwhile answers as well as before.
             module.checked = time.monotonic()
             if entry is None or (module.entry and entry.path == module.entry.path):
                 return module
-        elif entry is None:
+        if entry is None:
             return None
         found = self._load(Resolution(entry, is_cached=True))
-        if found.reader is None:
-            return module
-        return self._keep(name, found)
+        return module if found.reader is None else self._keep(name, found)
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, fetched and converted if need be; this may take long.
@@ -313,11 +317,20 @@ class _StoreOnly:
 
     def resolve(self, key: ModuleKey) -> Resolution:
         """The module, or that it is not there."""
-        entry = self.store.get(key)
+        try:
+            entry = self.store.get(key)
+        except (GsymError, OSError) as error:
+            return Resolution(None, (Attempt("store", "failed", str(error)),))
         if entry is not None:
             return Resolution(entry, is_cached=True)
         return Resolution(None, (Attempt("store", "missing"),), is_cached=True)
 
 
 def _resolving(source: Any) -> Any:
-    return source if hasattr(source, "resolve") else _StoreOnly(source)
+    if hasattr(source, "resolve"):
+        return source
+    if not hasattr(source, "get"):
+        from gsym.store.directory import Store
+
+        source = Store(source)
+    return _StoreOnly(source)

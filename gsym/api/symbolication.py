@@ -8,6 +8,7 @@ it beside other requests.
 from __future__ import annotations
 
 import time
+from array import array
 
 from gsym.store.module_key import key_of_debug_id
 
@@ -17,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.api.request import Job
+    from gsym.api.request import Job, Stack
     from gsym.frames import Frames
     from gsym.store.module_key import ModuleKey
     from gsym.symbolizer import OpenModule, Symbolizer
@@ -31,16 +32,15 @@ class ModuleWork:
     Attributes:
         name: Its debug file as the request has it.
         debug_id: As the request has it.
-        offsets: From its base, each once; -1 for an offset that is not known.
+        offsets: From its base, those of its frames in the order of the request.
+        unknown: Which of these are not known; they stand as 0 there.
         key: None where nothing is to be looked for, or the id is none.
         module: What became of the search; None before it, and without a key.
         seconds: How long opening it took.
-        frames: The answers to `asked`; None where the module cannot answer.
-        asked: The offsets that were looked up, in the order of the answers.
+        frames: The answers to `offsets`; None where the module cannot answer.
     """
 
     __slots__ = (
-        "asked",
         "debug_id",
         "frames",
         "key",
@@ -48,17 +48,18 @@ class ModuleWork:
         "name",
         "offsets",
         "seconds",
+        "unknown",
     )
 
     def __init__(self, name: str, debug_id: str) -> None:
         self.name = name
         self.debug_id = debug_id
-        self.offsets: set[int] = set()
+        self.offsets: array[int] = array("Q")
+        self.unknown: list[int] = []
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
         self.seconds = 0.0
         self.frames: Frames | None = None
-        self.asked: list[int] = []
 
     @property
     def label(self) -> str:
@@ -92,8 +93,14 @@ class ModuleWork:
     def look_up(self) -> None:
         """Ask the module for all its offsets at once."""
         if self.module is not None and self.module.reader is not None:
-            self.asked = [offset for offset in self.offsets if offset >= 0]
-            self.frames = self.module.lookup_many(self.asked)
+            self.frames = self.module.lookup_many(self.offsets)
+
+    def add(self, offset: int) -> None:
+        """Ask for an offset, or for one that is not known."""
+        if offset < 0:
+            self.unknown.append(len(self.offsets))
+            offset = 0
+        self.offsets.append(offset)
 
 
 class Symbolication:
@@ -119,11 +126,9 @@ class Symbolication:
             works = [self._work(*module) for module in job.modules]
             works.append(nowhere)  # which is at index -1
             self.jobs.append((job, works))
-            want = [work.offsets.add for work in works]
             for stack in job.stacks:
-                self.frames += len(stack)
-                for index, offset in stack:
-                    want[index](offset)
+                self.frames += len(stack.offsets)
+                _ask(works, stack)
         for work in self.modules.values():
             if work.is_wanted:
                 try:
@@ -167,6 +172,22 @@ class Symbolication:
         for work in self.open_known(symbolizer):
             work.open(symbolizer)
         self.look_up()
+
+
+def _ask(works: list[ModuleWork], stack: Stack) -> None:
+    """Ask each module for its frames of a stack."""
+    modules, offsets = stack.modules, stack.offsets
+    if not offsets:
+        return
+    if min(offsets) < 0:
+        for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
+            works[index].add(offset)
+    elif min(modules) == max(modules):
+        works[modules[0]].offsets.extend(offsets)
+    else:
+        want = [work.offsets.append for work in works]
+        for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
+            want[index](offset)
 
 
 def _take(work: ModuleWork, module: OpenModule | None) -> bool:

@@ -1,0 +1,193 @@
+"""Frames of a module as pieces of a response to `/symbolicate/v5`.
+
+The engine puts them together. Names and files are encoded here, each once for as long
+as its module is open.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+
+import msgspec
+
+from gsym._native import check, ffi, lib
+from gsym.demangling import demangle_bytes
+from gsym.model import join_path
+from gsym.text_buffer import TextBuffer
+
+__all__ = ["FrameTexts", "clean_text", "quoted", "stacks_text"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.api.request import Job
+    from gsym.api.symbolication import ModuleWork
+    from gsym.frames import Frames, Tables
+    from gsym.symbolizer import OpenModule
+
+    CData = Any  # a cffi object
+    PathMap = Callable[[str], str]
+
+# Of one kind, for each open module.
+_MOST_KEPT = 1 << 17
+_MOST_KEPT_SIZE = 1 << 24  # bytes
+
+
+class FrameTexts:
+    """The frames of a module, ready to be placed into stacks.
+
+    Args:
+        work: Looked up.
+        path_map: What becomes of paths of source files; None: nothing.
+
+    Attributes:
+        queue: The engine's view of them, which tells as well which one is next.
+    """
+
+    def __init__(self, work: ModuleWork, path_map: PathMap | None) -> None:
+        self._text = TextBuffer()
+        self._ends = array("Q", bytes(work.offsets.itemsize * len(work.offsets)))
+        self.queue: CData = ffi.new("gsym_frame_queue *")
+        head = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
+        self._write(work, head, path_map)
+        if work.unknown:
+            self._mend(work.unknown, b'%b-0x1"}' % head)
+
+    def _write(self, work: ModuleWork, head: bytes, path_map: PathMap | None) -> None:
+        style = ffi.new("gsym_frame_style *")
+        opening = ffi.from_buffer(head)
+        style.head, style.head_size = opening, len(head)
+        image, batch, kept = ffi.NULL, ffi.NULL, []
+        if work.frames is not None and work.module is not None:
+            frames = work.frames
+            image, batch = work.module.open_reader()._image, frames.batch  # noqa: SLF001
+            pieces = _pieces(work.module, image, frames.tables, path_map)
+            # What the engine reads has to live until it has.
+            kept = [
+                _fill(style.names, frames, "name", pieces.names),
+                _fill(style.files, frames, "file", pieces.files),
+            ]
+        text, count = self._text, len(work.offsets)
+        offsets = ffi.from_buffer("uint64_t[]", work.offsets)
+        ends = ffi.from_buffer("uint64_t[]", self._ends)
+        status = lib.gsym_text_frames(
+            *(text.handle, image, batch, style, offsets, count, ends, text.error)
+        )
+        check(status, text.error)
+        del kept
+        size = ffi.new("size_t *")
+        self.queue.bytes = lib.gsym_text_bytes(text.handle, size)
+        self._place(ends)
+
+    def _place(self, ends: CData) -> None:
+        self._kept_ends = ends
+        self.queue.ends, self.queue.count = ends, len(self._ends)
+
+    def _mend(self, unknown: list[int], frame: bytes) -> None:
+        """Put *frame* in place of some."""
+        whole, begin, frames = self._text.take(), 0, []
+        for end in self._ends:
+            frames.append(whole[begin:end])
+            begin = end
+        for at in unknown:
+            frames[at] = frame
+        self._mended = ffi.from_buffer(b"".join(frames))
+        self.queue.bytes = self._mended
+        self._ends = array("Q", accumulate(map(len, frames)))
+        self._place(ffi.from_buffer("uint64_t[]", self._ends))
+
+
+def stacks_text(job: Job, texts: list[FrameTexts]) -> list[bytes]:
+    """The stacks of a job, each as a JSON array.
+
+    Args:
+        job: Whose frames come next.
+        texts: Of its modules, and at the end of frames that are in none.
+    """
+    text = TextBuffer()
+    queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
+    parts = []
+    for stack in job.stacks:
+        modules = ffi.from_buffer("int64_t[]", array("q", stack.modules))
+        status = lib.gsym_text_stack(
+            *(text.handle, queues, len(texts), modules, len(modules), text.error)
+        )
+        check(status, text.error)
+        parts.append(text.take())
+    return parts
+
+
+def _fill(texts: CData, frames: Frames, column: str, pieces: _Kept) -> list[object]:
+    """Have *texts* tell what is written for a column; what it stands on."""
+    codes, values = frames.distinct(column)
+    found = [pieces[value] for value in values]
+    codes_view = ffi.from_buffer("uint32_t[]", codes)
+    whole = ffi.from_buffer(b"".join(found))
+    ends = ffi.from_buffer("uint64_t[]", array("Q", accumulate(map(len, found))))
+    texts.codes, texts.bytes, texts.ends = codes_view, whole, ends
+    texts.count = len(found)
+    return [codes_view, whole, ends]
+
+
+class _Pieces:
+    """Names and files of an open module, encoded."""
+
+    __slots__ = ("files", "names")
+
+    def __init__(self, image: CData, tables: Tables, path_map: PathMap | None) -> None:
+        def name(number: int) -> bytes:
+            size = ffi.new("size_t *")
+            raw = lib.gsym_image_string(image, number, size)
+            text = demangle_bytes(ffi.buffer(raw, size[0])[:])
+            return msgspec.json.encode(text.decode("utf-8", "replace"))
+
+        def file(number: int) -> bytes:
+            path = join_path(*tables.files[number])
+            if not path:
+                return b""
+            return b',"file":%b' % quoted(path_map(path) if path_map else path)
+
+        self.names = _Kept(name)
+        self.files = _Kept(file)
+
+
+class _Kept(dict[int, bytes]):
+    """Pieces by their number; emptied when it is full."""
+
+    __slots__ = ("_make", "_size")
+
+    def __init__(self, make: Callable[[int], bytes]) -> None:
+        self._make = make
+        self._size = 0
+
+    def __missing__(self, number: int) -> bytes:
+        piece = self._make(number)
+        self._size += len(piece)
+        if len(self) >= _MOST_KEPT or self._size > _MOST_KEPT_SIZE:
+            self.clear()
+            self._size = len(piece)
+        self[number] = piece
+        return piece
+
+
+def _pieces(
+    module: OpenModule, image: CData, tables: Tables, path_map: PathMap | None
+) -> _Pieces:
+    kept = module.texts.get("v5")
+    if kept is None or kept[0] is not path_map:
+        kept = module.texts["v5"] = (path_map, _Pieces(image, tables, path_map))
+    found: _Pieces = kept[1]
+    return found
+
+
+def quoted(text: str) -> bytes:
+    """*text* as JSON, between quotes."""
+    return msgspec.json.encode(clean_text(text))
+
+
+def clean_text(text: str) -> str:
+    """*text* without what is none: names are bytes of any kind."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
