@@ -1,0 +1,164 @@
+"""A server of this package in processes of its own, and what they take."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.request import urlopen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+HOST = "127.0.0.1"
+_PATIENCE = 30  # seconds until a server answers
+_GRACE = 15  # seconds until it has stopped
+_MIB = 1024  # KiB
+_HEARTBEAT = "/__lbheartbeat__"
+
+
+class Resources(NamedTuple):
+    """What the processes of a server hold.
+
+    Attributes:
+        resident: MiB in memory, pages of files that processes share counted each time.
+        private: Those of them that no file holds.
+        descriptors: Open files and connections.
+        processes: How many there are.
+    """
+
+    resident: float
+    private: float
+    descriptors: int
+    processes: int
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return int(listener.getsockname()[1])
+
+
+class ServerProcess:
+    """`gsym serve` on a free port of this machine.
+
+    Attributes:
+        port: Where it listens.
+    """
+
+    def __init__(self, *options: str, log: Path | None = None) -> None:
+        self.port = free_port()
+        self._command = [sys.executable, "-m", "gsym", "serve", "--host", HOST]
+        self._command += ["--port", str(self.port), *options]
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with Path(self._log or os.devnull).open("wb") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        try:
+            wait_until_it_answers(self.port)
+        except TimeoutError:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End it, kindly first."""
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            for pid in reversed(self.pids()):
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
+        self._process = None
+
+    def pids(self) -> list[int]:
+        """Its processes, the first one first."""
+        if self._process is None:
+            return []
+        return [self._process.pid, *_descendants(self._process.pid)]
+
+    def workers(self) -> list[int]:
+        """The processes that answer: the first one itself where it has no others."""
+        first, *others = self.pids()
+        return [pid for pid in others if not _is_tracker(pid)] or [first]
+
+    def resources(self) -> Resources:
+        """What it holds now."""
+        return resources(self.pids())
+
+
+def wait_until_it_answers(port: int) -> None:
+    """Until the server at a port of this machine tells that it lives.
+
+    Raises:
+        TimeoutError: It does not.
+    """
+    end = time.monotonic() + _PATIENCE
+    while not _answers(port):
+        if time.monotonic() > end:
+            raise TimeoutError(f"no server answers at port {port}")
+        time.sleep(0.05)
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urlopen(f"http://{HOST}:{port}{_HEARTBEAT}", timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def resources(pids: Sequence[int]) -> Resources:
+    """What processes hold; those that have ended count for nothing."""
+    resident = private = descriptors = count = 0
+    for pid in pids:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+            descriptors += len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        except OSError:
+            continue
+        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        resident += int(fields.get("VmRSS", "0 kB").split()[0])
+        private += int(fields.get("RssAnon", "0 kB").split()[0])
+        count += 1
+    return Resources(resident / _MIB, private / _MIB, descriptors, count)
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    children = [int(word) for word in text.split()]
+    return children + [each for child in children for each in _descendants(child)]
+
+
+def _is_tracker(pid: int) -> bool:
+    """Whether a process is the one by which Python cleans up after others."""
+    try:
+        return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return True
