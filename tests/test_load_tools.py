@@ -1,0 +1,288 @@
+"""What measures the server: it sees faults, and is none itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+
+pytest.importorskip("uvloop")
+
+from benchmarks.breakpad_tree import place
+from benchmarks.faulty_upstream import FAULTS, Wish
+from benchmarks.http_load import Client, ask_in_turn, percentiles, request
+from benchmarks.large_breakpad import grow
+from benchmarks.serving import Resources
+from benchmarks.soak import Outcome
+from benchmarks.soak_faults import Upstream
+from benchmarks.symbolication_load import Module, mixed_requests
+from tests.debuginfod_server import Answer, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+SYM = """\
+MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 app
+FILE 0 a.c
+INLINE_ORIGIN 0 inlined
+FUNC 1000 20 0 f
+INLINE 0 7 0 0 1008 8
+1000 8 1 0
+1008 8 30 0
+1010 10 2 0
+PUBLIC 2000 0 g
+"""
+DEBUG_ID = "A" * 32 + "0"
+HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def symbol_file(folder: Path) -> Path:
+    path = folder / "app.sym"
+    path.write_text(SYM, encoding="utf-8")
+    return path
+
+
+# ---- clients
+
+
+async def _serve(
+    answers: list[bytes], *, closes: bool, ask: Callable[[Client], Awaitable[None]]
+) -> int:
+    """Give the answers, one a request; how many connections there were."""
+    connections = 0
+    left = list(answers)
+
+    async def handle(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        nonlocal connections
+        connections += 1
+        while left:
+            try:
+                await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                break
+            for byte in left.pop(0):
+                writer.write(bytes([byte]))
+            await writer.drain()
+            if closes:
+                break
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    async with server:
+        client = Client("127.0.0.1", server.sockets[0].getsockname()[1], 5)
+        await ask(client)
+        client.close()
+    return connections
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nabcde",
+        HEAD_OF_CHUNKS + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nabcde",
+    ],
+    ids=["stated length", "chunks", "to the end"],
+)
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_client_reads_answers_of_each_form(answer: bytes, *, closes: bool) -> None:
+    bodies = []
+    until_closed = b"HTTP/1.0" in answer
+
+    async def ask(client: Client) -> None:
+        for _ in range(3):
+            found = await client.ask(request("x", "/"))
+            bodies.append((found.status, found.body))
+
+    connections = asyncio.run(
+        _serve([answer] * 3, closes=closes or until_closed, ask=ask)
+    )
+    assert bodies == [(200, b"abcde")] * 3
+    assert connections == (3 if closes or until_closed else 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcde", b"nonsense\r\n\r\n"],
+)
+def test_what_is_no_answer_has_the_status_0(answer: bytes) -> None:
+    statuses = []
+
+    async def ask(client: Client) -> None:
+        statuses.append((await client.ask(request("x", "/"))).status)
+
+    asyncio.run(_serve([answer], closes=True, ask=ask))
+    assert statuses == [0]
+
+
+def test_messages_are_asked_in_turn() -> None:
+    kept = []
+    with Server(Answer(b"{}")) as server:
+        port = int(server.url.rpartition(":")[2])
+        messages = [request("x", path) for path in ("/a", "/b", "/c")]
+        asyncio.run(
+            ask_in_turn(
+                [Client("127.0.0.1", port)],
+                messages,
+                lambda sent: sent >= 5,
+                lambda at, answer: kept.append((at, answer.status)),
+            )
+        )
+    assert kept == [(0, 200), (1, 200), (2, 200), (0, 200), (1, 200)]
+    assert [path for path, _ in server.requests] == ["/a", "/b", "/c", "/a", "/b"]
+
+
+def test_one_of_a_hundred_answers_takes_the_99th_percentile() -> None:
+    assert percentiles([float(n) for n in range(1, 201)]) == (100.5, 199.0)
+    assert percentiles([3.0]) == (3.0, 3.0)
+
+
+# ---- a symbol server with faults
+
+
+def get(port: int, path: str) -> bytes:
+    """What a client takes for the file; nothing where it sees that it is none."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=0.2)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read(1 << 16)
+    except (OSError, HTTPException):
+        return b""
+    finally:
+        connection.close()
+    is_whole = len(body) == int(answer.headers["Content-Length"])
+    is_plain = answer.status == 200 and "Content-Encoding" not in answer.headers
+    return body if is_whole and is_plain else b""
+
+
+def test_a_broken_upstream_never_gives_the_file_a_mended_one_does(
+    tmp_path: Path,
+) -> None:
+    path = f"/cold/{DEBUG_ID}/cold.sym"
+    right = Wish(path, DEBUG_ID).body
+    with Upstream(tmp_path) as upstream:
+        assert get(upstream.port, path) == right
+        upstream.tell("break")
+        assert right not in [get(upstream.port, path) for _ in FAULTS]
+        assert upstream.tell("mend") == {fault.__name__: 1 for fault in FAULTS}
+        assert get(upstream.port, path) == right
+
+
+# ---- requests and their answers
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Module:
+    return Module(place(symbol_file(tmp_path), tmp_path / "tree"), tmp_path)
+
+
+def test_the_right_answer_tells_the_outer_function_and_inlined_ones(
+    module: Module,
+) -> None:
+    assert module.frame(3, 0x1009) == {
+        "frame": 3,
+        "module": "app",
+        "module_offset": "0x1009",
+        "function": "f",
+        "function_offset": "0x9",
+        "file": "a.c",
+        "line": 7,
+        "inlines": [{"function": "inlined", "file": "a.c", "line": 30}],
+    }
+    nowhere = {"frame": 0, "module": "app", "module_offset": "0x10"}
+    assert module.frame(0, 0x10) == nowhere
+
+
+def test_a_frame_that_differs_is_seen(module: Module) -> None:
+    (asked,) = mixed_requests([module], 1, most_jobs=2, frames=(3, 5))
+    results = [
+        {
+            "stacks": [
+                [module.frame(n, offset) for n, (_, offset) in enumerate(stack)]
+                for stack in job
+            ],
+            "found_modules": {f"app/{DEBUG_ID}": True},
+        }
+        for job in asked.jobs
+    ]
+
+    def body() -> bytes:
+        return json.dumps({"results": results}).encode()
+
+    assert asked.difference(body()) == ""
+    results[0]["stacks"][0][0]["function"] = "h"  # type: ignore[index]
+    assert "'h'" in asked.difference(body())
+    assert asked.frames == sum(len(s) for job in asked.jobs for s in job)
+
+
+def test_a_file_grown_has_the_functions_many_times(tmp_path: Path) -> None:
+    grown = tmp_path / "grown.sym"
+    grow(symbol_file(tmp_path), grown, 1000)
+    assert grown.stat().st_size >= 1000
+    gsym.convert(grown, tmp_path / "grown.gsym")
+    with gsym.open(tmp_path / "grown.gsym") as reader:
+        starts = [each.address for each in reader.functions()]
+        assert len(starts) > 4
+        shifts = [start - 0x1000 for start in starts[::2]]
+        assert shifts == [shifts[1] * n for n in range(len(shifts))]
+        lookups = [reader.lookup(shift + 0x1009) for shift in shifts]
+        assert all(found and found.frames[0].name == "inlined" for found in lookups)
+
+
+# ---- promises
+
+
+def kept() -> Outcome:
+    outcome = Outcome(100.0)
+    outcome.stored.statuses[200] = 10_000
+    outcome.stored.seconds += [0.01] * 10_000
+    outcome.samples += [(0.0, Resources(200, 100, 50, 3))] * 9
+    return outcome
+
+
+def late(outcome: Outcome) -> None:
+    outcome.stored.seconds += [0.3] * 200
+
+
+def grown(outcome: Outcome) -> None:
+    outcome.samples += [(1.0, Resources(200, 120, 50, 3))] * 9
+
+
+def leaking(outcome: Outcome) -> None:
+    outcome.samples += [(1.0, Resources(200, 100, 500, 3))]
+
+
+def test_a_soak_without_fault_keeps_all_promises() -> None:
+    assert kept().broken_promises() == []
+
+
+@pytest.mark.parametrize(
+    ("breaks", "said"),
+    [
+        (lambda o: setattr(o.stored, "wrong", 1), "1 wrong answers"),
+        (lambda o: setattr(o.cold, "wrong", 1), "wrong beside a missing module"),
+        (lambda o: o.stored.statuses.update({0: 11}), "success"),
+        (lambda o: o.stored.statuses.update({500: 1}), "1 answers 5xx"),
+        (late, "99th percentile"),
+        (grown, "memory"),
+        (leaking, "descriptors"),
+        (lambda o: setattr(o, "recovery", 5.1), "recovery"),
+        (lambda o: o.restarts.append(6.0), "workers were back"),
+    ],
+)
+def test_each_broken_promise_is_told(
+    breaks: Callable[[Outcome], None], said: str
+) -> None:
+    outcome = kept()
+    breaks(outcome)
+    (broken,) = outcome.broken_promises()
+    assert said in broken
