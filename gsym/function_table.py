@@ -156,10 +156,10 @@ class FunctionTable:
 
 
 def _string_start(strings: CData, at: int) -> int:
-    room = _FIRST_ROOM
+    room: int = _FIRST_ROOM
     while True:
         lowest = max(0, at - room)
-        before = strings[lowest:at].rfind(b"\0")
+        before: int = strings[lowest:at].rfind(b"\0")
         if before >= 0 or not lowest:
             return lowest + before + 1
         room *= 4

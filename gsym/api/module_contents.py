@@ -92,7 +92,8 @@ class ModuleContents:
                 sums[0] += table.sizes[at]
                 sums[1] += 1
                 known += 1
-        per_file.setdefault(0, [0, 0])[1] += len(table) - known
+        if known < len(table):
+            per_file.setdefault(0, [0, 0])[1] += len(table) - known
         files = frames.tables.files
         sizes: dict[tuple[str, ...], tuple[int, int]] = {}
         for file, (size, count) in per_file.items():

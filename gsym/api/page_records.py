@@ -11,6 +11,7 @@ __all__ = [
     "AttemptShown",
     "CallShown",
     "ModuleShown",
+    "attempts_shown",
     "call_shown",
     "module_shown",
     "shown",
@@ -18,7 +19,10 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gsym.store.entry import Entry
+    from gsym.store.resolution import Attempt
 
 _LONGEST_TEXT = 4096  # characters of a name or a path: they come from anybody's files
 _LEVELS = ("names of functions", "source lines", "inlined calls")
@@ -78,6 +82,20 @@ class ModuleShown(msgspec.Struct):
     level: str
     source: str
     added: float
+
+
+def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
+    """What sources said."""
+    return [
+        AttemptShown(
+            shown(each.source),
+            each.outcome,
+            shown(each.detail),
+            each.seconds,
+            each.size,
+        )
+        for each in attempts
+    ]
 
 
 def shown(text: str) -> str:

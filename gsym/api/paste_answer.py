@@ -12,6 +12,7 @@ from gsym.api.page_records import (
     AttemptShown,
     CallShown,
     ModuleShown,
+    attempts_shown,
     call_shown,
     module_shown,
     shown,
@@ -161,12 +162,7 @@ class ModuleOfPaste:
             if self.module.entry is not None:
                 identity = self.module.entry.identity
                 answer.debug_id, answer.code_id = identity.debug_id, identity.code_id
-            answer.attempts = [
-                AttemptShown(
-                    shown(a.source), a.outcome, shown(a.detail), a.seconds, a.size
-                )
-                for a in self.module.attempts
-            ]
+            answer.attempts = attempts_shown(self.module.attempts)
         is_named_only = not known.debug_id and not known.code_id
         answer.is_guess = is_named_only and bool(self.candidates) and not self.chosen
         answer.candidates = [

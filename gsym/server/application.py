@@ -14,6 +14,7 @@ from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
+from gsym.server.page_routes import page_routes
 from gsym.server.service import Service
 from gsym.server.symbolication import symbolication_routes
 
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
     from gsym.symbolizer import Symbolizer
 
 # Each gives the routes of its endpoints.
-_PARTS = (symbolication_routes, extension_routes, health_routes, metrics_routes)
+_PARTS = (
+    symbolication_routes,
+    extension_routes,
+    page_routes,
+    health_routes,
+    metrics_routes,
+)
 
 
 def create_app(

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 import gsym
 from gsym.api.module_contents import contents_of
-from gsym.api.page_records import call_shown, module_shown, shown
+from gsym.api.page_records import attempts_shown, call_shown, module_shown, shown
 from gsym.api.paste_answer import PasteAnswer, PasteWork
 from gsym.api.pasted_stack import parse_pasted_stack
 from gsym.api.stack_forms.module_naming import module_of_path
@@ -38,6 +38,7 @@ MAX_PASTE = 1 << 20  # characters
 _MAX_BODY = 6 << 20  # bytes of them, with escapes
 _PAGE_SIZE = 50
 _MOST_FUNCTIONS = 200
+_MOST_MISSES = 100
 _LONGEST_QUERY = 1000
 _ADDRESS_END = 1 << 64
 _BAD_REQUEST = 400
@@ -156,6 +157,24 @@ class PageData:
             ],
         }
 
+    def misses(self) -> dict[str, Any]:
+        """The modules that were asked for most often and not found."""
+        misses = getattr(self._service.symbolizer.resolver, "misses", None)
+        found = misses.most_missed(_MOST_MISSES) if misses is not None else []
+        return {
+            "misses": [
+                {
+                    "name": shown(each.key.debug_file or each.key.code_file),
+                    "debug_id": shown(each.key.debug_id),
+                    "code_id": shown(each.key.code_id),
+                    "count": each.asked,
+                    "last": each.last_asked,
+                    "attempts": attempts_shown(each.attempts),
+                }
+                for each in found
+            ]
+        }
+
     def state(self) -> dict[str, Any]:
         """What the page needs to know of the server."""
         store = self._service.symbolizer.store
@@ -214,6 +233,9 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 
         return await _answered(service, look_up)
 
+    async def misses(_request: Request) -> Response:
+        return _json(await service.run(data.misses))
+
     async def state(_request: Request) -> Response:
         return _json(data.state())
 
@@ -223,6 +245,7 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
         Route("/page/module", module, methods=["GET"]),
         Route("/page/functions", functions, methods=["GET"]),
         Route("/page/address", address, methods=["GET"]),
+        Route("/page/misses", misses, methods=["GET"]),
         Route("/page/state", state, methods=["GET"]),
     ]
 

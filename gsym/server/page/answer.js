@@ -34,15 +34,12 @@ function frameBody(frame, modules) {
       element("span", { class: "reason" }, reason));
   }
   const inlined = frame.calls.slice(0, -1);
-  const outer = [
-    ...callParts(frame.calls.at(-1)),
-  ];
-  const address = element("span", { class: "where" }, where(frame, modules));
-  if (!inlined.length) return element("div", { class: "call" }, outer, address);
+  const outer = callParts(frame.calls.at(-1));
+  if (!inlined.length) return element("div", { class: "call" }, outer);
   const fold = element("span", { class: "fold", title: inlined[0].function },
     `${inlined.length} inlined: ${inlined[0].function}`);
   return element("details", {},
-    element("summary", { class: "call" }, outer, fold, address),
+    element("summary", { class: "call" }, outer, fold),
     element("ol", { class: "inlined", "aria-label": "Inlined calls, innermost first" },
       inlined.map((call) => element("li", { class: "call" }, callParts(call)))));
 }
@@ -80,7 +77,8 @@ function frameRows(line, modules) {
     return element("div", { class: "line", role: "listitem", tabindex: frame.calls.length > 1 ? null : "-1" },
       element("span", { class: "before" }, text),
       element("div", {}, frameBody(frame, modules),
-        after ? element("span", { class: "after" }, after) : null));
+        after ? element("span", { class: "after" }, after) : null),
+      frame.calls.length ? element("span", { class: "where" }, where(frame, modules)) : null);
   });
 }
 

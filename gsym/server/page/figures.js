@@ -7,7 +7,7 @@ import { metrics } from "./server.js";
 const EVERY = 2000; // ms
 const KEPT = 150; // polls in the chart: five minutes
 
-// Not those that come from this page itself, or from health checks.
+// Not those of this page and of health checks.
 const isCounted = (labels) => /^\/(symbolicate|source|asm|upload|buildid)|^\/\{/.test(labels.path || "");
 
 function seconds(value) {
@@ -86,7 +86,7 @@ export function figuresView(place) {
     if (stopped) return;
     try {
       if (!document.hidden) show(parsed(await metrics()), performance.now());
-      state.textContent = "All worker processes together; read anew every two seconds.";
+      state.textContent = "All worker processes together, without the requests of this page; read anew every two seconds.";
       state.classList.remove("bad");
     } catch (error) {
       state.textContent = error.message;
@@ -99,7 +99,9 @@ export function figuresView(place) {
 }
 
 function pathTable(now) {
-  const names = [...new Set((now.get("gsym_requests_total") || []).map(({ labels }) => labels.path))].sort();
+  const counted = (now.get("gsym_requests_total") || []).filter(({ labels }) => isCounted(labels));
+  const names = [...new Set(counted.map(({ labels }) => labels.path))].sort();
+  if (!names.length) return element("p", { class: "soft" }, "No request of a client was answered yet.");
   return table("", ["Path", { number: "Requests" }, { number: "4xx" }, { number: "5xx" }, { number: "Mean" }, { number: "99 % within" }],
     names.map((path) => {
       const is = (labels) => labels.path === path;

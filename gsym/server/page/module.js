@@ -1,6 +1,6 @@
 // One module: what it is, its functions by name, one address, its folders as a map.
 
-import { bytes, element, grouped, plural } from "./elements.js";
+import { bytes, element, grouped } from "./elements.js";
 import { ask } from "./server.js";
 import { treemap } from "./treemap.js";
 
@@ -106,8 +106,4 @@ export async function moduleView(place, debugId) {
       element("p", { class: "bad", role: "alert" }, error.message),
       element("p", {}, element("a", { href: "#/modules" }, "All modules")));
   }
-}
-
-export function folderText(folder) {
-  return `${bytes(folder.bytes)}, ${plural(folder.functions, "function")}`;
 }

@@ -4,6 +4,8 @@ import { bytes, element, grouped, plural, row, table } from "./elements.js";
 
 const TONES = 8;
 const LABEL_HEIGHT = 20;
+const DEEPEST = 2; // folders within folders that are drawn
+const NEARLY_ALL = 0.8;
 
 // Squarified: rows are filled along the shorter side as long as that makes areas squarer.
 function areas(items, weightOf, left, top, width, height) {
@@ -60,6 +62,16 @@ function partsOf(folder) {
   return all;
 }
 
+// The way to the first folder that does not consist of one folder for the most part.
+function entered(tree) {
+  const path = [tree];
+  for (;;) {
+    const [first] = path.at(-1).children;
+    if (!first?.children.length || first.bytes < NEARLY_ALL * path.at(-1).bytes) return path;
+    path.push(first);
+  }
+}
+
 export function treemap(tree) {
   const map = element("div", { class: "map", role: "group", "aria-label": "Folders of sources by size" });
   const crumbs = element("nav", { class: "crumbs", "aria-label": "Folder" });
@@ -67,7 +79,7 @@ export function treemap(tree) {
   const measure = element("select", { "aria-label": "Area stands for" },
     element("option", { value: "bytes" }, "by bytes of code"),
     element("option", { value: "functions" }, "by number of functions"));
-  let path = [tree];
+  let path = entered(tree);
 
   const value = (folder) => (measure.value === "bytes" ? bytes(folder.bytes) : grouped(folder.functions));
   const open = (folders) => {
@@ -75,30 +87,31 @@ export function treemap(tree) {
     draw();
   };
 
-  function tile(folder, tone, left, top, width, height) {
+  function tiles(folder, tone, left, top, width, height, depth, inner) {
     const opens = folder.children.length > 0;
     const name = `${folder.name}: ${bytes(folder.bytes)}, ${plural(folder.functions, "function")}`;
+    // Those in others are for a pointer alone: keys reach them one folder at a time.
+    const isOuter = depth === 0;
     const made = element(opens ? "button" : "div", {
-      class: "tile", "data-tone": tone, title: name,
-      ...(opens ? { type: "button", "aria-label": `${name}, open`, onclick: () => open([...path, folder]) }
+      class: "tile", "data-tone": tone, "data-depth": depth, title: name,
+      "aria-hidden": isOuter ? null : "true",
+      ...(opens ? { type: "button", tabindex: isOuter ? null : "-1", "aria-label": `${name}, open`, onclick: () => open([...inner, folder]) }
         : { role: "img", "aria-label": name }),
     });
     put(made, left, top, width, height);
+    const found = [made];
     if (width > 34 && height > 16) {
-      made.append(element("span", { class: "label", "aria-hidden": "true" }, folder.name,
+      made.append(element("span", { class: "label" }, folder.name,
         width > 110 ? element("small", {}, value(folder)) : null));
     }
-    if (opens && width > 60 && height > 50) {
-      const weight = (each) => each[measure.value];
-      const inside = areas(sorted(partsOf(folder)), weight, 3, LABEL_HEIGHT, width - 6, height - LABEL_HEIGHT - 3);
-      for (const [part, x, y, w, h] of inside) {
-        if (w < 3 || h < 3) continue;
-        const shown = element("span", { class: "part", "aria-hidden": "true" }, w > 44 && h > 15 ? part.name : "");
-        put(shown, x, y, w, h);
-        made.append(shown);
+    if (opens && depth < DEEPEST && width > 60 && height > 50) {
+      const parts = areas(sorted(partsOf(folder)), (each) => each[measure.value],
+        left + 2, top + LABEL_HEIGHT, width - 4, height - LABEL_HEIGHT - 2);
+      for (const [part, ...where] of parts) {
+        if (where[2] >= 3 && where[3] >= 3) found.push(...tiles(part, tone, ...where, depth + 1, [...inner, folder]));
       }
     }
-    return made;
+    return found;
   }
 
   const sorted = (folders) => [...folders].sort((a, b) => b[measure.value] - a[measure.value]);
@@ -109,7 +122,7 @@ export function treemap(tree) {
     const box = map.getBoundingClientRect();
     const placed = areas(parts, (each) => each[measure.value], 0, 0, box.width, box.height);
     const toneOf = new Map(parts.map((each, at) => [each, at % TONES]));
-    map.replaceChildren(...placed.map(([each, ...where]) => tile(each, toneOf.get(each), ...where)));
+    map.replaceChildren(...placed.flatMap(([each, ...where]) => tiles(each, toneOf.get(each), ...where, 0, path)));
     crumbs.replaceChildren(...path.flatMap((each, at) => {
       const name = each.name || "all folders";
       return at === path.length - 1
