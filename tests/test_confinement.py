@@ -215,7 +215,7 @@ def test_a_damaged_file_is_told_without_the_path_of_the_server(tmp_path: Path) -
     bad = tmp_path / "bad.gsym"
     bad.write_bytes(b"MYSG" + bytes(100))
     with pytest.raises(FormatError) as caught:
-        run_confined("verify", {"path": str(bad)}, str(tmp_path), ChildLimits())
+        run_confined("verify", {"paths": [str(bad)]}, str(tmp_path), ChildLimits())
     assert str(tmp_path) not in str(caught.value)
 
 

@@ -14,9 +14,9 @@ from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
-from gsym.server.page_routes import page_routes
 from gsym.server.service import Service
 from gsym.server.symbolication import symbolication_routes
+from gsym.server.uploads import upload_routes
 
 __all__ = ["create_app"]
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _PARTS = (
     symbolication_routes,
     extension_routes,
-    page_routes,
+    upload_routes,
     health_routes,
     metrics_routes,
 )

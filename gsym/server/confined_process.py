@@ -14,7 +14,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, LimitError
 
 __all__ = ["ConfinedError", "confinement_report", "run_confined"]
 
@@ -44,13 +44,14 @@ class ConfinedError(GsymError):
     """The process was stopped, or broke down, before it had an answer."""
 
 
-def run_confined(
+def run_confined(  # noqa: PLR0913 - what a process is told
     task: str,
     arguments: dict[str, Any],
     folder: str,
     limits: ChildLimits,
     *,
     input_size: int = 0,
+    largest: int | None = None,
 ) -> dict[str, Any]:
     """What a task answers.
 
@@ -59,11 +60,14 @@ def run_confined(
         arguments: Its own, as JSON can have them. Paths in it are below *folder*.
         folder: Belongs to the process; nothing in it is to be trusted afterwards.
         limits: What the process may use.
-        input_size: Bytes that it reads; memory and time grow with them.
+        input_size: Bytes that it reads; its time grows with them.
+        largest: Bytes of the largest file that it reads at a time, by default all;
+            its memory grows with them.
 
     Raises:
         ConfinedError: It was stopped or broke down.
         FormatError: The task found its input to be of no use.
+        LimitError: It found it to be too much.
         OSError: The process cannot be started.
     """
     seconds = limits.seconds + limits.seconds_per_100_mib * input_size // _PER_SIZE
@@ -74,12 +78,16 @@ def run_confined(
         "folder": folder,
         "limits": list(limits),
         "seconds": seconds,
-        "memory": limits.memory + 2 * input_size,
+        "memory": limits.memory + 2 * (input_size if largest is None else largest),
     }
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, ANSWER))  # of a task before
     status = _run(json.dumps(order), folder, seconds + _STARTING)
     answer = _read_answer(folder) if status == 0 else None
     if answer is None:
         raise ConfinedError(_ending(status, seconds))
+    if answer.get("is_limit"):
+        raise LimitError(str(answer.get("error")))
     if "error" in answer:
         raise FormatError(str(answer["error"]))
     return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from gsym.errors import GsymError
+from gsym.errors import GsymError, LimitError
 from gsym.server.confined_process import ANSWER
 from gsym.server.confinement import ChildLimits, confine
 
@@ -24,10 +24,12 @@ def run_order(order: dict[str, Any]) -> None:
     holds = confine(limits, order["seconds"], order["memory"], folder)
     try:
         answer = {"holds": holds, **_TASKS[order["task"]](**order["arguments"])}
+    except LimitError as error:
+        answer = {"holds": holds, "error": error.reason, "is_limit": True}
+    except MemoryError:
+        answer = {"holds": holds, "error": "it takes too much memory", "is_limit": True}
     except (GsymError, OSError, ValueError) as error:
         answer = {"holds": holds, "error": _reason(error)}
-    except MemoryError:
-        answer = {"holds": holds, "error": "it takes too much memory"}
     with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
         json.dump(answer, file)
 
@@ -36,15 +38,27 @@ def _probe() -> dict[str, Any]:
     return {}
 
 
-def _verify(path: str) -> dict[str, Any]:
-    """Whether a GSYM file is sound in all its parts."""
+def _verify(paths: list[str]) -> dict[str, Any]:
+    """Whether GSYM files are sound in all their parts."""
     from gsym.verification import check_structure
 
-    findings = check_structure(path)
-    if findings:
-        first = findings[0]
-        return {"error": f"the GSYM file is damaged at {first.offset}: {first.reason}"}
+    for path in paths:
+        for finding in check_structure(path):
+            reason = f"the GSYM file is damaged at {finding.offset}: {finding.reason}"
+            return {"error": reason}
     return {}
+
+
+def _take_apart(**arguments: Any) -> dict[str, Any]:
+    from gsym.server.upload_tasks import take_apart
+
+    return take_apart(**arguments)
+
+
+def _convert(**arguments: Any) -> dict[str, Any]:
+    from gsym.server.upload_tasks import convert_members
+
+    return convert_members(**arguments)
 
 
 def _reason(error: Exception) -> str:
@@ -59,5 +73,7 @@ def _reason(error: Exception) -> str:
 
 _TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": _probe,
+    "take apart": _take_apart,
+    "convert": _convert,
     "verify": _verify,
 }

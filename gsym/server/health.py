@@ -20,7 +20,7 @@ HEALTH_PATHS = frozenset({"/__heartbeat__", "/__lbheartbeat__", "/__version__"})
 _JSON = "application/json; charset=utf-8"
 
 
-def health_routes(_service: Service) -> list[Route]:
+def health_routes(service: Service) -> list[Route]:
     """`GET /__heartbeat__`, `/__lbheartbeat__` and `/__version__`."""
 
     async def heartbeat(_request: Request) -> Response:
@@ -31,6 +31,7 @@ def health_routes(_service: Service) -> list[Route]:
             {
                 "source": "https://pypi.org/project/gsym/",
                 "version": __version__,
+                **service.facts,
             }
         )
         return Response(body, headers={"content-type": _JSON})

@@ -64,6 +64,7 @@ class Service:
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(symbolizer, settings.fetch_threads)
+        self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:

@@ -124,6 +124,34 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_code: Annotated[Count, _said("bytes of code to disassemble at a time")] = (
         256 << 10
     )
+    upload_tokens: Annotated[
+        list[str], _said("tokens that allow to upload; none: nobody uploads")
+    ] = []
+    upload_hosts: Annotated[
+        list[str], _said("servers that `url=` of an upload may name")
+    ] = []
+    upload_private: Annotated[
+        bool, _said("let them have addresses that only this network sees")
+    ] = False
+    keep_originals: Annotated[
+        bool, _said("keep uploaded files as they came, for downloads")
+    ] = True
+    max_upload: Annotated[Count, _said("bytes of an upload")] = 2 << 30
+    max_members: Annotated[Count, _said("files of an uploaded archive")] = 10_000
+    max_inflated: Annotated[Count, _said("bytes of all of them, inflated")] = 8 << 30
+    max_uploads: Annotated[
+        Count, _said("uploads that a worker takes at a time; to more it answers 503")
+    ] = 2
+    upload_timeout: Annotated[
+        Seconds, _said("seconds in which the body of an upload has to come")
+    ] = 600.0
+    child_memory: Annotated[
+        Count,
+        _said("bytes of memory of a process that reads uploads, beside its input"),
+    ] = 2 << 30
+    child_seconds: Annotated[
+        Count, _said("seconds for it, and 20 more for each 100 MiB of input")
+    ] = 60
     log_format: Annotated[
         str,
         _said(

@@ -1,0 +1,176 @@
+"""The files in a ZIP archive that a stranger made: written out, within limits."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from itertools import pairwise
+
+from gsym.errors import FormatError, LimitError
+
+__all__ = ["ArchiveLimits", "is_archive", "unpack"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NamedTuple
+
+    class ArchiveLimits(NamedTuple):
+        """What an archive may hold.
+
+        Attributes:
+            members: How many files and folders.
+            inflated: Bytes of all of them together.
+        """
+
+        members: int = 10_000
+        inflated: int = 8 << 30
+
+else:
+    from gsym.records import record_type
+
+    ArchiveLimits = record_type(
+        "ArchiveLimits", "members inflated", defaults=(10_000, 8 << 30)
+    )
+    ArchiveLimits.__doc__ = "What an archive may hold."
+
+_SIGNATURE = b"PK\x03\x04"
+_EMPTY = b"PK\x05\x06"
+_END = struct.Struct("<4s4xHHII")  # signature, entries on disk, in all; size, offset
+_END_SEARCHED = (1 << 16) + 22
+_LARGEST_ENTRY = 46 + 1024  # bytes of a directory for each member: head, name, extras
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_ENCRYPTED = 1
+_FREE = 64 << 20  # so much may come of anything
+_MOST_RATIO = 200
+_BLOCK = 1 << 20
+_MANY = 0xFFFF
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file begins as a ZIP archive does."""
+    with open(path, "rb") as file:
+        return file.read(4) in {_SIGNATURE, _EMPTY}
+
+
+def unpack(path: str, folder: str, limits: ArchiveLimits) -> Iterator[tuple[str, str]]:
+    """Write the files of an archive out.
+
+    Args:
+        path: The archive.
+        folder: Where they go, by number: no name of the archive becomes one here.
+        limits: What it may hold.
+
+    Yields:
+        Name in the archive, with slashes, and path, of each.
+
+    Raises:
+        FormatError: It is damaged, or made to mislead.
+        LimitError: It holds too much.
+    """
+    _check_directory(path, limits.members)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = _checked(archive, limits)
+            _check_overlaps(archive, path)
+            left = limits.inflated
+            for number, member in enumerate(members):
+                target = os.path.join(folder, str(number))
+                left -= _write(archive, member, target, left)
+                yield member.filename, target
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error) as error:
+        raise FormatError(f"the archive is damaged: {error}") from None
+    except (NotImplementedError, RuntimeError) as error:
+        raise FormatError(f"the archive cannot be read: {error}") from None
+
+
+def _check_directory(path: str, most: int) -> None:
+    """Refuse a directory of too many members before it is read."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _END_SEARCHED))
+        tail = file.read()
+    at = tail.rfind(_EMPTY)
+    if at < 0 or len(tail) - at < _END.size:
+        raise FormatError("the archive is damaged: it has no directory")
+    _, _, count, directory, _ = _END.unpack_from(tail, at)
+    is_large = count == _MANY or directory > most * _LARGEST_ENTRY
+    if count > most or is_large:
+        raise LimitError(f"the archive has more than {most} members")
+
+
+def _checked(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.ZipInfo]:
+    """The files of an archive, all of which may be unpacked."""
+    infos = archive.infolist()
+    if len(infos) > limits.members:
+        raise LimitError(f"the archive has more than {limits.members} members")
+    if sum(info.file_size for info in infos) > limits.inflated:
+        raise LimitError(f"the archive holds more than {limits.inflated} bytes")
+    names = set()
+    for info in infos:
+        fault = _fault(info)
+        if fault:
+            raise FormatError(f"'{info.filename[:200]}' in the archive {fault}")
+        if info.filename in names:
+            raise FormatError(f"'{info.filename[:200]}' is in the archive twice")
+        names.add(info.filename)
+        most = max(_FREE, info.compress_size * _MOST_RATIO)
+        if info.file_size > most:
+            raise LimitError(f"'{info.filename[:200]}' inflates beyond reason")
+    return [info for info in infos if not info.is_dir()]
+
+
+def _fault(info: zipfile.ZipInfo) -> str:
+    """Why a member is not taken; "" if it is."""
+    name = info.orig_filename
+    parts = name.split("/")
+    if name.startswith("/") or ".." in parts or "." in parts or "" in parts[:-1]:
+        return "leads out of it"
+    if set(name) & {"\\", ":", "\0"} or not name:
+        return "has a name that is none"
+    mode = info.external_attr >> 16
+    if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
+        return "is no file"
+    if info.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    if info.compress_type not in _COMPRESSIONS:
+        return "is compressed in another way than by deflate"
+    return ""
+
+
+def _check_overlaps(archive: zipfile.ZipFile, path: str) -> None:
+    """See that no bytes belong to two members: so a small file could hold any much."""
+    spans = []
+    with open(path, "rb") as file:
+        for info in archive.infolist():
+            file.seek(info.header_offset)
+            head = file.read(_LOCAL_HEADER.size)
+            signature, name_size, extra_size = _LOCAL_HEADER.unpack(head)
+            if signature != _SIGNATURE:
+                raise FormatError("the archive is damaged: a member has no head")
+            start = info.header_offset
+            size = _LOCAL_HEADER.size + name_size + extra_size + info.compress_size
+            spans.append((start, start + size))
+    spans.sort()
+    if any(first[1] > second[0] for first, second in pairwise(spans)):
+        raise FormatError("members of the archive overlap")
+
+
+def _write(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: str, most: int
+) -> int:
+    """Write a member to a new file; how many bytes it has."""
+    size = 0
+    with archive.open(member) as source, open(target, "xb") as file:
+        while piece := source.read(_BLOCK):
+            size += len(piece)
+            if size > most:
+                raise LimitError("the archive holds more than it says")
+            file.write(piece)
+    if size != member.file_size:
+        raise FormatError(f"'{member.filename[:200]}' is shorter than it says")
+    return size

@@ -1,0 +1,236 @@
+"""`POST /upload/`: debug information for the store, from who has a token."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hmac
+import logging
+import os
+import tempfile
+from io import FileIO
+
+import msgspec
+from anyio import fail_after
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.errors import FormatError, GsymError, LimitError
+from gsym.server.archive_members import ArchiveLimits
+from gsym.server.confined_process import ConfinedError, confinement_report
+from gsym.server.confinement import ChildLimits
+from gsym.server.errors import ServerError
+from gsym.server.modules import store_path
+from gsym.server.upload_publication import UploadRules, publish_members, take_apart
+from gsym.store.directory import Store
+from gsym.store.source import SourceError
+from gsym.store.transfer import Transfer
+from gsym.store.transfer_limits import TransferLimits
+from gsym.store.web_address import read_web_address
+
+__all__ = ["upload_routes", "upload_rules"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from gsym.server.service import Service
+    from gsym.server.settings import Settings
+    from gsym.store.web_address import WebAddress
+
+_LOG = logging.getLogger("gsym.server")
+_CREATED = 201
+_BAD_REQUEST, _NO_TOKEN, _FORBIDDEN, _TIMEOUT = 400, 401, 403, 408
+_TOO_LARGE, _UNSUPPORTED, _UNPROCESSABLE = 413, 415, 422
+_BAD_GATEWAY, _UNAVAILABLE, _NO_ROOM = 502, 503, 507
+_WRITTEN_AT_ONCE = 1 << 20
+_RETRY_AFTER = 10
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def upload_rules(settings: Settings) -> UploadRules:
+    """How uploads are taken by the settings."""
+    child = ChildLimits(
+        memory=settings.child_memory,
+        seconds=settings.child_seconds,
+        output=settings.max_inflated,
+    )
+    archive = ArchiveLimits(settings.max_members, settings.max_inflated)
+    return UploadRules(child, archive, settings.keep_originals)
+
+
+def upload_routes(service: Service) -> list[Route]:
+    """The endpoint, if there are tokens."""
+    settings = service.settings
+    if not settings.upload_tokens:
+        return []
+    uploads = _Uploads(service)
+    service.facts["confinement"] = _confinement(uploads.rules.child)
+
+    async def upload(request: Request) -> Response:
+        _check_token(request, settings.upload_tokens)
+        body = msgspec.json.encode({"upload": await uploads.take(request)})
+        return Response(body, _CREATED, media_type="application/json")
+
+    return [
+        Route("/upload/", upload, methods=["POST"]),
+        Route("/upload", upload, methods=["POST"]),
+    ]
+
+
+def _confinement(limits: ChildLimits) -> list[str]:
+    """What holds for processes that read uploads: tried, and told in the log."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="gsym-probe-") as folder:
+            holds = confinement_report(folder, limits)
+    except (GsymError, OSError) as error:
+        _LOG.error("no process can be started that reads uploads: %s", error)
+        return []
+    _LOG.info("what reads uploads is confined by: %s", ", ".join(holds))
+    return holds
+
+
+def _check_token(request: Request, tokens: list[str]) -> None:
+    """See that the request shows one of the tokens, in either of two headers."""
+    kind, _, shown = request.headers.get("authorization", "").partition(" ")
+    given = request.headers.get("auth-token", "")
+    if not given and kind.lower() == "bearer":
+        given = shown.strip()
+    if not given:
+        raise ServerError(_NO_TOKEN, "an upload needs a token", closes=True)
+    is_known = [hmac.compare_digest(given.encode(), each.encode()) for each in tokens]
+    if not any(is_known):
+        raise ServerError(_FORBIDDEN, "the token is not known", closes=True)
+
+
+class _Uploads:
+    """Takes uploads, some at a time."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._settings = service.settings
+        self.rules = upload_rules(service.settings)
+        self._store = Store(store_path(service.settings))
+        self._at_work = 0
+
+    async def take(self, request: Request) -> dict[str, Any]:
+        """What became of an upload.
+
+        Raises:
+            ServerError: It is refused.
+        """
+        if self._at_work >= self._settings.max_uploads:
+            raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER, closes=True)
+        self._at_work += 1
+        try:
+            return await self._take(request)
+        except OSError as error:
+            if error.errno in _FULL:
+                raise ServerError(_NO_ROOM, closes=True) from None
+            raise
+        finally:
+            self._at_work -= 1
+
+    async def _take(self, request: Request) -> dict[str, Any]:
+        run = self._service.opening.run
+        place = self._store.temporary_folder()
+        folder = await run(place.__enter__)
+        try:
+            path = os.path.join(folder, "body")
+            await self._spool(request, path)
+            content_type = request.headers.get("content-type", "")
+            name = request.query_params.get("name", "") or "upload"
+            return await run(self._publish, folder, path, content_type, name)
+        finally:
+            # Whoever waits for the answer may be gone; the folder goes all the same.
+            await asyncio.shield(run(place.__exit__, None, None, None))
+
+    async def _spool(self, request: Request, path: str) -> None:
+        """Write the body of a request to a file."""
+        limit = self._settings.max_upload
+        declared = request.headers.get("content-length", "")
+        if declared.isdigit() and int(declared[:20]) > limit:
+            raise _too_large(limit)
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            title = "send compressed files as they are, without Content-Encoding"
+            raise ServerError(_UNSUPPORTED, title, closes=True)
+        try:
+            with fail_after(self._settings.upload_timeout):
+                await self._receive(request, path, limit)
+        except TimeoutError:
+            raise ServerError(_TIMEOUT, closes=True) from None
+
+    async def _receive(self, request: Request, path: str, limit: int) -> None:
+        size, waiting, has_more = 0, bytearray(), True
+        with _new_file(path) as file:
+            while has_more:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                waiting += message.get("body", b"")
+                has_more = message.get("more_body", False)
+                if len(waiting) >= _WRITTEN_AT_ONCE or not has_more:
+                    size += len(waiting)
+                    if size > limit:
+                        raise _too_large(limit)
+                    await self._service.run(file.write, bytes(waiting))
+                    waiting.clear()
+
+    def _publish(
+        self, folder: str, path: str, content_type: str, name: str
+    ) -> dict[str, Any]:
+        rules, source = self.rules, "upload"
+        size = os.path.getsize(path)
+        try:
+            names, urls = take_apart(folder, path, content_type, name, rules)
+            if urls:
+                folder = os.path.join(folder, "fetched")
+                path = os.path.join(folder, "body")
+                address = self._fetch(urls[0], folder, path)
+                size, source = os.path.getsize(path), str(address)
+                name = source.rpartition("/")[2] or "upload"
+                names, _ = take_apart(folder, path, "", name, rules)
+            found = publish_members(self._store, folder, names, source, rules)
+        except LimitError as error:
+            raise ServerError(_TOO_LARGE, error.reason) from None
+        except ConfinedError as error:
+            raise ServerError(_UNPROCESSABLE, error.reason) from None
+        except SourceError as error:
+            raise ServerError(_BAD_GATEWAY, error.reason) from None
+        except GsymError as error:
+            raise ServerError(_BAD_REQUEST, error.reason) from None
+        except ValueError as error:
+            raise ServerError(_BAD_REQUEST, str(error)) from None
+        return {"size": size, **found}
+
+    def _fetch(self, url: str, folder: str, path: str) -> WebAddress:
+        """Let the file behind a URL appear at *path*, in a new folder."""
+        settings = self._settings
+        try:
+            address = read_web_address(url)
+        except ValueError as error:
+            raise FormatError(str(error)) from None
+        if address.host not in settings.upload_hosts:
+            raise FormatError("files of that server are not fetched")
+        os.mkdir(folder)
+        most = settings.max_upload
+        limits = TransferLimits(most_bytes=most, most_inflated=most)
+        transfer = Transfer(limits, allow_private=settings.upload_private)
+        try:
+            transfer.fetch(address, path)
+        finally:
+            transfer.close()
+        return address
+
+
+def _new_file(path: str) -> FileIO:
+    return FileIO(path, "xb")
+
+
+def _too_large(limit: int) -> ServerError:
+    return ServerError(
+        _TOO_LARGE, f"please limit uploads to <= {limit} bytes", closes=True
+    )

@@ -1,0 +1,436 @@
+"""`POST /upload/`: what is taken, and what is refused without a trace."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import sys
+import time
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gsym
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.symbolizer import Symbolizer
+from tests.debuginfod_server import Answer as Prepared
+from tests.debuginfod_server import Server
+from tests.inputs import elf
+from tests.server.running import RunningServer
+from tests.store_modules import build_id, identity, key, write_gsym, write_sym
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.server.running import Answer
+
+TOKEN = {"auth-token": "secret"}
+LIMIT = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def uploads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("uploads") / "store"
+    with running(folder, max_upload=LIMIT, max_members=50, max_inflated=4 << 20) as it:
+        yield it
+
+
+def running(folder: Path, **settings: Any) -> RunningServer:
+    return RunningServer(
+        Symbolizer(Resolver(Store(folder))),
+        **{"store": str(folder), "upload_tokens": ["other", "secret"], **settings},
+    )
+
+
+def store_of(server: RunningServer) -> Store:
+    return Store(server.app.state.service.settings.store)
+
+
+def put(
+    server: RunningServer, body: bytes, path: str = "/upload/", **headers: str
+) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return server.ask("POST", path, body, {**TOKEN, **named})
+
+
+def files_in(server: RunningServer) -> list[str]:
+    """All files of the store but those that say what it is."""
+    root = Path(store_of(server).path)
+    return sorted(
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if not path.is_dir() and path.name != "gsym-store.json"
+    )
+
+
+def zipped(files: dict[str, bytes], **fields: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            for field, value in fields.items():
+                setattr(info, field, value)
+            archive.writestr(info, data)
+    return buffer.getvalue()
+
+
+def form(*parts: tuple[str, str | None, bytes]) -> tuple[bytes, str]:
+    """A form of (field, file name, contents), and its type."""
+    body = b""
+    for name, file, data in parts:
+        where = f'form-data; name="{name}"' + (f'; filename="{file}"' if file else "")
+        body += f"--edge\r\nContent-Disposition: {where}\r\n\r\n".encode()
+        body += data + b"\r\n"
+    return body + b"--edge--\r\n", "multipart/form-data; boundary=edge"
+
+
+def sym(number: int, folder: Path) -> bytes:
+    path = folder / f"{number}.sym"
+    write_sym(path, number)
+    return path.read_bytes()
+
+
+def breakpad_path(number: int) -> str:
+    module = identity(number)
+    return f"{module.debug_file}/{module.debug_id}/{module.debug_file}.sym"
+
+
+def binary(number: int) -> bytes:
+    return elf.Elf(
+        sections=(elf.code_section(0x1000, 0x20),),
+        segments=(elf.Segment(0),),
+        symbols=(elf.Symbol(f"f{number}", 0x1000, 0x20),),
+        build_id=build_id(number),
+    ).to_bytes()
+
+
+# ---- what is taken
+
+
+def test_an_archive_in_breakpads_layout_goes_into_the_store(
+    uploads: RunningServer, tmp_path: Path
+) -> None:
+    files = {breakpad_path(n): sym(n, tmp_path) for n in (1, 2)}
+    body = zipped({**files, "readme.txt": b"hello", "folder/": b""})
+    whole, kind = form(("symbols", "symbols.zip", body))
+    answer = put(uploads, whole, content_type=kind)
+    assert answer.status == 201
+    upload = answer.json["upload"]
+    assert upload["size"] == len(whole)
+    assert upload["skipped_keys"] == ["readme.txt"]
+    assert [(each["debug_id"], each["outcome"]) for each in upload["modules"]] == [
+        (identity(n).debug_id, "added") for n in (1, 2)
+    ]
+    entry = store_of(uploads).get(key(1))
+    assert entry is not None
+    assert Path(entry.originals["sym"]).read_bytes() == sym(1, tmp_path)
+    again = put(uploads, body, content_type="application/zip").json["upload"]
+    assert [each["outcome"] for each in again["modules"]] == ["kept", "kept"]
+
+
+@pytest.mark.parametrize("kind", ["sym", "sym.gz", "gsym", "elf", "elf in a form"])
+def test_single_files_are_taken(
+    uploads: RunningServer, tmp_path: Path, kind: str
+) -> None:
+    number = 10 + ["sym", "sym.gz", "gsym", "elf", "elf in a form"].index(kind)
+    headers = {"content_type": "application/octet-stream"}
+    body, path = binary(number), "/upload?name=libmine.so"
+    if kind == "sym":
+        body, path = sym(number, tmp_path), "/upload/"
+    elif kind == "sym.gz":
+        body = gzip.compress(sym(number, tmp_path))
+    elif kind == "gsym":
+        body = Path(write_gsym(tmp_path / "x", number)).read_bytes()
+    elif kind == "elf in a form":
+        body, headers["content_type"] = form(("f", "libmine.so", body))
+    answer = put(uploads, body, path, **headers)
+    assert answer.status == 201, answer.body
+    (module,) = answer.json["upload"]["modules"]
+    assert module["debug_id"] == identity(number).debug_id
+    if "sym" not in kind or kind == "gsym":
+        assert module["debug_file"] == "libmine.so"
+
+
+def test_nothing_takes_the_place_of_something_richer(
+    uploads: RunningServer, tmp_path: Path
+) -> None:
+    rich, poor = tmp_path / "rich", tmp_path / "poor"
+    bodies = {
+        n: Path(write_gsym(p, 20, n)).read_bytes() for p, n in ((rich, 5), (poor, 2))
+    }
+    outcomes = [
+        put(uploads, bodies[n]).json["upload"]["modules"][0]["outcome"]
+        for n in (2, 5, 2)
+    ]
+    assert outcomes == ["added", "replaced", "kept"]
+    entry = store_of(uploads).get(key(20))
+    assert entry is not None
+    with gsym.open(entry.path) as reader:
+        assert len(reader) == 5
+
+
+def test_what_is_uploaded_is_symbolicated(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path / "store") as server:
+        request = {
+            "memoryMap": [["libx.so", identity(3).debug_id]],
+            "stacks": [[[0, 0x1004]]],
+        }
+        before = server.post(request).json["results"][0]
+        assert "function" not in before["stacks"][0][0]
+        assert put(server, binary(3)).status == 201
+        after = server.post(request).json["results"][0]
+    assert after["stacks"][0][0]["function"] == "f3"
+
+
+# ---- who may
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"auth-token": ""}, 401),
+        ({"Authorization": "Basic secret"}, 401),
+        ({"auth-token": "secreT"}, 403),
+        ({"Authorization": "Bearer wrong"}, 403),
+        ({"auth-token": "other"}, 400),
+        ({"Authorization": "Bearer secret"}, 400),
+        ({"Authorization": "bearer  secret"}, 400),
+    ],
+)
+def test_a_token_is_needed(
+    uploads: RunningServer, headers: dict[str, str], status: int
+) -> None:
+    assert uploads.ask("POST", "/upload/", b"x", headers).status == status
+
+
+def test_without_tokens_there_are_no_uploads(server: RunningServer) -> None:
+    assert server.ask("POST", "/upload/", b"x", TOKEN).status == 404
+
+
+def test_what_confines_the_readers_of_uploads_is_told(uploads: RunningServer) -> None:
+    version = uploads.ask("GET", "/__version__").json
+    assert "limits" in version["confinement"]
+
+
+# ---- what is refused
+
+
+def mangled(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in data
+    return data.replace(old, new)
+
+
+def overlapping() -> bytes:
+    """Two members of the directory that share one head and its bytes."""
+    data = bytearray(zipped({"a": b"x" * 100, "b": b"x" * 100}))
+    second = data.rfind(b"PK\x01\x02")
+    struct.pack_into("<I", data, second + 42, 0)  # where its head is said to be
+    return bytes(data)
+
+
+def misdeclared(size: int) -> bytes:
+    """A member that is said to have *size* bytes and has 100000."""
+    data = bytearray(zipped({"a": bytes(100_000)}))
+    for signature, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        struct.pack_into("<I", data, data.find(signature) + at, size)
+    return bytes(data)
+
+
+def bomb(kind: str) -> bytes:
+    if kind == "gzip":
+        return gzip.compress(bytes(100 << 20))
+    if kind == "zstd":
+        return bytes(zstd.compress(bytes(100 << 20)))
+    return zipped({"a": bytes(3 << 20), "b": bytes(2 << 20)})
+
+
+HOSTILE: dict[str, tuple[Any, int]] = {
+    "nothing": (lambda: b"", 400),
+    "text": (lambda: b"hello", 400),
+    "an empty archive": (lambda: zipped({}), 400),
+    "half an archive": (lambda: zipped({"a": bytes(1000)})[:-30], 400),
+    "an archive of text": (lambda: zipped({"a.txt": b"hello"}), 400),
+    "a path upwards": (lambda: zipped({"../evil.sym": b"x"}), 400),
+    "a path upwards inside": (lambda: zipped({"a/../../evil.sym": b"x"}), 400),
+    "an absolute path": (lambda: zipped({"/etc/evil.sym": b"x"}), 400),
+    "a drive": (lambda: zipped({"c:evil.sym": b"x"}), 400),
+    "a backslash": (lambda: zipped({"..\\evil.sym": b"x"}), 400),
+    "an empty part": (lambda: zipped({"a//b.sym": b"x"}), 400),
+    "a name twice": (
+        lambda: mangled(zipped({"aa": b"x", "ab": b"x"}), b"ab", b"aa"),
+        400,
+    ),
+    "a link": (
+        lambda: zipped({"a.sym": b"/etc/passwd"}, external_attr=0o120777 << 16),
+        400,
+    ),
+    "a device": (lambda: zipped({"a.sym": b""}, external_attr=0o020666 << 16), 400),
+    "an encrypted member": (
+        lambda: mangled(
+            zipped({"a.sym": b"x" * 50}),
+            b"PK\x01\x02\x14\x03\x14\x00\x00\x00",
+            b"PK\x01\x02\x14\x03\x14\x00\x01\x00",
+        ),
+        400,
+    ),
+    "overlapping members": (overlapping, 400),
+    "more than it says": (lambda: misdeclared(10), 400),
+    "less than it says": (lambda: misdeclared(200_000), 400),
+    "a wrong checksum": (
+        lambda: mangled(
+            zipped({"a": b"hello"}), struct.pack("<I", zlib.crc32(b"hello")), b"\0" * 4
+        ),
+        400,
+    ),
+    "too much": (lambda: bomb("zip"), 413),
+    "a gzip bomb": (lambda: bomb("gzip"), 413),
+    "a zstd bomb": (lambda: bomb("zstd"), 413),
+    "too many members": (lambda: zipped({f"{n}": b"" for n in range(51)}), 413),
+    "too large": (lambda: bytes(LIMIT + 1), 413),
+    "a damaged GSYM file": (lambda: b"MYSG" + bytes(60), 400),
+    "a damaged ELF file": (lambda: binary(30)[:80], 400),
+    "an ELF file without functions": (
+        lambda: elf.Elf(build_id=build_id(31)).to_bytes(),
+        400,
+    ),
+    "a form without end": (lambda: b"--edge\r\nContent-Disposition: x\r\n\r\nabc", 400),
+    "a form without boundary": (lambda: b"abc", 400),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_of_no_use_is_refused_and_leaves_nothing(
+    uploads: RunningServer, case: tuple[Any, int], request: pytest.FixtureRequest
+) -> None:
+    make, status = case
+    body = make()
+    before = files_in(uploads)
+    name = request.node.callspec.id
+    kind = "application/octet-stream"
+    if "form without end" in name:
+        kind = "multipart/form-data; boundary=edge"
+    elif "form without boundary" in name:
+        kind = "multipart/form-data"
+    started = time.monotonic()
+    answer = put(uploads, body, content_type=kind)
+    assert answer.status == status, answer.body
+    assert set(answer.json) == {"title"}
+    assert "/" not in answer.title or "store" not in answer.title
+    assert files_in(uploads) == before
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(("members", "status"), [(50, 201), (51, 413)])
+def test_so_many_members_and_no_more_are_taken(
+    uploads: RunningServer, members: int, status: int
+) -> None:
+    files = dict.fromkeys(map(str, range(members - 1)), b"x")
+    assert put(uploads, zipped({**files, "m": binary(40)})).status == status
+
+
+@pytest.mark.parametrize(("size", "status"), [(4 << 20, 201), ((4 << 20) + 1, 413)])
+def test_members_have_so_many_bytes_and_no_more(
+    uploads: RunningServer, size: int, status: int
+) -> None:
+    module = binary(39)
+    archive = zipped({"m": module, "rest": bytes(size - len(module))})
+    assert put(uploads, archive).status == status
+
+
+def test_one_damaged_file_refuses_the_whole_archive(
+    uploads: RunningServer, tmp_path: Path
+) -> None:
+    before = files_in(uploads)
+    good = sym(41, tmp_path)
+    archive = zipped({breakpad_path(41): good, breakpad_path(42): good})
+    answer = put(uploads, archive)
+    assert answer.status == 400
+    assert breakpad_path(42) in answer.title
+    assert files_in(uploads) == before
+
+
+def test_an_upload_as_large_as_allowed_is_read(uploads: RunningServer) -> None:
+    body = binary(43)
+    answer = put(uploads, body + bytes(LIMIT - len(body)))
+    assert answer.status == 201
+    assert answer.json["upload"]["size"] == LIMIT
+
+
+def test_a_million_members_cost_little(uploads: RunningServer) -> None:
+    entry = struct.pack("<4s24xH16x", b"PK\x01\x02", 1) + b"a"
+    directory = entry * 20_000
+    end = struct.pack("<4s4xHHIIH", b"PK\x05\x06", 1, 1, len(directory), 0, 0)
+    answer = put(uploads, b"PK\x03\x04" + directory + end)
+    assert answer.status in {400, 413}
+
+
+def test_a_body_that_comes_compressed_is_refused(uploads: RunningServer) -> None:
+    answer = put(uploads, gzip.compress(binary(44)), content_encoding="gzip")
+    assert answer.status == 415
+
+
+def test_conversions_that_take_too_much_memory_are_stopped(tmp_path: Path) -> None:
+    with running(tmp_path / "store", child_memory=1 << 20) as server:
+        answer = put(server, binary(45))
+        assert answer.status in {413, 422}
+        assert not any("gsym" in name for name in files_in(server))
+
+
+# ---- by URL
+
+
+def test_a_file_is_fetched_from_a_server_that_is_allowed(tmp_path: Path) -> None:
+    with (
+        Server(Prepared(binary(50))) as upstream,
+        running(
+            tmp_path / "store", upload_hosts=["127.0.0.1"], upload_private=True
+        ) as server,
+    ):
+        url = f"{upstream.url}/some/libfetched.so"
+        body, kind = form(("url", None, url.encode()))
+        answer = put(server, body, content_type=kind)
+        (module,) = answer.json["upload"]["modules"]
+        assert module["debug_file"] == "libfetched.so"
+        plain = put(
+            server,
+            f"url={url}".encode(),
+            content_type="application/x-www-form-urlencoded",
+        )
+        assert plain.status == 201
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "status"),
+    [
+        ({}, "http://127.0.0.1:1/x", 400),
+        ({"upload_hosts": ["127.0.0.1"]}, "http://127.0.0.1:1/x", 502),
+        ({"upload_hosts": ["127.0.0.1"]}, "file:///etc/passwd", 400),
+        ({"upload_hosts": ["localhost"]}, "http://localhost:1/x", 502),
+        ({"upload_hosts": ["example.org"]}, "http://example.org@127.0.0.1/x", 400),
+        ({"upload_hosts": ["169.254.169.254"]}, "http://169.254.169.254/x", 502),
+    ],
+)
+def test_other_servers_are_not_asked(
+    tmp_path: Path, settings: dict[str, Any], url: str, status: int
+) -> None:
+    body, kind = form(("url", None, url.encode()))
+    with running(tmp_path / "store", **settings) as server:
+        answer = put(server, body, content_type=kind)
+        assert answer.status == status, answer.body
+        assert json.loads(answer.body)["title"]
+        assert files_in(server) == []
