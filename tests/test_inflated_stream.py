@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import random
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.sources.inflated_stream import (
+    inflate_bzip2,
     inflate_gzip,
     inflate_xz,
     inflate_zlib,
@@ -33,8 +35,9 @@ PAIRS = pytest.mark.parametrize(
         (gzip.compress, inflate_gzip),
         (lzma.compress, inflate_xz),
         (zstd.compress, inflate_zstd),
+        (bz2.compress, inflate_bzip2),
     ],
-    ids=["zlib", "gzip", "xz", "zstd"],
+    ids=["zlib", "gzip", "xz", "zstd", "bzip2"],
 )
 CONTENTS = random.Random(3).randbytes(70_000) + bytes(3 << 20)  # noqa: S311
 
@@ -98,3 +101,39 @@ def test_a_gzip_file_may_have_several_members() -> None:
         assert b"".join(inflate_gzip(cut(data, size))) == b"onetwo"
     with pytest.raises(ValueError, match=r"."):
         list(inflate_gzip(iter([data + b"garbage"])))
+
+
+@pytest.mark.parametrize(
+    ("pack", "inflate", "between"),
+    [
+        (gzip.compress, inflate_gzip, b""),
+        (bz2.compress, inflate_bzip2, b""),
+        (lzma.compress, inflate_xz, b""),
+        (lzma.compress, inflate_xz, bytes(8)),
+        (zstd.compress, inflate_zstd, b""),
+        (zstd.compress, inflate_zstd, b"\x5a\x2a\x4d\x18\x03\0\0\0abc"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1 << 30])
+def test_streams_behind_each_other_are_all_inflated(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    between: bytes,
+    size: int,
+) -> None:
+    data = pack(b"one") + between + pack(b"two") + between + pack(b"")
+    assert b"".join(inflate(cut(data, size))) == b"onetwo"
+    with pytest.raises(ValueError, match=r"."):
+        list(inflate(cut(data[:-2], size)))
+
+
+@pytest.mark.parametrize(
+    ("pack", "inflate"), [(lzma.compress, inflate_xz), (zstd.compress, inflate_zstd)]
+)
+@pytest.mark.parametrize("size", [1, 1 << 30])
+def test_what_stands_behind_the_streams_is_left_out(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    size: int,
+) -> None:
+    assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"

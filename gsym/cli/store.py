@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsym.cli.verbs import VerbCommand
 
 VERBS = {
+    "add": "Put the modules of files, folders and archives into a store",
     "get": "Find the GSYM file of a module",
     "list": "List the modules of a store",
     "info": "Show what is known of a module",

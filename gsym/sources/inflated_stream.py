@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["inflate_gzip", "inflate_xz", "inflate_zlib", "inflate_zstd"]
+__all__ = [
+    "inflate_bzip2",
+    "inflate_gzip",
+    "inflate_xz",
+    "inflate_zlib",
+    "inflate_zstd",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from typing_extensions import Buffer
@@ -20,6 +26,13 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE = 1 << 20
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times
+_XZ_MAGICS = (b"\xfd7zXZ\0",)
+# Frames, and those that hold something else than contents.
+_ZSTD_MAGICS = (
+    b"\x28\xb5\x2f\xfd",
+    *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
+)
+_BZIP2_MAGICS = (b"BZh",)
 _TOO_EARLY = "it ends too early"
 
 
@@ -74,41 +87,68 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of one zstd frame; what stands behind it is left out.
+    """The contents of all zstd frames; what stands behind them is left out.
 
     Raises:
-        ValueError: It is damaged.
+        ValueError: One is damaged.
     """
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
-    decompressor = zstd.ZstdDecompressor()
-    return _inflate(pieces, decompressor, (zstd.ZstdError, EOFError))
+    errors = (zstd.ZstdError, EOFError)
+    return _inflate(pieces, zstd.ZstdDecompressor, _ZSTD_MAGICS, errors)
 
 
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of one xz stream; what stands behind it is left out.
+    """The contents of all xz streams; what stands behind them is left out.
 
     Raises:
-        ValueError: It is damaged, or needs more memory than any that `xz` writes.
+        ValueError: One is damaged, or needs more memory than any that `xz` writes.
     """
     import lzma
 
-    decompressor = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
-    return _inflate(pieces, decompressor, (lzma.LZMAError, EOFError))
+    def make() -> Any:
+        return lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
+
+    return _inflate(pieces, make, _XZ_MAGICS, (lzma.LZMAError, EOFError))
+
+
+def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The contents of all bzip2 streams; what stands behind them is left out.
+
+    Raises:
+        ValueError: One is damaged.
+    """
+    from bz2 import BZ2Decompressor
+
+    return _inflate(pieces, BZ2Decompressor, _BZIP2_MAGICS, (OSError, EOFError))
 
 
 def _inflate(
-    pieces: Iterable[Buffer], decompressor: Any, errors: tuple[type[Exception], ...]
+    pieces: Iterable[Buffer],
+    make: Callable[[], Any],
+    magics: tuple[bytes, ...],
+    errors: tuple[type[Exception], ...],
 ) -> Iterator[bytes]:
+    decompressor = make()
+    head = b""  # what stands behind a stream, as far as it may tell of another one
     try:
         for piece in pieces:
-            if decompressor.eof:
-                break
-            yield decompressor.decompress(piece, _MOST_AT_ONCE)
-            while not decompressor.needs_input and not decompressor.eof:
-                yield decompressor.decompress(b"", _MOST_AT_ONCE)
+            left = piece
+            while True:
+                if decompressor.eof:
+                    left = (head + bytes(left)).lstrip(b"\0")  # xz fills up with zeros
+                    if not left.startswith(magics):
+                        head = left[: len(magics[0])]
+                        break
+                    decompressor = make()
+                yield decompressor.decompress(left, _MOST_AT_ONCE)
+                while not decompressor.needs_input and not decompressor.eof:
+                    yield decompressor.decompress(b"", _MOST_AT_ONCE)
+                if not decompressor.eof:
+                    break
+                left, head = decompressor.unused_data, b""
     except errors as error:
         raise ValueError(error) from error
     if not decompressor.eof:

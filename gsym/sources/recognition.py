@@ -25,6 +25,7 @@ _MAGICS = (
     (b"\x1f\x8b", "gzip file"),
     (b"\x28\xb5\x2f\xfd", "zstd file"),
     (b"\xfd7zXZ\x00", "xz file"),
+    (b"BZh", "bzip2 file"),
     (b"PK\x03\x04", "zip archive"),
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),

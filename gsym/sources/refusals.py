@@ -32,6 +32,7 @@ _ADVICE = {
     "gzip file": ("a gzip file", _UNPACK),
     "zstd file": ("a zstd file", _UNPACK),
     "xz file": ("an xz file", _UNPACK),
+    "bzip2 file": ("a bzip2 file", _UNPACK),
     "zip archive": ("a zip archive", _UNPACK),
     "UTF-16 text": ("text in UTF-16", "a .sym file is UTF-8"),
 }

@@ -20,7 +20,7 @@ from gsym.store.layout import checked_identity
 from gsym.store.module_file import modules_in
 from gsym.store.unpacking import MOST_INFLATED, bare_name, inflate_file
 
-__all__ = ["add_file", "add_module"]
+__all__ = ["add_all", "add_file"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,14 +74,13 @@ def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     place = os.fspath(path)
     known = identity or ModuleIdentity()
-    with store.temporary_folder() as folder, _errors_name(place, folder):
-        file = inflate_file(place, folder, most_inflated)
-        debug_id = known.debug_id or (key.debug_id if key else "")
-        modules = modules_in(file, known._replace(debug_id=debug_id))
-        module = _choose(modules, key, options.pop("architecture", None), place)
-        return add_module(
-            *(store, module, folder),
-            name=place,
+    with _identified(
+        *(store, place, place), known=known, key=key, most_inflated=most_inflated
+    ) as file:
+        architecture = options.pop("architecture", None)
+        module = _choose(file.modules, key, architecture, place)
+        return _add_module(
+            *(store, file, module),
             key=key,
             known=known,
             source=source or place,
@@ -90,38 +89,113 @@ def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
         )
 
 
-def add_module(  # noqa: PLR0913 - keywords, each a choice of its own
+def add_all(  # noqa: PLR0913 - keywords, each a choice of its own
     store: Store,
-    module: ModuleFile,
-    folder: str,
+    path: str,
     *,
-    name: str,
+    label: str = "",
+    identity: ModuleIdentity | None = None,
+    source: str = "",
+    keep_original: bool = False,
+    most_inflated: int = MOST_INFLATED,
+    **options: Any,
+) -> Iterator[Publication | GsymError]:
+    """Put all modules of a file into a store: those of all slices of a fat one.
+
+    Args:
+        store: The store.
+        path: As for `add_file`.
+        label: What errors and the store call the file; by default its path.
+        identity: As for `add_file`.
+        source: As for `add_file`.
+        keep_original: As for `add_file`.
+        most_inflated: As for `add_file`.
+        options: As for `add_file`.
+
+    Returns:
+        What became of each module, or why it was refused.
+
+    Raises:
+        GsymError: The whole file is refused.
+        OSError: As for `add_file`.
+    """
+    known, label = identity or ModuleIdentity(), label or path
+    with _identified(
+        *(store, path, label), known=known, key=None, most_inflated=most_inflated
+    ) as file:
+        for module in file.modules:
+            yield _result(
+                *(store, file, module),
+                key=None,
+                known=known,
+                source=source or label,
+                keep_original=keep_original,
+                **options,
+            )
+
+
+class _IdentifiedFile:
+    """A file on its way into a store.
+
+    Attributes:
+        path: Where it was.
+        folder: For what is made of it, in the store; what was inflated is there, too.
+        modules: What is in it.
+    """
+
+    def __init__(self, path: str, folder: str, modules: tuple[ModuleFile, ...]) -> None:
+        self.path = path
+        self.folder = folder
+        self.modules = modules
+
+
+@contextmanager
+def _identified(  # noqa: PLR0913 - what is known of a file
+    store: Store,
+    path: str,
+    label: str,
+    *,
+    known: ModuleIdentity,
+    key: ModuleKey | None,
+    most_inflated: int,
+) -> Iterator[_IdentifiedFile]:
+    """Find out what a file holds; errors name it by *label* meanwhile."""
+    with store.temporary_folder() as folder:
+        file = path
+        try:
+            file = inflate_file(path, folder, most_inflated)
+            debug_id = known.debug_id or (key.debug_id if key else "")
+            modules = modules_in(file, known._replace(debug_id=debug_id))
+            yield _IdentifiedFile(path, folder, modules)
+        except GsymError as error:
+            if error.path is not None and error.path.startswith(file):
+                error.path = label
+            raise
+
+
+def _result(*module: Any, **options: Any) -> Publication | GsymError:
+    """What `_add_module` answers or raises."""
+    try:
+        return _add_module(*module, **options)
+    except GsymError as error:
+        return error
+
+
+def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
+    store: Store,
+    file: _IdentifiedFile,
+    module: ModuleFile,
+    *,
     key: ModuleKey | None,
     known: ModuleIdentity,
     source: str,
     keep_original: bool,
     **options: Any,
 ) -> Publication:
-    """Put a module into a store whose file is identified.
-
-    Args:
-        store: The store.
-        module: The module.
-        folder: For temporary files, in the store. The file of the module may be in it.
-        name: Path that the file came with.
-        key: The module that it has to be.
-        known: What is known better than the file tells.
-        source: Where the file is from.
-        keep_original: Keep a copy of the file.
-        options: Keywords of `gsym.convert`.
-
-    Raises:
-        GsymError: As for `add_file`.
-        OSError: As for `add_file`.
-    """
-    named = _complete(module, name, known, key)
-    _require(named, module.uuid, key, name)
-    output = os.path.join(folder, "converted.gsym")
+    """Convert, check and publish one module."""
+    named = _complete(module, file.path, known, key)
+    _require(named, module.uuid, key, file.path)
+    output = os.path.join(file.folder, "converted.gsym")
     if len(module.uuid) > _LONGEST_UUID:
         options.setdefault("uuid", module.uuid[:_LONGEST_UUID])
     report = convert(module.path, output, architecture=module.architecture, **options)
@@ -129,7 +203,7 @@ def add_module(  # noqa: PLR0913 - keywords, each a choice of its own
     originals = {}
     if keep_original and module.kind != "gsym":
         kind = "sym" if module.kind == "breakpad" else "debuginfo"
-        originals[kind] = _original(module.path, folder)
+        originals[kind] = _original(module, file.folder)
     return store.publish(
         output,
         named,
@@ -139,17 +213,6 @@ def add_module(  # noqa: PLR0913 - keywords, each a choice of its own
         originals=originals,
         key=key,
     )
-
-
-@contextmanager
-def _errors_name(path: str, folder: str) -> Iterator[None]:
-    """Let errors name the file that came, not one in the temporary *folder*."""
-    try:
-        yield
-    except GsymError as error:
-        if error.path is not None and error.path.startswith(folder + os.sep):
-            error.path = path
-        raise
 
 
 def _choose(
@@ -181,6 +244,8 @@ def _complete(
 ) -> ModuleIdentity:
     """The identity of a module, with a name; what somebody knows better goes first."""
     found = module.identity
+    if os.path.isdir(path):  # a bundle, which has a name of its own
+        path = module.path
     is_named_by_file = found.debug_file in {"", os.path.basename(module.path)}
     if is_named_by_file and module.kind != "breakpad":
         asked = key.debug_file if key else ""
@@ -248,13 +313,14 @@ def _quality(report: ConversionReport) -> Quality:
     return Quality(int(level), report.functions)
 
 
-def _original(path: str, folder: str) -> str:
-    """A file in *folder* with the bytes of that at *path*."""
-    if path.startswith(folder + os.sep):
-        return path
+def _original(module: ModuleFile, folder: str) -> str:
+    """A file in *folder* with the bytes that a module was made from.
+
+    Of a fat file that is all of it: its slices share the file.
+    """
     copy = os.path.join(folder, "original")
-    with open(path, "rb") as source, open(copy, "xb") as target:
-        # Some file systems share the bytes.
+    with open(module.path, "rb") as source, open(copy, "wb") as target:
+        # Some file systems let both files share the bytes.
         while os.copy_file_range(source.fileno(), target.fileno(), _COPIED_AT_ONCE):
             pass
     return copy

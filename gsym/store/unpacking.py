@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from gsym.errors import FormatError, LimitError
+from gsym.sources.inflated_stream import (
+    inflate_bzip2,
+    inflate_gzip,
+    inflate_xz,
+    inflate_zstd,
+)
 from gsym.sources.recognition import recognise_file
 
-__all__ = ["MOST_INFLATED", "bare_name", "inflate_file", "write_limited"]
+__all__ = [
+    "INFLATERS",
+    "MOST_INFLATED",
+    "bare_name",
+    "believable_size",
+    "inflate_file",
+    "pieces_of",
+    "write_limited",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, BinaryIO
+    from typing import IO
 
 MOST_INFLATED = 32 << 30  # bytes of one file
 # Debug information shrinks to a fifth, seldom to a fiftieth.
 _MOST_RATIO = 200
 _FREE = 64 << 20  # so much may come of anything
-_BLOCK = 1 << 20
-_XZ_MEMORY = 256 << 20
-_COMPRESSIONS = (".gz", ".zst", ".xz")
+_PIECE = 1 << 20
+# By the names that `recognise` gives to them.
+INFLATERS = {
+    "gzip file": inflate_gzip,
+    "zstd file": inflate_zstd,
+    "xz file": inflate_xz,
+    "bzip2 file": inflate_bzip2,
+}
+_COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
 _DEBUG_SUFFIXES = (".dbg", ".debug")
 
 
@@ -53,19 +72,31 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
         OSError: It cannot be read, or not be written.
     """
     kind = "" if os.path.isdir(path) else recognise_file(path)
-    if kind not in {"gzip file", "zstd file", "xz file"}:
+    inflate = INFLATERS.get(kind)
+    if inflate is None:
         return path
     place = os.path.join(folder, "inflated")
     os.mkdir(place)
     target = os.path.join(place, os.path.splitext(os.path.basename(path))[0])
-    most = min(most, max(_FREE, os.path.getsize(path) * _MOST_RATIO))
-    with open(path, "rb") as source:
+    most = believable_size(os.path.getsize(path), most)
+    with open(path, "rb", buffering=0) as source:
         try:
-            write_limited(_inflated(source, kind), target, most, path)
-        except _damage() as error:
+            write_limited(inflate(pieces_of(source)), target, most, path)
+        except ValueError as error:
             reason = f"what is compressed is damaged: {error}"
             raise FormatError(reason, path=path) from None
     return target
+
+
+def believable_size(compressed: int, most: int) -> int:
+    """Bytes that so many *compressed* ones may stand for, but not more than *most*."""
+    return min(most, max(_FREE, compressed * _MOST_RATIO))
+
+
+def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
+    """What is left of an open file, in pieces."""
+    while piece := file.read(_PIECE):
+        yield piece
 
 
 def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) -> int:
@@ -92,52 +123,3 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
             while left:
                 left = left[file.write(left) :]
     return size
-
-
-def _inflated(source: BinaryIO, kind: str) -> Iterator[bytes]:
-    if kind == "xz file":
-        yield from _inflate_xz(source)
-        return
-    with _open(source, kind) as stream:
-        while piece := stream.read(_BLOCK):
-            yield piece
-
-
-def _inflate_xz(source: BinaryIO) -> Iterator[bytes]:
-    """Like `lzma.open`, which sets no limit to the memory that the file asks for."""
-    from lzma import FORMAT_XZ, LZMADecompressor
-
-    data = source.read(_BLOCK)
-    while data:
-        decompressor = LZMADecompressor(FORMAT_XZ, _XZ_MEMORY)
-        while not decompressor.eof:
-            if decompressor.needs_input and not data:
-                raise EOFError("it ends too early")
-            yield decompressor.decompress(data, _BLOCK)
-            data = source.read(_BLOCK) if decompressor.needs_input else b""
-        data = (decompressor.unused_data or source.read(_BLOCK)).lstrip(b"\0")
-
-
-def _open(source: BinaryIO, kind: str) -> Any:
-    if kind == "zstd file":
-        return _zstd().open(source)
-    import gzip
-
-    return gzip.open(source)
-
-
-def _zstd() -> Any:
-    """The module, which is a part of Python since 3.14."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    import gzip
-    import lzma
-    import zlib
-
-    return EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, _zstd().ZstdError
