@@ -7,15 +7,20 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from gsym.server.compression import Compression
 from gsym.server.cors import Cors
 from gsym.server.errors import Errors, on_http_exception
 from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
+from gsym.server.limits import InFlight, RateLimit
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
+from gsym.server.openapi import openapi_routes
 from gsym.server.service import Service
 from gsym.server.symbolication import symbolication_routes
+from gsym.server.tokens import ReadTokens
 from gsym.server.uploads import upload_routes
 
 __all__ = ["create_app"]
@@ -37,6 +42,7 @@ _PARTS = (
     upload_routes,
     health_routes,
     metrics_routes,
+    openapi_routes,
 )
 
 
@@ -68,8 +74,13 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(ProxyHeadersMiddleware, settings.trusted_proxies),
             Middleware(RequestLog, service.metrics),
             Middleware(Cors),
+            Middleware(InFlight, settings.max_in_flight, service.metrics.in_flight),
+            Middleware(RateLimit, settings.rate_limit, settings.rate_burst),
+            Middleware(ReadTokens, settings.read_tokens),
+            Middleware(Compression, settings.min_compressed, service.run),
             Middleware(Errors),
         ],
         exception_handlers={HTTPException: on_http_exception},

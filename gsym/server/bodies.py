@@ -8,13 +8,14 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 
 from gsym.server.errors import ServerError
+from gsym.server.zstd import zstd
 
 __all__ = ["BodyRoom", "HeldBody", "read_body"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Protocol
+    from typing import Protocol
 
     from starlette.requests import Request
     from starlette.types import Receive
@@ -166,7 +167,6 @@ def _inflate_gzip(body: bytes, limit: int) -> bytes | None:
 
 
 def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
-    zstd = _zstd()
     stream = zstd.ZstdDecompressor()
     try:
         content: bytes = stream.decompress(body, limit + 1)
@@ -177,14 +177,6 @@ def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
     if not stream.eof or stream.unused_data:
         raise _damaged("zstd")
     return content
-
-
-def _zstd() -> Any:
-    try:
-        from compression import zstd
-    except ImportError:
-        from backports import zstd
-    return zstd
 
 
 _INFLATERS: dict[str, Inflater | None] = {

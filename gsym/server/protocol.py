@@ -2,23 +2,95 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 __all__ = ["Protocol"]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from asyncio import TimerHandle, Transport
+    from typing import Any
+
+_BAD_REQUEST = 400
+_TIMEOUT = 408
+_TOO_LARGE = 431
+
 
 class Protocol(HttpToolsProtocol):
-    """Answers in JSON what it cannot read."""
+    """Answers in JSON what it cannot read, and hangs up on heads without an end.
+
+    Args:
+        head_size: Bytes that the head of a request may have, about: what comes at once
+            is read at once.
+        head_timeout: Seconds in which it has to come.
+        others: As uvicorn gives them.
+    """
+
+    def __init__(
+        self, *, head_size: int = 1 << 16, head_timeout: float = 10.0, **others: Any
+    ) -> None:
+        super().__init__(**others)
+        self._most_head = head_size
+        self._head_timeout = head_timeout
+        self._head_left = head_size
+        self._head_timer: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for the first head."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._end_head()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        if self._head_timer is None:
+            self._await_head()
+
+    def on_headers_complete(self) -> None:
+        """A head is complete."""
+        self._end_head()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; who sends a head without an end is hung up on."""
+        super().data_received(data)
+        if self._head_timer is not None:
+            self._head_left -= len(data)
+            if self._head_left < 0:
+                self._refuse(_TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, and hang up."""
-        body = msgspec.json.encode({"title": msg.rstrip(".")})
-        head = [
-            b"HTTP/1.1 400 Bad Request",
-            b"content-type: application/json",
-            b"connection: close",
-            b"content-length: %d" % len(body),
-        ]
-        self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
+        """Refuse what is no HTTP."""
+        self._refuse(_BAD_REQUEST, msg.rstrip("."))
+
+    def _await_head(self) -> None:
+        self._head_left = self._most_head
+        self._head_timer = self.loop.call_later(
+            self._head_timeout, self._refuse, _TIMEOUT
+        )
+
+    def _end_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _refuse(self, status: int, title: str = "") -> None:
+        self._end_head()
+        if self.transport.is_closing():
+            return
+        phrase = HTTPStatus(status).phrase
+        body = msgspec.json.encode({"title": title or f"{status} {phrase}"})
+        head = (
+            f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
+            f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
         self.transport.close()

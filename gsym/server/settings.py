@@ -90,6 +90,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     body_timeout: Annotated[
         Seconds, _said("seconds in which the body of a request has to come")
     ] = 30.0
+    max_head: Annotated[
+        Count, _said("bytes of the head of a request: its line and its headers")
+    ] = 1 << 16
+    head_timeout: Annotated[
+        Seconds, _said("seconds in which the head of a request has to come")
+    ] = 10.0
     request_timeout: Annotated[
         Seconds, _said("seconds for an answer; what is fetched goes on behind a 503")
     ] = 60.0

@@ -75,7 +75,11 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=True,
-        http=Protocol,
+        http=partial(  # type: ignore[arg-type] # it makes one
+            Protocol,
+            head_size=settings.max_head,
+            head_timeout=settings.head_timeout,
+        ),
         workers=settings.workers,
         root_path=settings.root_path,
         timeout_graceful_shutdown=settings.stop_timeout,

@@ -1,0 +1,124 @@
+"""Answers compressed as clients like them: by zstd, or else by gzip.
+
+Only what is whole, text and not small is compressed; files that are sent in pieces go
+as they are.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from gsym.server.zstd import zstd
+
+__all__ = ["Compression"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    Coder = Callable[[bytes], bytes]
+
+_TEXT = ("application/json", "text/", "application/javascript", "image/svg+xml")
+_SMALL = 1 << 16  # bytes that are compressed faster than handed to a thread
+_FASTEST = 1
+_GZIP_STREAM = 31
+
+
+class Compression:
+    """Compresses answers.
+
+    Args:
+        app: Answers.
+        least: Bytes from which it pays.
+        run: Runs a function in a thread.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        least: int,
+        run: Callable[[Coder, bytes], Awaitable[bytes]],
+    ) -> None:
+        self._app = app
+        self._least = least
+        self._run = run
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        accepted = (
+            Headers(scope=scope).get("accept-encoding", "") if _is_http(scope) else ""
+        )
+        coding = choose_coding(accepted)
+        if coding is None:
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+
+        async def send_compressed(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            if start is not None:
+                begun, start = start, None
+                if self._is_worth_it(begun, message):
+                    message = await self._compress(begun, message, coding)
+                await send(begun)
+            await send(message)
+
+        await self._app(scope, receive, send_compressed)
+
+    def _is_worth_it(self, start: Message, body: Message) -> bool:
+        headers = Headers(raw=start["headers"])
+        return (
+            body["type"] == "http.response.body"
+            and not body.get("more_body", False)
+            and len(body.get("body", b"")) >= self._least
+            and "content-encoding" not in headers
+            and headers.get("content-type", "").startswith(_TEXT)
+        )
+
+    async def _compress(self, start: Message, message: Message, coding: str) -> Message:
+        body = message["body"]
+        coder = _CODERS[coding]
+        packed = coder(body) if len(body) < _SMALL else await self._run(coder, body)
+        headers = MutableHeaders(scope=start)
+        headers["content-encoding"] = coding
+        headers["content-length"] = str(len(packed))
+        headers.add_vary_header("Accept-Encoding")
+        return {**message, "body": packed}
+
+
+def _is_http(scope: Scope) -> bool:
+    return bool(scope["type"] == "http")
+
+
+def choose_coding(accepted: str) -> str | None:
+    """The best of our codings that `Accept-Encoding` allows; None: as it is."""
+    allowed = {}
+    for part in accepted.lower().split(","):
+        name, _, parameters = part.partition(";")
+        quality = parameters.replace(" ", "").partition("q=")[2]
+        allowed[name.strip()] = quality.strip("0.") != "" or not quality
+    for coding in _CODERS:
+        if allowed.get(coding, allowed.get("*", False)):
+            return coding
+    return None
+
+
+def _zstd(body: bytes) -> bytes:
+    return bytes(zstd.compress(body, _FASTEST))
+
+
+def _gzip(body: bytes) -> bytes:
+    try:
+        from isal.isal_zlib import compressobj
+    except ImportError:
+        from zlib import compressobj  # type: ignore[assignment]
+    coder = compressobj(_FASTEST, wbits=_GZIP_STREAM)
+    return bytes(coder.compress(body) + coder.flush())
+
+
+_CODERS: dict[str, Coder] = {"zstd": _zstd, "gzip": _gzip}

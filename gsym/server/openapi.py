@@ -1,0 +1,212 @@
+"""What the server answers, for programs: an OpenAPI document."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym import __version__
+
+__all__ = ["openapi_document", "openapi_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from gsym.server.service import Service
+
+_JSON = "application/json"
+_OFFSET = {"type": "string", "pattern": "^-?0x[0-9a-f]+$"}
+_PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
+_MODULE = {
+    **_PAIR,
+    "description": "debug file and debug id",
+    "items": {"type": "string"},
+}
+_FRAME = {
+    **_PAIR,
+    "description": "index of the module, -1 for none, and offset from its base",
+    "items": {"type": "integer", "minimum": -1},
+}
+_STATE = {"type": ["boolean", "null"]}
+
+_SCHEMAS: dict[str, Any] = {
+    "Error": {
+        "type": "object",
+        "required": ["title"],
+        "properties": {"title": {"type": "string"}},
+        "additionalProperties": False,
+    },
+    "Job": {
+        "type": "object",
+        "required": ["stacks", "memoryMap"],
+        "properties": {
+            "memoryMap": {"type": "array", "items": _MODULE},
+            "stacks": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "array", "items": _FRAME},
+            },
+        },
+    },
+    "Jobs": {
+        "type": "object",
+        "required": ["jobs"],
+        "properties": {
+            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/Job"}}
+        },
+    },
+    "Frame": {
+        "type": "object",
+        "required": ["frame", "module", "module_offset"],
+        "properties": {
+            "frame": {"type": "integer", "minimum": 0},
+            "module": {"type": "string"},
+            "module_offset": _OFFSET,
+            "function": {"type": "string"},
+            "function_offset": _OFFSET,
+            "function_size": _OFFSET,
+            "file": {"type": "string"},
+            "line": {"type": "integer", "minimum": 1},
+            "inlines": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "required": ["function"],
+                    "properties": {
+                        "function": {"type": "string"},
+                        "file": {"type": "string"},
+                        "line": {"type": "integer", "minimum": 1},
+                    },
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "additionalProperties": False,
+    },
+    "Results": {
+        "type": "object",
+        "required": ["results"],
+        "properties": {
+            "results": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["stacks", "found_modules"],
+                    "properties": {
+                        "stacks": {
+                            "type": "array",
+                            "items": {
+                                "type": "array",
+                                "items": {"$ref": "#/components/schemas/Frame"},
+                            },
+                        },
+                        "found_modules": {
+                            "type": "object",
+                            "additionalProperties": _STATE,
+                        },
+                        "module_errors": {"type": "object"},
+                    },
+                    "additionalProperties": False,
+                },
+            },
+            "debug": {"type": "object"},
+        },
+        "additionalProperties": False,
+    },
+    "Calls": {
+        "type": "object",
+        "required": ["symbolicatedStacks", "knownModules"],
+        "properties": {
+            "symbolicatedStacks": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "string"}},
+            },
+            "knownModules": {"type": "array", "items": _STATE},
+        },
+        "additionalProperties": False,
+    },
+}
+
+
+def _schema(*names: str) -> dict[str, Any]:
+    found = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {_JSON: {"schema": schema}}}
+
+
+def _symbolication(summary: str, asked: dict[str, Any], answer: str) -> dict[str, Any]:
+    error = _content(_schema("Error"))
+    return {
+        "post": {
+            "summary": summary,
+            "requestBody": {"required": True, **_content(asked)},
+            "responses": {
+                "200": {"description": "Answered", **_content(_schema(answer))},
+                "400": {"description": "The request is not sound", **error},
+                "413": {"description": "The request asks for too much", **error},
+                "default": {"description": "Not answered", **error},
+            },
+        }
+    }
+
+
+def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": summary}
+    if media_type is not None:
+        answer["content"] = {media_type: {}}
+    return {"get": {"summary": summary, "responses": {"200": answer}}}
+
+
+_PATHS: dict[str, Any] = {
+    "/symbolicate/v5": _symbolication(
+        "Symbolicate stacks", _schema("Jobs", "Job"), "Results"
+    ),
+    "/symbolicate/v4": _symbolication(
+        "Symbolicate the stacks of one job", _schema("Job"), "Calls"
+    ),
+    "/__heartbeat__": _get("The server lives"),
+    "/__lbheartbeat__": _get("The server lives"),
+    "/__version__": _get("Which server it is", _JSON),
+    "/metrics": _get("Figures for Prometheus", "text/plain"),
+    "/openapi.json": _get("This document", _JSON),
+}
+
+
+def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any]:
+    """The document.
+
+    Args:
+        paths: Of the endpoints that there are; those that are described are in it.
+        root_path: What a proxy has in front of them.
+    """
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "gsym",
+            "version": __version__,
+            "description": "Functions, files and lines for addresses in programs.",
+        },
+        "servers": [{"url": root_path or "/"}],
+        "paths": {path: _PATHS[path] for path in paths if path in _PATHS},
+        "components": {"schemas": _SCHEMAS},
+    }
+
+
+def openapi_routes(service: Service) -> list[Route]:
+    """`GET /openapi.json`."""
+
+    async def document(request: Request) -> Response:
+        paths = [route.path for route in request.app.routes]
+        text = openapi_document(paths, service.settings.root_path)
+        return Response(msgspec.json.encode(text), media_type=_JSON)
+
+    return [Route("/openapi.json", document, methods=["GET"])]

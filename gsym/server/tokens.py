@@ -1,0 +1,63 @@
+"""Tokens that clients show."""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+
+from starlette.datastructures import Headers
+
+from gsym.server.errors import error_response
+from gsym.server.health import HEALTH_PATHS
+from gsym.server.paths import endpoint_path
+
+__all__ = ["ReadTokens", "has_token"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_UNAUTHORIZED = 401
+_BEARER = "bearer "
+_UPLOADS = "/upload/"  # which have tokens of their own
+
+
+def has_token(headers: Mapping[str, str], tokens: Sequence[str]) -> bool:
+    """Whether headers show one of *tokens*.
+
+    That is `Authorization: Bearer TOKEN`, or `Auth-Token: TOKEN` as Mozilla's symbol
+    server takes it. How long it takes tells nothing of the tokens.
+    """
+    shown = headers.get("auth-token", "")
+    authorization = headers.get("authorization", "")
+    if authorization[: len(_BEARER)].lower() == _BEARER:
+        shown = authorization[len(_BEARER) :].strip()
+    given = shown.encode("utf-8", "replace")
+    is_one = False
+    for token in tokens:
+        is_one |= compare_digest(given, token.encode())
+    return is_one
+
+
+class ReadTokens:
+    """Answers 401 to who shows no token, where there are any."""
+
+    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
+        self._app = app
+        self._tokens = tuple(tokens)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if (
+            scope["type"] != "http"
+            or not self._tokens
+            or scope["method"] == "OPTIONS"  # before a request that shows one
+            or endpoint_path(scope) in HEALTH_PATHS
+            or endpoint_path(scope).startswith(_UPLOADS)
+            or has_token(Headers(scope=scope), self._tokens)
+        ):
+            await self._app(scope, receive, send)
+            return
+        headers = {"www-authenticate": "Bearer"}
+        await error_response(_UNAUTHORIZED, headers=headers)(scope, receive, send)
