@@ -272,7 +272,7 @@ def test_debug_tells_what_the_work_took(server: RunningServer, value: str) -> No
 
 
 def test_without_debug_nothing_is_told(server: RunningServer) -> None:
-    body = {"stacks": [[]], "memoryMap": []}
+    body: Any = {"stacks": [[]], "memoryMap": []}
     assert set(server.post(body).json) == {"results"}
     assert set(server.post(body, Debug="").json) == {"results"}
     assert "debug" not in server.post(body, "/symbolicate/v4", Debug="1").json
