@@ -104,3 +104,9 @@ def cxx_compiler() -> str:
 def clang() -> str:
     """For flags that only clang has, such as -gsimple-template-names."""
     return find_peer("clang-19", "clang")
+
+
+@pytest.fixture(scope="session")
+def markup_fixtures(fixtures: Path) -> Path:
+    """Logs with symbolizer markup, and what llvm-symbolizer 19 prints for them."""
+    return fixtures / "markup"

@@ -18,6 +18,7 @@ from gsym.server.limits import InFlight, RateLimit
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
 from gsym.server.openapi import openapi_routes
+from gsym.server.page_routes import page_routes
 from gsym.server.service import Service
 from gsym.server.symbolication import symbolication_routes
 from gsym.server.tokens import ReadTokens
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _PARTS = (
     symbolication_routes,
     extension_routes,
+    page_routes,
     upload_routes,
     health_routes,
     metrics_routes,

@@ -15,13 +15,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future
-    from typing import TypeVar
+    from typing import Protocol, TypeVar
 
-    from gsym.api.symbolication import ModuleWork
     from gsym.store.module_key import ModuleKey
     from gsym.symbolizer import OpenModule, Symbolizer
 
     Result = TypeVar("Result")
+
+    class WantedModule(Protocol):
+        """A module of a request, such as a `ModuleWork`."""
+
+        key: ModuleKey | None
+        module: OpenModule | None
+        seconds: float
+
 
 # Modules of one request that are searched for at a time: others want theirs as well.
 _MOST_OF_ONE_REQUEST = 8
@@ -45,11 +52,11 @@ class ModuleOpening:
         self._threads = ThreadPoolExecutor(threads, "gsym-fetch")
         self._searches: dict[ModuleKey, _Search] = {}
 
-    async def open_all(self, works: Iterable[ModuleWork]) -> None:
+    async def open_all(self, works: Iterable[WantedModule]) -> None:
         """Open the modules of a request; none fails, some are not found."""
         places = asyncio.Semaphore(_MOST_OF_ONE_REQUEST)
 
-        async def open_one(work: ModuleWork, key: ModuleKey) -> None:
+        async def open_one(work: WantedModule, key: ModuleKey) -> None:
             async with places:
                 started = asyncio.get_running_loop().time()
                 work.module = await self.open(key)

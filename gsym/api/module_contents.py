@@ -1,0 +1,141 @@
+"""What is in a module: its functions, and how many bytes of them each folder has."""
+
+from __future__ import annotations
+
+from gsym.function_table import FunctionTable
+from gsym.model import join_path
+
+__all__ = ["ModuleContents", "contents_of"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NamedTuple
+
+    from gsym.reader import Reader
+    from gsym.symbolizer import OpenModule
+
+    class Function(NamedTuple):
+        """A function that was found by its name; *start* is a link-time address."""
+
+        name: str
+        start: int
+        size: int
+
+else:
+    from gsym.records import record_type
+
+    Function = record_type("Function", "name start size")
+    Function.__doc__ = "A function that was found by its name."
+
+_KEPT_AS = "contents"
+_MOST_FOLDERS = 600
+_MOST_DEPTH = 64
+_UNKNOWN = "(no source file)"
+_OTHERS = "(others)"
+
+
+def contents_of(module: OpenModule) -> ModuleContents | None:
+    """The contents of a module, kept as long as it is open; None without a reader.
+
+    Raises:
+        FormatError: The file is damaged.
+    """
+    kept: ModuleContents | None = module.texts.get(_KEPT_AS)
+    if kept is None and module.reader is not None:
+        kept = module.texts[_KEPT_AS] = ModuleContents(module.reader)
+    return kept
+
+
+class ModuleContents:
+    """The functions of an open file.
+
+    Raises:
+        FormatError: A record is damaged.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._functions = FunctionTable(reader)
+        self._tree: dict[str, Any] | None = None
+
+    def search(self, text: str, limit: int) -> list[Function]:
+        """Functions with *text* in their names, in the order of these."""
+        table = self._functions
+        found = [
+            Function(table.name(index), table.starts[index], table.sizes[index])
+            for index in table.search(text, limit)
+        ]
+        return sorted(found)
+
+    def tree(self) -> dict[str, Any]:
+        """Folders of sources, as objects that hold each other.
+
+        Each has `name`, `bytes` of the functions in and below it, `functions`, how many
+        that are, and `children`. A folder that has one child and nothing else stands
+        with it as one. The smallest folders of a large tree are put together.
+        """
+        if self._tree is None:
+            sizes = self._folder_sizes()
+            self._tree = _tree_of(sizes)
+        return self._tree
+
+    def _folder_sizes(self) -> dict[tuple[str, ...], tuple[int, int]]:
+        table = self._functions
+        frames = self._reader.lookup_many(table.starts)
+        per_file: dict[int, list[int]] = {}
+        known = 0
+        for at, file, inlined in zip(  # noqa: B905 - columns of one table
+            frames.address_index, frames.file, frames.inlined
+        ):
+            if not inlined:
+                sums = per_file.setdefault(file, [0, 0])
+                sums[0] += table.sizes[at]
+                sums[1] += 1
+                known += 1
+        if known < len(table):
+            per_file.setdefault(0, [0, 0])[1] += len(table) - known
+        files = frames.tables.files
+        sizes: dict[tuple[str, ...], tuple[int, int]] = {}
+        for file, (size, count) in per_file.items():
+            path = join_path(*files[file]).replace("\\", "/")
+            *folders, _name = path.split("/") if path else [_UNKNOWN, ""]
+            kept = tuple(each for each in folders[:_MOST_DEPTH] if each) or ("(root)",)
+            before = sizes.get(kept, (0, 0))
+            sizes[kept] = (before[0] + size, before[1] + count)
+        return sizes
+
+
+def _tree_of(sizes: dict[tuple[str, ...], tuple[int, int]]) -> dict[str, Any]:
+    largest = sorted(sizes.items(), key=lambda item: item[1], reverse=True)
+    root = _folder("")
+    for folders, (size, count) in largest[:_MOST_FOLDERS]:
+        _add(root, folders, size, count)
+    rest = largest[_MOST_FOLDERS:]
+    if rest:
+        size, count = (sum(each[1][at] for each in rest) for at in (0, 1))
+        _add(root, (_OTHERS,), size, count)
+    return _listed(root)
+
+
+def _folder(name: str) -> dict[str, Any]:
+    return {"name": name, "bytes": 0, "functions": 0, "children": {}}
+
+
+def _add(root: dict[str, Any], folders: tuple[str, ...], size: int, count: int) -> None:
+    node = root
+    for name in ("", *folders):
+        if name:
+            node = node["children"].setdefault(name, _folder(name))
+        node["bytes"] += size
+        node["functions"] += count
+
+
+def _listed(node: dict[str, Any]) -> dict[str, Any]:
+    """The same with lists of children, the largest first, and chains as one folder."""
+    children = [_listed(each) for each in node["children"].values()]
+    if len(children) == 1 and children[0]["functions"] == node["functions"]:
+        (only,) = children
+        name = "/".join(filter(None, (node["name"], only["name"])))
+        return {**only, "name": name}
+    children.sort(key=lambda child: (-child["bytes"], child["name"]))
+    return {**node, "children": children}

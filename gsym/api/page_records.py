@@ -1,0 +1,129 @@
+"""What the page is told, as JSON objects."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gsym.demangling import demangle
+from gsym.model import join_path
+
+__all__ = [
+    "AttemptShown",
+    "CallShown",
+    "ModuleShown",
+    "attempts_shown",
+    "call_shown",
+    "module_shown",
+    "shown",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.store.entry import Entry
+    from gsym.store.resolution import Attempt
+
+_LONGEST_TEXT = 4096  # characters of a name or a path: they come from anybody's files
+_LEVELS = ("names of functions", "source lines", "inlined calls")
+
+
+class CallShown(msgspec.Struct):
+    """A function at an address.
+
+    Attributes:
+        function: Its name, demangled.
+        file: Path of the source; "" for none.
+        line: Counts from 1; 0 for none.
+        offset: From the start of the function, hexadecimal.
+    """
+
+    function: str
+    file: str
+    line: int
+    offset: str
+
+
+class AttemptShown(msgspec.Struct):
+    """What a source said of a module, as `gsym.store.resolution.Attempt` has it."""
+
+    source: str
+    outcome: str
+    detail: str
+    seconds: float
+    size: int
+
+
+class ModuleShown(msgspec.Struct):
+    """A module of the store.
+
+    Attributes:
+        debug_file: Name of the file with debug information.
+        debug_id: Digits of the GUID and the age.
+        code_file: Name of the binary where it is another one.
+        code_id: Build id, LC_UUID, or time stamp and image size.
+        os: "Linux", "mac" or "windows".
+        architecture: "x86_64" and the like.
+        size: Bytes of all files.
+        functions: How many.
+        level: What is known of them.
+        source: Where the debug information is from.
+        added: Seconds since 1970.
+    """
+
+    debug_file: str
+    debug_id: str
+    code_file: str
+    code_id: str
+    os: str
+    architecture: str
+    size: int
+    functions: int
+    level: str
+    source: str
+    added: float
+
+
+def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
+    """What sources said."""
+    return [
+        AttemptShown(
+            shown(each.source),
+            each.outcome,
+            shown(each.detail),
+            each.seconds,
+            each.size,
+        )
+        for each in attempts
+    ]
+
+
+def shown(text: str) -> str:
+    """Text that can be sent: not too long, and without what is no text."""
+    if len(text) > _LONGEST_TEXT:
+        text = text[: _LONGEST_TEXT - 1] + "…"
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def call_shown(name: str, file: tuple[str, str], line: int, offset: int) -> CallShown:
+    """A frame of a lookup; *name* as linkers know it, *file* as folder and name."""
+    path = shown(join_path(*file))
+    return CallShown(shown(demangle(name)), path, line if path else 0, hex(offset))
+
+
+def module_shown(entry: Entry) -> ModuleShown:
+    """An entry of a store."""
+    known, quality = entry.identity, entry.quality
+    return ModuleShown(
+        debug_file=shown(known.debug_file),
+        debug_id=known.debug_id,
+        code_file=shown(known.code_file),
+        code_id=known.code_id,
+        os=shown(known.os),
+        architecture=shown(known.architecture),
+        size=entry.size,
+        functions=quality.functions,
+        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)],
+        source=shown(entry.source),
+        added=entry.added,
+    )

@@ -1,0 +1,1 @@
+"""Codecs: bytes or text and records, of formats that others defined."""

@@ -1,0 +1,286 @@
+"""What the page asks for: pastes symbolized, the store, what is in a module, misses.
+
+For the page alone, so that it may change with it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+from starlette.routing import Route
+
+import gsym
+from gsym.api.module_contents import contents_of
+from gsym.api.page_records import attempts_shown, call_shown, module_shown, shown
+from gsym.api.paste_answer import PasteAnswer, PasteWork
+from gsym.api.pasted_stack import parse_pasted_stack
+from gsym.api.stack_forms.module_naming import module_of_path
+from gsym.api.store_listing import StoreListing
+from gsym.errors import GsymError
+from gsym.server.bodies import HeldBody, read_body
+from gsym.server.errors import ServerError
+from gsym.store.module_key import key_of_debug_id
+
+__all__ = ["PageData", "page_data_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from gsym.reader import Reader
+    from gsym.server.service import Service
+    from gsym.store.entry import Entry
+    from gsym.symbolizer import OpenModule
+
+MAX_PASTE = 1 << 20  # characters
+_MAX_BODY = 6 << 20  # bytes of them, with escapes
+_PAGE_SIZE = 50
+_MOST_FUNCTIONS = 200
+_MOST_MISSES = 100
+_LONGEST_QUERY = 1000
+_ADDRESS_END = 1 << 64
+_BAD_REQUEST = 400
+_NOT_FOUND = 404
+_TOO_LARGE = 413
+
+
+class PasteRequest(msgspec.Struct):
+    """What `POST page/symbolize` takes.
+
+    Attributes:
+        text: The paste.
+        module: Name of the module of addresses that stand alone, or `NAME/DEBUGID`.
+        choices: Debug ids by index of the module, of several of one name.
+    """
+
+    text: str
+    module: str = ""
+    choices: dict[int, str] = {}
+
+
+class PageData:
+    """Answers to what the page asks.
+
+    Args:
+        service: That of the server.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        store = service.symbolizer.store
+        self._listing = StoreListing(store) if store is not None else None
+
+    async def symbolize(self, asked: PasteRequest) -> PasteAnswer:
+        """A paste with answers.
+
+        Raises:
+            ServerError: The paste is too long.
+        """
+        if len(asked.text) > MAX_PASTE:
+            title = f"please limit a paste to <= {MAX_PASTE} characters"
+            raise ServerError(_TOO_LARGE, title)
+        service = self._service
+        work = await service.run(self._prepare, asked)
+        wanted = [module for module in work.modules if module.key is not None]
+        await service.opening.open_all(wanted)
+        return await service.run(work.answer)
+
+    def _prepare(self, asked: PasteRequest) -> PasteWork:
+        name = asked.module.strip()[:_LONGEST_QUERY]
+        chosen = module_of_path(name) if name else None
+        work = PasteWork(parse_pasted_stack(asked.text, chosen), asked.choices)
+        for module in work.modules:
+            if self._listing is not None:
+                module.identify(self._listing)
+        return work
+
+    def modules(self, query: str, first: int) -> dict[str, Any]:
+        """A part of the modules of the store that fit *query*."""
+        found = self._listing.search(query) if self._listing is not None else []
+        part = found[first : first + _PAGE_SIZE]
+        return {
+            "matched": len(found),
+            "first": first,
+            "modules": [module_shown(entry) for entry in part],
+        }
+
+    def module(self, debug_id: str) -> dict[str, Any]:
+        """What is known of a module, and what is in it."""
+        module, entry, reader = self._open(debug_id)
+        header = reader.header
+        contents = contents_of(module)
+        return {
+            "module": module_shown(entry),
+            "uuid": header.uuid.hex(),
+            "version": header.version,
+            "base_address": hex(header.base_address),
+            "functions": len(reader),
+            "files": header.num_files,
+            "file_size": reader.size,
+            "tree": contents.tree() if contents is not None else None,
+        }
+
+    def functions(self, debug_id: str, query: str) -> dict[str, Any]:
+        """Functions of a module with *query* in their names."""
+        contents = contents_of(self._open(debug_id)[0])
+        found = contents.search(query, _MOST_FUNCTIONS) if contents is not None else []
+        return {
+            "limit": _MOST_FUNCTIONS,
+            "functions": [
+                {"name": shown(each.name), "start": hex(each.start), "size": each.size}
+                for each in found
+            ],
+        }
+
+    def address(
+        self, debug_id: str, address: int, *, is_offset: bool
+    ) -> dict[str, Any]:
+        """What is at one address of a module."""
+        _module, _entry, reader = self._open(debug_id)
+        link = address + reader.header.base_address if is_offset else address
+        found = reader.lookup(link) if link < _ADDRESS_END else None
+        if found is None:
+            return {"address": hex(link), "function": None, "calls": []}
+        function = found.function
+        return {
+            "address": hex(link),
+            "function": {
+                "name": shown(function.name),
+                "start": hex(function.start),
+                "size": function.size,
+            },
+            "calls": [
+                call_shown(f.name, (f.directory, f.filename), f.line, f.offset)
+                for f in found.frames
+            ],
+        }
+
+    def misses(self) -> dict[str, Any]:
+        """The modules that were asked for most often and not found."""
+        misses = getattr(self._service.symbolizer.resolver, "misses", None)
+        found = misses.most_missed(_MOST_MISSES) if misses is not None else []
+        return {
+            "misses": [
+                {
+                    "name": shown(each.key.debug_file or each.key.code_file),
+                    "debug_id": shown(each.key.debug_id),
+                    "code_id": shown(each.key.code_id),
+                    "count": each.asked,
+                    "last": each.last_asked,
+                    "attempts": attempts_shown(each.attempts),
+                }
+                for each in found
+            ]
+        }
+
+    def state(self) -> dict[str, Any]:
+        """What the page needs to know of the server."""
+        store = self._service.symbolizer.store
+        return {
+            "version": gsym.__version__,
+            "store": shown(store.path) if store is not None else "",
+            "max_paste": MAX_PASTE,
+        }
+
+    def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
+        """A module of the store, what is known of it, and its file.
+
+        Raises:
+            ServerError: It is not there.
+        """
+        try:
+            key = key_of_debug_id("", debug_id)
+        except ValueError as error:
+            raise ServerError(_BAD_REQUEST, shown(str(error))) from None
+        module = self._service.symbolizer.find(key)
+        if module is None or module.entry is None or module.reader is None:
+            raise ServerError(_NOT_FOUND, "this module is not in the store")
+        return module, module.entry, module.reader
+
+
+def page_data_routes(service: Service, data: PageData) -> list[Route]:
+    """The endpoints below `/page/` that give JSON."""
+
+    async def symbolize(request: Request) -> Response:
+        with HeldBody(service.body_room) as held:
+            timeout = service.settings.body_timeout
+            body = await read_body(request, held, _MAX_BODY, timeout)
+            try:
+                asked = msgspec.json.decode(body, type=PasteRequest)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                raise ServerError(_BAD_REQUEST, "Payload is not valid") from None
+            return _json(await data.symbolize(asked))
+
+    async def modules(request: Request) -> Response:
+        first = _number(request, "first")
+        return _json(await service.run(data.modules, _text(request, "query"), first))
+
+    async def module(request: Request) -> Response:
+        return await _answered(service, data.module, _text(request, "id"))
+
+    async def functions(request: Request) -> Response:
+        asked = _text(request, "id"), _text(request, "query")
+        return await _answered(service, data.functions, *asked)
+
+    async def address(request: Request) -> Response:
+        debug_id, number = _text(request, "id"), _number(request, "address")
+        is_offset = _text(request, "base") == "image"
+
+        def look_up() -> dict[str, Any]:
+            return data.address(debug_id, number, is_offset=is_offset)
+
+        return await _answered(service, look_up)
+
+    async def misses(_request: Request) -> Response:
+        return _json(await service.run(data.misses))
+
+    async def state(_request: Request) -> Response:
+        return _json(data.state())
+
+    return [
+        Route("/page/symbolize", symbolize, methods=["POST"]),
+        Route("/page/modules", modules, methods=["GET"]),
+        Route("/page/module", module, methods=["GET"]),
+        Route("/page/functions", functions, methods=["GET"]),
+        Route("/page/address", address, methods=["GET"]),
+        Route("/page/misses", misses, methods=["GET"]),
+        Route("/page/state", state, methods=["GET"]),
+    ]
+
+
+async def _answered(service: Service, work: Any, *arguments: str) -> Response:
+    try:
+        return _json(await service.run(work, *arguments))
+    except GsymError as error:
+        return _json({"title": shown(str(error))}, 500)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(
+        msgspec.json.encode(value),
+        status,
+        headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+        media_type="application/json",
+    )
+
+
+def _text(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")[:_LONGEST_QUERY]
+
+
+def _number(request: Request, name: str) -> int:
+    """A number of a query, decimal or with a prefix; 0 where it is missing.
+
+    Raises:
+        ServerError: It is none of 64 bits.
+    """
+    text = _text(request, name).strip() or "0"
+    try:
+        number = int(text, 0) if text.isalnum() else -1
+    except ValueError:
+        number = -1
+    if not 0 <= number < _ADDRESS_END:
+        raise ServerError(_BAD_REQUEST, f"{name} is no number")
+    return number

@@ -1,0 +1,96 @@
+"""The page: its files, and the form for browsers without JavaScript."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from urllib.parse import parse_qs
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.server.bodies import HeldBody, read_body
+from gsym.server.errors import ServerError
+from gsym.server.page_data import MAX_PASTE, PageData, PasteRequest, page_data_routes
+from gsym.server.page_html import answer_page
+
+__all__ = ["page_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from gsym.server.service import Service
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "page")
+_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+# Nothing from elsewhere, nothing within the page itself: names come from anybody's
+# files, and what gets past the escapes must not run.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",
+}
+_MAX_FORM = 4 * MAX_PASTE
+_NOT_FOUND = 404
+_NOT_MODIFIED = 304
+
+
+def page_routes(service: Service) -> list[Route]:
+    """`/`, the files of the page and the data that it asks for."""
+    data = PageData(service)
+    files = {name: _StaticFile(name) for name in sorted(os.listdir(_FOLDER))}
+    index = files.pop("index.html")
+
+    async def root(request: Request) -> Response:
+        return index.response(request)
+
+    async def file(request: Request) -> Response:
+        found = files.get(request.path_params["name"])
+        if found is None:
+            raise ServerError(_NOT_FOUND)
+        return found.response(request)
+
+    async def form(request: Request) -> Response:
+        with HeldBody(service.body_room) as held:
+            timeout = service.settings.body_timeout
+            body = await read_body(request, held, _MAX_FORM, timeout)
+            fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
+            asked = PasteRequest(
+                fields.get("text", [""])[0], fields.get("module", [""])[0]
+            )
+            text = answer_page(await data.symbolize(asked))
+        return Response(text, headers=_HEADERS, media_type="text/html")
+
+    return [
+        Route("/", root, methods=["GET"]),
+        Route("/", form, methods=["POST"]),
+        Route("/page/files/{name}", file, methods=["GET"]),
+        *page_data_routes(service, data),
+    ]
+
+
+class _StaticFile:
+    """A file of the page, read once."""
+
+    def __init__(self, name: str) -> None:
+        with open(os.path.join(_FOLDER, name), "rb") as file:
+            self._content = file.read()
+        self._type = _TYPES[os.path.splitext(name)[1]]
+        self._tag = f'"{sha256(self._content).hexdigest()[:16]}"'
+
+    def response(self, request: Request) -> Response:
+        headers = {**_HEADERS, "etag": self._tag}
+        if request.headers.get("if-none-match") == self._tag:
+            return Response(status_code=_NOT_MODIFIED, headers=headers)
+        return Response(self._content, headers=headers, media_type=self._type)

@@ -1,0 +1,295 @@
+"""What the page asks its server for, over the wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.server.page_data import MAX_PASTE
+from gsym.symbolizer import Symbolizer
+from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
+from tests.server.page_store import (
+    EVIL,
+    EVIL_ID,
+    FOO_BASE,
+    FOO_ID,
+    MISSING_BUILD_ID,
+    OLD_FOO_ID,
+    XUL_ID,
+    StoredModules,
+    make_page_store,
+)
+from tests.server.running import RunningServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    store = make_page_store(tmp_path_factory.mktemp("page"))
+    with RunningServer(Symbolizer(StoredModules(store))) as running:
+        yield running
+
+
+def symbolized(page: RunningServer, text: str, **fields: Any) -> Any:
+    answer = page.ask("POST", "/page/symbolize", {"text": text, **fields})
+    assert answer.status == 200
+    return answer.json
+
+
+def functions_of(answer: Any) -> list[list[str]]:
+    return [[call["function"] for call in f["calls"]] for f in answer["frames"]]
+
+
+# ---- pastes
+
+
+def test_a_paste_comes_back_with_its_frames_symbolized(page: RunningServer) -> None:
+    text = TOMBSTONE.replace("0000000000012345", f"{FOO_BASE + 0x1016:016x}")
+    answer = symbolized(page, text)
+    assert answer["form"] == "Android backtrace"
+    assert answer["is_verbatim"]
+    parts = [
+        part if isinstance(part, str) else answer["frames"][part]["text"]
+        for part in answer["parts"]
+    ]
+    assert "".join(parts) == text
+    leaf, mid, bar = answer["frames"][0]["calls"]
+    assert leaf == {
+        "function": "foo::leaf()",
+        "file": "/src/lib/c.h",
+        "line": 7,
+        "offset": "0x2",
+    }
+    assert (mid["function"], mid["line"]) == ("foo::mid(int)", 30)
+    assert (bar["function"], bar["line"]) == ("foo::bar(int)", 12)
+    assert bar["offset"] == "0x16"
+    states = {each["name"]: each["state"] for each in answer["modules"]}
+    assert states == {
+        "libfoo.so": "found",
+        "libgame.so": "missing",
+        "libc.so": "missing",
+    }
+
+
+def test_a_missing_module_tells_what_each_source_said(page: RunningServer) -> None:
+    answer = symbolized(page, f"#00 pc 10  /l/libc.so (BuildId: {MISSING_BUILD_ID})")
+    (module,) = answer["modules"]
+    assert module["state"] == "missing"
+    outcomes = [attempt["outcome"] for attempt in module["attempts"]]
+    assert outcomes == ["missing", "failed"]
+    misses = page.ask("GET", "/page/misses").json["misses"]
+    told = [miss for miss in misses if miss["code_id"] == MISSING_BUILD_ID.upper()]
+    assert [attempt["outcome"] for attempt in told[0]["attempts"]] == outcomes
+    assert told[0]["count"] >= 1
+
+
+def test_return_addresses_are_looked_up_in_front(page: RunningServer) -> None:
+    """The crash report of the examples has a frame at 0x1a2b of Example."""
+    answer = symbolized(page, CRASH_REPORT)
+    assert ["-[Example run:]"] in functions_of(answer)
+    line = (
+        "{{{module:0:libfoo.so:elf:%s}}}\n{{{mmap:0x1000:0x9000:load:0:rx:0x401000}}}\n"
+    )
+    build_id = "80ae0509e7ce335ae3cab61c274274de96049b64"
+    bt = "{{{bt:0:0x1010:%s}}}"  # at which the inlined call begins
+    exact = symbolized(page, line % build_id + bt % "pc")
+    returned = symbolized(page, line % build_id + bt % "ra")
+    assert functions_of(exact) == [["foo::mid(int)", "foo::bar(int)"]]
+    assert functions_of(returned) == [["foo::bar(int)"]]
+
+
+@pytest.mark.parametrize(
+    ("address", "function"),
+    [
+        ("0x401000", "foo::bar(int)"),  # link-time, for it is behind the base
+        ("0x1000", "foo::bar(int)"),  # from the base
+        ("0x500000", None),
+        ("0xffffffffffffffff", None),
+    ],
+)
+def test_a_raw_address_is_taken_as_link_time_where_it_can_be(
+    page: RunningServer, address: str, function: str | None
+) -> None:
+    answer = symbolized(page, address, module=f"libfoo.so/{FOO_ID}")
+    (frame,) = answer["frames"]
+    assert [call["function"] for call in frame["calls"]] == [function] * bool(function)
+    assert bool(frame["reason"]) == (function is None)
+
+
+def test_a_name_alone_is_a_guess_that_a_person_may_change(page: RunningServer) -> None:
+    answer = symbolized(page, "libfoo.so+0x1000")
+    (module,) = answer["modules"]
+    assert module["is_guess"]
+    assert {each["debug_id"] for each in module["candidates"]} == {FOO_ID, OLD_FOO_ID}
+    answer = symbolized(page, "libfoo.so+0x1000", choices={"0": OLD_FOO_ID})
+    (module,) = answer["modules"]
+    assert not module["is_guess"]
+    assert module["debug_id"] == OLD_FOO_ID
+
+
+def test_a_name_that_the_store_has_not_is_missing(page: RunningServer) -> None:
+    (module,) = symbolized(page, "libbar.so+0x1000")["modules"]
+    assert module["state"] == "missing"
+    assert "no id" in module["reason"]
+
+
+def test_a_request_of_programs_is_answered_for_people(page: RunningServer) -> None:
+    request = {
+        "memoryMap": [["xul.pdb", XUL_ID], ["x", "1"]],
+        "stacks": [[[0, 0x1004]]],
+    }
+    answer = symbolized(page, str(request).replace("'", '"'))
+    assert functions_of(answer) == [["XRE_main"]]
+    assert answer["modules"][1]["state"] == "unused"
+
+
+@pytest.mark.parametrize(("size", "status"), [(MAX_PASTE, 200), (MAX_PASTE + 1, 413)])
+def test_a_paste_is_limited(page: RunningServer, size: int, status: int) -> None:
+    assert page.ask("POST", "/page/symbolize", {"text": "a" * size}).status == status
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"text": 1}', b'{"text": "\xff"}', b"[" * 99_999]
+)
+def test_a_body_of_another_form_is_refused(page: RunningServer, body: bytes) -> None:
+    answer = page.ask("POST", "/page/symbolize", body)
+    assert answer.status == 400
+    assert answer.title == "Payload is not valid"
+
+
+# ---- the store
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["Example", "libevil.so", "libfoo.so", "libfoo.so", "xul.pdb"]),
+        ("FOO", ["libfoo.so", "libfoo.so"]),
+        ("xul.dll", ["xul.pdb"]),
+        ("foo 80ae", ["libfoo.so"]),
+        ("nothing", []),
+    ],
+)
+def test_modules_are_found_by_words(
+    page: RunningServer, query: str, names: list[str]
+) -> None:
+    found = page.ask("GET", f"/page/modules?query={query.replace(' ', '+')}").json
+    assert [module["debug_file"] for module in found["modules"]] == names
+    assert found["matched"] == len(names)
+
+
+def test_modules_come_in_parts(page: RunningServer) -> None:
+    found = page.ask("GET", "/page/modules?first=4").json
+    assert (found["first"], found["matched"], len(found["modules"])) == (4, 5, 1)
+
+
+def test_a_module_is_told_with_its_folders(page: RunningServer) -> None:
+    found = page.ask("GET", f"/page/module?id={FOO_ID.lower()}").json
+    assert found["base_address"] == hex(FOO_BASE)
+    assert found["functions"] == 6
+    tree = found["tree"]
+    assert tree["functions"] == 6
+    assert tree["bytes"] == sum(child["bytes"] for child in tree["children"])
+    (src,) = (child for child in tree["children"] if child["name"] == "src")
+    inner = {child["name"]: child for child in src["children"]}
+    assert {"lib", "core"} == set(inner)
+    assert [child["name"] for child in inner["core"]["children"]] == ["gfx", "net"]
+    names = {child["name"] for child in tree["children"]}
+    assert names == {"src", "usr/include", "(root)", "(no source file)"}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("foo::bar", ["foo::bar(int)"]),
+        ("step", 4),
+        ("no_line", ["no_line"]),
+        ("zz", []),
+        ("", []),
+    ],
+)
+def test_functions_are_found_in_a_module(
+    page: RunningServer, query: str, names: Any
+) -> None:
+    found = page.ask("GET", f"/page/functions?id={FOO_ID}&query={query}").json
+    told = [each["name"] for each in found["functions"]]
+    assert told == names if isinstance(names, list) else len(told) == names
+
+
+@pytest.mark.parametrize(
+    ("address", "calls"),
+    [
+        ("address=0x401016", 3),
+        ("address=4198422", 3),
+        ("address=0x1016&base=image", 3),
+        ("address=0x1016", 0),
+        ("address=0xffffffffffffffff&base=image", 0),
+    ],
+)
+def test_one_address_is_looked_up(
+    page: RunningServer, address: str, calls: int
+) -> None:
+    found = page.ask("GET", f"/page/address?id={FOO_ID}&{address}").json
+    assert len(found["calls"]) == calls
+    assert (found["function"] is None) == (calls == 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("module?id=zz", 400),
+        ("module", 400),
+        ("module?id=" + "0" * 33, 404),
+        ("functions?id=" + "0" * 33, 404),
+        (f"address?id={FOO_ID}&address=zz", 400),
+        (f"address?id={FOO_ID}&address=-1", 400),
+        (f"address?id={FOO_ID}&address=0x10000000000000000", 400),
+        ("modules?first=-1", 400),
+        ("files/nothing.js", 404),
+        ("files/..%2fpage_data.py", 404),
+    ],
+)
+def test_what_is_not_there_is_an_error_with_a_title(
+    page: RunningServer, path: str, status: int
+) -> None:
+    answer = page.ask("GET", f"/page/{path}")
+    assert answer.status == status
+    assert answer.title
+
+
+# ---- files and the form
+
+
+def test_the_page_forbids_all_that_it_does_not_need(page: RunningServer) -> None:
+    for path in ("/", "/page/files/main.js", "/page/files/page.css"):
+        answer = page.ask("GET", path)
+        assert answer.status == 200
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert b"http://" not in answer.body.replace(b"http://www.w3.org/2000/svg", b"")
+        assert b"https://" not in answer.body
+        again = page.ask("GET", path, headers={"if-none-match": answer.headers["etag"]})
+        assert (again.status, again.body) == (304, b"")
+
+
+def test_the_form_works_without_javascript(page: RunningServer) -> None:
+    body = b"text=libfoo.so%2B0x1016%0Alibevil.so%2B0x1000%3Cb%3E"
+    answer = page.ask("POST", "/", body)
+    text = answer.body.decode()
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "foo::bar(int)" in text
+    assert "foo::leaf()" in text
+    assert EVIL not in text
+    assert "&lt;script&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_names_from_files_are_data(page: RunningServer) -> None:
+    answer = symbolized(page, f"libevil.so/{EVIL_ID}+0x1000")
+    assert functions_of(answer) == [[EVIL]]
