@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gsym.errors import GsymError
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.store.source_settings import SourceOpener
 from gsym.symbolizer import Symbolizer
 
 __all__ = ["make_symbolizer", "store_path"]
@@ -28,8 +32,13 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         GsymError: A source is of no known kind.
         OSError: The store cannot be read.
     """
+    opener = SourceOpener()
+    try:
+        sources = [each for text in settings.sources for each in opener.open(text)]
+    except ValueError as error:
+        raise GsymError(str(error)) from None
     return Symbolizer(
-        store_path(settings),
+        Resolver(Store(store_path(settings)), sources),
         most_open=settings.max_open,
         most_mapped=settings.max_mapped,
         index_limit=settings.index_memory,
