@@ -140,7 +140,7 @@ class _Wire(asyncio.Protocol):
             if received.endswith(b"0\r\n\r\n"):
                 self._finish(_joined_chunks(received, self._body_at))
         elif self._wanted and len(received) >= self._wanted:
-            self._finish(bytes(received[self._body_at : self._wanted]))
+            self._finish(bytes(memoryview(received)[self._body_at : self._wanted]))
 
     def _read_head(self) -> bool:
         end = self._received.find(_HEAD_END)

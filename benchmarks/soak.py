@@ -38,6 +38,8 @@ from benchmarks.soak_faults import (
 )
 from benchmarks.soak_load import Pace, Tally, ask_steadily, peak, sample, verified
 from benchmarks.symbolication_load import Module, mixed_requests
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,7 +175,10 @@ def run(files: Sequence[SymbolFile], folder: Path, plan: Plan) -> Outcome:
         plan: How it goes.
     """
     modules = [Module(each, folder) for each in files]
-    workers = ("--workers", str(plan.workers), "--store", str(folder / "store"))
+    store = Store(folder / "store")
+    for each in files:
+        add_file(store, each.path)
+    workers = ("--workers", str(plan.workers), "--store", store.path)
     log = folder / "server.log"
     with (
         Upstream(files[0].path.parents[2]) as upstream,
