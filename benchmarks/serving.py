@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,27 +50,31 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """`gsym serve` on a free port of this machine.
+    """`gsym serve` on a free port of this machine, whose workers all listen.
 
     Attributes:
         port: Where it listens.
+        log: What it wrote, among it a line for each request.
     """
 
     def __init__(self, *options: str, log: Path | None = None) -> None:
         self.port = free_port()
         self._command = [sys.executable, "-m", "gsym", "serve", "--host", HOST]
         self._command += ["--port", str(self.port), *options]
-        self._log = log
+        self._folder = tempfile.TemporaryDirectory()
+        self.log = log or Path(self._folder.name) / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        with Path(self._log or os.devnull).open("wb") as log:
+        with self.log.open("wb") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        try:
-            wait_until_it_answers(self.port)
-        except TimeoutError:
-            self.stop()
-            raise
+        greeting = f":{self.port}\n".encode()
+        end = time.monotonic() + _PATIENCE
+        while greeting not in self.log.read_bytes():
+            if time.monotonic() > end or self._process.poll() is not None:
+                self.stop()
+                raise TimeoutError(self.log.read_text(encoding="utf-8"))
+            time.sleep(0.02)
         return self
 
     def __exit__(
@@ -79,6 +84,7 @@ class ServerProcess:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+        self._folder.cleanup()
 
     def stop(self) -> None:
         """End it, kindly first."""

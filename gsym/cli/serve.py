@@ -93,8 +93,9 @@ def run(arguments: list[str]) -> int:
     values = COMMAND.parse(arguments)
     flags = _flags(values)
     try:
+        from gsym.server.listening import bind
         from gsym.server.settings import SettingsError
-        from gsym.server.workers import bind, serve
+        from gsym.server.workers import serve
     except ImportError as missing:
         raise UnsupportedError(
             f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
@@ -106,8 +107,8 @@ def run(arguments: list[str]) -> int:
         raise UsageError(str(error)) from None
     with bind(settings) as listener:
         host, port = listener.getsockname()[:2]
-        _greet(settings, f"[{host}]" if ":" in host else host, port)
-        serve(load, settings, listener)
+        shown = f"[{host}]" if ":" in host else host
+        serve(load, settings, listener, partial(_greet, settings, shown, port))
     return 0
 
 

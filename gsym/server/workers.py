@@ -1,4 +1,4 @@
-"""Processes that serve: one, or several that share a socket.
+"""Processes that serve: one, or several.
 
 A worker that dies is started again. SIGHUP reads the configuration once more, without
 an end of requests or of modules that are open; where it has a fault the old one stays.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import tempfile
 from functools import partial
 
@@ -20,40 +19,22 @@ from gsym.server.metrics import FOLDER_VARIABLE
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
 
-__all__ = ["bind", "serve"]
+__all__ = ["serve"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.server.settings import Settings
 
-_BACKLOG = 2048
-
-
-def bind(settings: Settings) -> socket.socket:
-    """A socket that listens where the settings say.
-
-    Raises:
-        OSError: The address is in use, or none of this machine.
-    """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.host, settings.port))
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        listener.close()
-        where = f"{settings.host}:{settings.port}"
-        raise OSError(error.errno, error.strerror, where) from None
-    listener.set_inheritable(True)
-    return listener
-
 
 def serve(
-    load: Callable[[], Settings], settings: Settings, listener: socket.socket
+    load: Callable[[], Settings],
+    settings: Settings,
+    listener: socket.socket,
+    greet: Callable[[], None],
 ) -> None:
     """Serve until a signal says to stop; requests that are under way are answered.
 
@@ -61,14 +42,16 @@ def serve(
         load: Reads the settings again. Workers are new processes: it is pickled.
         settings: What it gave the first time.
         listener: From `bind`.
+        greet: Called once nobody who connects is refused.
     """
     config = _config(partial(reloading_app, load), settings)
     if settings.workers == 1:
+        greet()
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run([listener])
         return
     with _figures_folder():
-        _Workers(config, [listener]).run()
+        _Workers(config, listener, greet).run()
 
 
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
@@ -107,6 +90,19 @@ def _figures_folder() -> Iterator[None]:
 
 class _Workers(Multiprocess):
     """Worker processes that read their configuration again themselves."""
+
+    def __init__(
+        self, config: uvicorn.Config, listener: socket.socket, greet: Callable[[], None]
+    ) -> None:
+        super().__init__(config, [listener])
+        self._greet = greet
+
+    def init_processes(self) -> None:
+        """Start them; they listen when they are ready."""
+        super().init_processes()
+        for worker in self.processes:
+            worker.wait_until_ready(self.config.timeout_worker_healthcheck)
+        self._greet()
 
     def handle_hup(self) -> None:
         """Hand the signal on."""

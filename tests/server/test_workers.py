@@ -1,0 +1,102 @@
+"""Processes that serve: connections are spread, a dead one has a successor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.http_load import Client, request
+from benchmarks.serving import HOST, ServerProcess, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIVES = request(HOST, "/__lbheartbeat__")
+CONNECTIONS = 32
+PATIENCE = 30  # seconds
+
+
+@contextmanager
+def connected(port: int) -> Iterator[None]:
+    """Clients that connected at once, and stay."""
+
+    async def connect() -> list[Client]:
+        clients = [Client(HOST, port) for _ in range(CONNECTIONS)]
+        answers = await asyncio.gather(*(client.ask(LIVES) for client in clients))
+        assert {answer.status for answer in answers} == {200}
+        return clients
+
+    with asyncio.Runner() as runner:
+        clients = runner.run(connect())
+        yield
+        runner.run(close(clients))
+
+
+async def close(clients: list[Client]) -> None:
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    with ServerProcess("--workers", "2", "--store", str(tmp_path)) as running:
+        yield running
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections")
+def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None:
+    with connected(server.port):
+        lines = server.log.read_text(encoding="utf-8").splitlines()
+    pids = {json.loads(line)["pid"] for line in lines if "heartbeat" in line}
+    assert pids == set(server.workers())
+
+
+def test_a_killed_worker_has_a_successor(server: ServerProcess) -> None:
+    killed, other = server.workers()
+    os.kill(killed, signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while len(set(server.workers()) - {killed}) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert other in server.workers()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_port_in_use_is_told(workers: str, tmp_path: Path) -> None:
+    with ServerProcess("--workers", workers, "--store", str(tmp_path)) as server:
+        command = [sys.executable, "-m", "gsym", "serve", "--port", str(server.port)]
+        done = subprocess.run(
+            [*command, "--workers", workers, "--store", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 1
+    assert "in use" in done.stderr
+    assert f":{server.port}" in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_who_connects_after_the_greeting_is_not_refused(
+    workers: str, tmp_path: Path
+) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "gsym", "serve", "--port", str(port)]
+    command += ["--workers", workers, "--store", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert str(port) in process.stderr.readline()
+        with connected(port):
+            process.terminate()
+        process.stderr.read()
