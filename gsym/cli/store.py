@@ -9,6 +9,9 @@ VERBS = {
     "get": "Find the GSYM file of a module",
     "list": "List the modules of a store",
     "info": "Show what is known of a module",
+    "verify": "Check a store",
+    "gc": "Remove what was not used for longest",
+    "export": "Write the modules of a store for other tools",
 }
 
 COMMAND = VerbCommand(

@@ -13,6 +13,7 @@ from gsym.cli.store_options import (
     open_store,
 )
 from gsym.errors import GsymError
+from gsym.store.tree_export import copy_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(arguments: list[str]) -> int:
     path = _file(entry, values.text("--original"))
     output = values.text("--output")
     if output is not None:
-        _copy(path, output)
+        copy_file(path, output)
     if values.flag("--json"):
         import json
 
@@ -64,12 +65,3 @@ def _file(entry: Entry, original: str | None) -> str:
         reason = f"has no original of kind {original}; kept: {kept}"
         raise GsymError(reason, path=entry.path)
     return entry.originals[original]
-
-
-def _copy(source: str, target: str) -> None:
-    from gsym.atomic_file import AtomicFile
-    from gsym.sources.mapped_file import map_file
-
-    data = map_file(source)
-    with AtomicFile(target) as file:
-        file.write(data)

@@ -5,8 +5,15 @@ from __future__ import annotations
 import sys
 import time
 
-from gsym.cli.options import Command, Operand, Option
-from gsym.cli.store_options import STORE, entry_record, open_store, size_text
+from gsym.cli.options import Command, Option
+from gsym.cli.store_options import (
+    NAMES,
+    STORE,
+    entry_record,
+    open_store,
+    selected_entries,
+    size_text,
+)
 from gsym.cli.terminal import describe, printable
 
 TYPE_CHECKING = False
@@ -20,14 +27,7 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "gsym store list",
     "List the modules of a store",
-    (
-        Operand(
-            "NAME",
-            "only modules of such a name, of which `*` stands for any part",
-            many=True,
-            required=False,
-        ),
-    ),
+    (NAMES,),
     (
         STORE,
         Option("--json", "print one JSON object a line"),
@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
     values = COMMAND.parse(arguments)
     store = open_store(values)
     problems: list[FormatError] = []
-    entries = list(_selected(store, values.operands("NAME"), problems))
+    entries = list(selected_entries(store, values.operands("NAME"), problems))
     entries.sort(key=lambda entry: (entry.identity.debug_file.lower(), entry.identity))
     if values.flag("--json"):
         import json
@@ -57,20 +57,6 @@ def run(arguments: list[str]) -> int:
     for problem in problems:
         print(f"gsym store list: {describe(problem)}", file=sys.stderr)
     return EXIT_DAMAGED if problems else 0
-
-
-def _selected(
-    store: Store, patterns: list[str], problems: list[FormatError]
-) -> Iterator[Entry]:
-    from fnmatch import fnmatchcase
-
-    lower = [pattern.lower() for pattern in patterns]
-    for entry in store.entries(damaged=problems.append):
-        names = {entry.identity.debug_file.lower(), entry.identity.code_file.lower()}
-        if not lower or any(
-            fnmatchcase(name, pattern) for name in names for pattern in lower
-        ):
-            yield entry
 
 
 def _table(store: Store, entries: Iterable[Entry]) -> Iterator[str]:

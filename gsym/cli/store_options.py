@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gsym.cli.options import Operand, Option, UsageError
+from gsym.cli.options import Operand, Option, UsageError, parse_number
 from gsym.cli.terminal import printable
 from gsym.errors import GsymError
 from gsym.module_identity import read_debug_id
@@ -15,19 +15,24 @@ from gsym.store.module_key import ModuleKey
 
 __all__ = [
     "MODULE",
+    "NAMES",
     "STORE",
     "entry_record",
     "find_entry",
     "module_keys",
     "open_store",
+    "read_size",
+    "selected_entries",
     "size_text",
 ]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from gsym.cli.options import Values
+    from gsym.errors import FormatError
     from gsym.store.entry import Entry
 
 STORE = Option(
@@ -35,11 +40,18 @@ STORE = Option(
     "folder of the store (default: GSYM_STORE, else the user's own)",
     metavar="DIR",
 )
+NAMES = Operand(
+    "NAME",
+    "only modules of such a name, of which `*` stands for any part",
+    many=True,
+    required=False,
+)
 MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
 
 _LEVELS = ("names", "lines", "inlined calls")
 _UNITS = ("KB", "MB", "GB", "TB")
 _THOUSAND = 1000
+_MULTIPLES = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def open_store(values: Values) -> Store:
@@ -80,6 +92,27 @@ def find_entry(store: Store, text: str, *, is_use: bool = True) -> Entry:
     raise GsymError(f"has no module {printable(text)}", path=store.path)
 
 
+def selected_entries(
+    store: Store, patterns: list[str], problems: list[FormatError]
+) -> Iterator[Entry]:
+    """The modules of a store with such names, all without *patterns*.
+
+    Args:
+        store: The store.
+        patterns: For names of modules and of their binaries, of any case.
+        problems: Gets what is damaged.
+    """
+    from fnmatch import fnmatchcase
+
+    lower = [pattern.lower() for pattern in patterns]
+    for entry in store.entries(damaged=problems.append):
+        names = {entry.identity.debug_file.lower(), entry.identity.code_file.lower()}
+        if not lower or any(
+            fnmatchcase(name, pattern) for name in names for pattern in lower
+        ):
+            yield entry
+
+
 def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
     """A module as `--json` prints it."""
     return {
@@ -107,3 +140,15 @@ def size_text(size: int) -> str:
         if round(number, 1) < _THOUSAND:
             break
     return text
+
+
+def read_size(text: str, option: str) -> int:
+    """A number of bytes: `500000`, `500K`, `20G`, of which K is 1000.
+
+    Raises:
+        UsageError: It is none.
+    """
+    letter = text[-1:].upper()
+    power = _MULTIPLES.get(letter, 0)
+    number = text[:-1] if power else text
+    return int(parse_number(number, f"option '{option}'") * _THOUSAND**power)

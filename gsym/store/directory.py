@@ -24,7 +24,9 @@ from gsym.store.layout import (
     link_of_code_id,
     link_of_debug_id,
     links_of_build_id,
+    lock_name,
     name_fault,
+    names_in,
     normal_debug_id,
 )
 from gsym.store.locking import held, owned_folder, remove_abandoned
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from gsym.module_identity import ModuleIdentity
     from gsym.reader import Reader
+    from gsym.store.collection import Collection
     from gsym.store.entry import Entry, Quality
     from gsym.store.module_key import ModuleKey
     from gsym.store.publication import Publication
@@ -136,8 +139,8 @@ class Store:
     def debug_ids(self) -> Iterator[str]:
         """The debug ids of all modules, in order."""
         root = os.path.join(self.path, PUBLISHED)
-        for shelf in _names(root):
-            for rest in _names(os.path.join(root, shelf)):
+        for shelf in names_in(root):
+            for rest in names_in(os.path.join(root, shelf)):
                 yield shelf + rest
 
     def last_used(self, entry: Entry) -> float:
@@ -215,7 +218,7 @@ class Store:
         """
         self._prepare()
         place = os.path.join(self.path, TEMPORARY)
-        for name in _names(place):
+        for name in names_in(place):
             remove_abandoned(os.path.join(place, name))
         with owned_folder(place + os.sep) as folder:
             yield folder
@@ -230,8 +233,26 @@ class Store:
             OSError: The lock cannot be made.
         """
         self._prepare()
-        with held(os.path.join(self.path, LOCKS, _lock_name(key))):
+        with held(os.path.join(self.path, LOCKS, lock_name(key))):
             yield
+
+    def collect(self, max_size: int) -> Collection:
+        """Remove what was not used for longest, until the store is small enough.
+
+        What somebody holds the lock of stays. What killed processes left behind goes in
+        any case.
+
+        Args:
+            max_size: Bytes that the files of all modules may have together.
+
+        Raises:
+            OSError: The store cannot be written to.
+        """
+        from gsym.store.collection import Collection, collect
+
+        if not self._check_marker():
+            return Collection()
+        return collect(self.path, list(self.debug_ids()), max_size)
 
     # ---- inside
 
@@ -357,22 +378,3 @@ def _touch(path: str, *, is_use: bool) -> None:
         else:
             return
     os.stat(path)
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _lock_name(key: ModuleKey) -> str:
-    """The name of the lock of a module, by the best of its ids."""
-    from hashlib import sha256
-
-    words = (
-        ("debug", key.debug_id.upper())
-        if key.debug_id
-        else ("code", key.code_id.upper(), key.code_file.lower())
-    )
-    return sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -29,6 +29,7 @@ __all__ = [
     "SIDECAR",
     "TEMPORARY",
     "aliases_of",
+    "breakpad_path",
     "build_id_digits",
     "checked_identity",
     "debug_ids_of_build_id",
@@ -37,7 +38,9 @@ __all__ = [
     "link_of_code_id",
     "link_of_debug_id",
     "links_of_build_id",
+    "lock_name",
     "name_fault",
+    "names_in",
     "normal_debug_id",
     "unescape_name",
 ]
@@ -166,6 +169,33 @@ def debug_ids_of_build_id(build_id: str) -> Iterator[str]:
     if len(identifier) == _GUID_SIZE:
         yield macho_debug_id(identifier)
     yield elf_debug_id(identifier, "big")
+
+
+def breakpad_path(identity: ModuleIdentity, suffix: str) -> str:
+    """Where Breakpad's tools look for a file of a module: NAME/DEBUGID/NAME.suffix."""
+    name = escape_name(identity.debug_file or identity.debug_id)
+    stem = name[: -len(_PDB)] if name.lower().endswith(_PDB) else name
+    return f"{name}/{identity.debug_id}/{stem}.{suffix}"
+
+
+def names_in(folder: str) -> list[str]:
+    """What a folder of the store holds, in order; nothing where it does not exist."""
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def lock_name(key: ModuleKey) -> str:
+    """The name of the lock of a module, by the best of its ids."""
+    from hashlib import sha256
+
+    words = (
+        ("debug", key.debug_id.upper())
+        if key.debug_id
+        else ("code", key.code_id.upper(), key.code_file.lower())
+    )
+    return sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def build_id_digits(code_id: str) -> str:

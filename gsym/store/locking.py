@@ -15,6 +15,7 @@ __all__ = [
     "FileLock",
     "OwnedFolder",
     "held",
+    "held_at_once",
     "owned_folder",
     "remove_abandoned",
     "remove_tree",
@@ -22,7 +23,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _RANDOM_BYTES = 8
 
@@ -91,6 +92,30 @@ def held(path: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def held_at_once(paths: Iterable[str]) -> Iterator[bool]:
+    """Hold several locks for the time of a block, or none if one is taken.
+
+    Returns:
+        Whether they are held.
+
+    Raises:
+        OSError: A file cannot be made.
+    """
+    locks: list[FileLock] = []
+    try:
+        for path in paths:
+            lock = FileLock(path)
+            if not lock.acquire(wait=False):
+                yield False
+                return
+            locks.append(lock)
+        yield True
+    finally:
+        for lock in locks:
+            lock.release()
 
 
 class OwnedFolder:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from gsym.errors import FormatError
 from gsym.store.aliases import (
@@ -29,6 +29,7 @@ from gsym.store.layout import (
     aliases_of,
     files_of,
     link_of_debug_id,
+    names_in,
 )
 from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
 from gsym.store.sidecar import read_entry, write_sidecar
@@ -41,11 +42,13 @@ __all__ = [
     "remove_module",
     "shelf_of",
     "swap_lock",
+    "swap_lock_path",
 ]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from typing import NamedTuple
 
     from gsym.store.entry import Entry
@@ -138,24 +141,23 @@ def shelf_of(store: str, debug_id: str) -> str:
     return os.path.join(store, ENTRIES, debug_id[:2])
 
 
-def remove_leftovers(store: str, shelf: str) -> int:
-    """Remove folders of a shelf that no link leads to and nobody fills.
-
-    Returns:
-        How many.
-    """
-    try:
-        names = os.listdir(shelf)
-    except FileNotFoundError:
-        return 0
-    return sum(_remove_if_left(store, shelf, name) for name in names)
+def remove_leftovers(store: str, shelf: str) -> list[str]:
+    """Remove folders of a shelf that no link leads to and nobody fills; their paths."""
+    return [
+        os.path.join(shelf, name)
+        for name in names_in(shelf)
+        if _remove_if_left(store, shelf, name)
+    ]
 
 
-@contextmanager
-def swap_lock(store: str, debug_id: str) -> Iterator[None]:
+def swap_lock_path(store: str, debug_id: str) -> str:
+    """The lock of whoever changes the links of a module."""
+    return os.path.join(store, LOCKS, f"swap.{debug_id}")
+
+
+def swap_lock(store: str, debug_id: str) -> AbstractContextManager[None]:
     """Be the only one who changes the links of a module, for the time of a block."""
-    with held(os.path.join(store, LOCKS, f"swap.{debug_id}")):
-        yield
+    return held(swap_lock_path(store, debug_id))
 
 
 def _remove_if_left(store: str, shelf: str, name: str) -> bool:

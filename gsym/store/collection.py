@@ -1,0 +1,128 @@
+"""A store is made smaller: what was not used for longest goes first."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from gsym.errors import FormatError
+from gsym.store.layout import ENTRIES, LOCKS, SIDECAR, TEMPORARY, lock_name, names_in
+from gsym.store.locking import held_at_once, remove_abandoned
+from gsym.store.module_key import ModuleKey
+from gsym.store.publication import (
+    published_folder,
+    remove_leftovers,
+    remove_module,
+    swap_lock_path,
+)
+from gsym.store.sidecar import read_entry
+
+__all__ = ["Collection", "collect", "remove_all_leftovers"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import NamedTuple
+
+    class Collection(NamedTuple):
+        """What `Store.collect` did.
+
+        Attributes:
+            size_before: Bytes of the files of all modules.
+            size_after: The same afterwards.
+            removed: Modules that are gone.
+            locked: Modules that were to go, and stay since somebody works on them.
+        """
+
+        size_before: int = 0
+        size_after: int = 0
+        removed: int = 0
+        locked: int = 0
+
+    class _Kept(NamedTuple):
+        """A module; *used* is a time stamp of its last use in nanoseconds."""
+
+        used: int
+        debug_id: str
+        folder: str
+        size: int
+
+else:
+    from gsym.records import record_type
+
+    Collection = record_type(
+        "Collection", "size_before size_after removed locked", defaults=(0,) * 4
+    )
+    Collection.__doc__ = "What `Store.collect` did."
+    _Kept = record_type("_Kept", "used debug_id folder size")
+
+
+def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
+    """Carry `Store.collect` out on the store at *store*."""
+    remove_all_leftovers(store)
+    modules = sorted(_modules(store, debug_ids))
+    before = size = sum(module.size for module in modules)
+    removed = locked = 0
+    for module in modules:
+        if size <= max_size:
+            break
+        with held_at_once(_locks(store, module)) as is_mine:
+            if not is_mine:
+                locked += 1
+            elif _is_unused(store, module):
+                remove_module(store, module.debug_id)
+                size -= module.size
+                removed += 1
+    return Collection(before, size, removed, locked)
+
+
+def remove_all_leftovers(store: str) -> list[str]:
+    """Remove folders that killed processes left; their paths."""
+    found = []
+    place = os.path.join(store, TEMPORARY)
+    for name in names_in(place):
+        path = os.path.join(place, name)
+        if remove_abandoned(path):
+            found.append(path)
+    for shelf in names_in(os.path.join(store, ENTRIES)):
+        found += remove_leftovers(store, os.path.join(store, ENTRIES, shelf))
+    return found
+
+
+def _modules(store: str, debug_ids: Iterable[str]) -> Iterator[_Kept]:
+    for debug_id in debug_ids:
+        folder = published_folder(store, debug_id)
+        if folder is None:
+            continue
+        with suppress(FileNotFoundError), os.scandir(folder) as files:
+            size = sum(file.stat(follow_symlinks=False).st_size for file in files)
+            yield _Kept(_used(folder), debug_id, folder, size)
+
+
+def _used(folder: str) -> int:
+    """When the module in a folder was used last; 0 for one that cannot be."""
+    try:
+        return os.stat(os.path.join(folder, SIDECAR)).st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _is_unused(store: str, module: _Kept) -> bool:
+    """Whether a module is as it was when it was chosen."""
+    return (
+        published_folder(store, module.debug_id) == module.folder
+        and _used(module.folder) == module.used
+    )
+
+
+def _locks(store: str, module: _Kept) -> Iterator[str]:
+    """The locks of those who may work on a module."""
+    keys = {ModuleKey(debug_id=module.debug_id)}
+    with suppress(FormatError, FileNotFoundError):
+        identity = read_entry(module.folder).identity
+        if identity.code_id:
+            keys.add(ModuleKey(code_id=identity.code_id))
+            keys.add(ModuleKey(code_id=identity.code_id, code_file=identity.code_file))
+    for name in {lock_name(key) for key in keys}:
+        yield os.path.join(store, LOCKS, name)
+    yield swap_lock_path(store, module.debug_id)

@@ -1,0 +1,147 @@
+"""Modules of a store, written for other tools: a tree of files, or an archive of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import partial
+
+from gsym.breakpad_export import export_breakpad
+from gsym.errors import GsymError
+from gsym.store.layout import breakpad_path
+
+__all__ = ["ExportedModule", "export_modules"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import NamedTuple
+
+    from gsym.store.entry import Entry
+
+    Write = Callable[[str], object]
+
+    class ExportedModule(NamedTuple):
+        """What became of a module.
+
+        Attributes:
+            entry: The module.
+            path: Of its file, in the folder or the archive.
+            reason: Why it is not there; "" if it is.
+        """
+
+        entry: Entry
+        path: str
+        reason: str = ""
+
+else:
+    from gsym.records import record_type
+
+    ExportedModule = record_type("ExportedModule", "entry path reason", defaults=("",))
+    ExportedModule.__doc__ = "What became of a module."
+
+_ZIP = ".zip"
+_TARS = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
+
+
+def export_modules(
+    entries: Iterable[Entry], output: str | os.PathLike[str], *, kind: str
+) -> Iterator[ExportedModule]:
+    """Write modules as NAME/DEBUGID/NAME.sym, or .gsym, as Breakpad's tools have it.
+
+    Args:
+        entries: The modules.
+        output: A folder, which may hold others; or an archive, told by its suffix:
+            .zip, .tar, .tar.gz, .tar.xz.
+        kind: "sym": Breakpad files, which are those that modules were made from, where
+            they are kept; "gsym": GSYM files.
+
+    Returns:
+        Each module when it is written.
+
+    Raises:
+        OSError: The output cannot be written.
+    """
+    with _place(os.fspath(output)) as put:
+        for entry in entries:
+            path = breakpad_path(entry.identity, kind)
+            try:
+                put(path, partial(_write, entry, kind))
+            except GsymError as error:
+                yield ExportedModule(entry, path, error.reason)
+            except FileNotFoundError as error:
+                if not str(error.filename).startswith(os.path.dirname(entry.path)):
+                    raise
+                yield ExportedModule(entry, path, "it was removed meanwhile")
+            else:
+                yield ExportedModule(entry, path)
+
+
+def _write(entry: Entry, kind: str, target: str) -> None:
+    if kind == "gsym":
+        copy_file(entry.path, target)
+    elif "sym" in entry.originals:
+        copy_file(entry.originals["sym"], target)
+    else:
+        export_breakpad(entry.path, target, identity=entry.identity)
+
+
+def copy_file(source: str, target: str) -> None:
+    """Let a copy of a file appear at *target*.
+
+    Raises:
+        OSError: A file cannot be read or written.
+    """
+    from gsym.atomic_file import AtomicFile
+    from gsym.sources.mapped_file import map_file
+
+    data = map_file(source)
+    with AtomicFile(target) as file:
+        file.write(data)
+
+
+@contextmanager
+def _place(output: str) -> Iterator[Callable[[str, Write], None]]:
+    """What takes the path of a file and a function that writes it."""
+    suffix = next((each for each in (*_TARS, _ZIP) if output.endswith(each)), "")
+    if not suffix:
+        yield partial(_put_into_folder, output)
+        return
+    from tempfile import TemporaryDirectory
+
+    # Beside the output: other folders may be small.
+    folder = os.path.dirname(os.path.abspath(output))
+    with TemporaryDirectory(prefix=".gsym-export-", dir=folder) as temporary:
+        whole = os.path.join(temporary, "archive")
+        with _archive(whole, suffix) as add:
+            yield partial(_put_into_archive, os.path.join(temporary, "file"), add)
+        os.replace(whole, output)
+
+
+def _put_into_folder(folder: str, path: str, write: Write) -> None:
+    target = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    write(target)
+
+
+def _put_into_archive(
+    temporary: str, add: Callable[[str, str], object], path: str, write: Write
+) -> None:
+    write(temporary)
+    add(temporary, path)
+    os.unlink(temporary)
+
+
+@contextmanager
+def _archive(path: str, suffix: str) -> Iterator[Callable[[str, str], object]]:
+    if suffix == _ZIP:
+        from zipfile import ZIP_DEFLATED, ZipFile
+
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            yield archive.write
+    else:
+        import tarfile
+
+        mode: str = _TARS[suffix]
+        with tarfile.open(path, mode) as archive_tar:  # type: ignore[call-overload]
+            yield archive_tar.add
