@@ -1,0 +1,449 @@
+"""The page as a person uses it, in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.symbolizer import Symbolizer
+from tests.pasted_examples import CRASH_REPORT, IPS_REPORT, TOMBSTONE
+from tests.server.page_browser import Visit, open_browser
+from tests.server.page_store import (
+    BUILD_ID,
+    EVIL_ID,
+    FOO_ID,
+    OLD_FOO_ID,
+    XUL_ID,
+    StoredModules,
+    make_page_store,
+)
+from tests.server.running import RunningServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PHONE = {"width": 360, "height": 740}
+FRAME = "libfoo.so+0x1016"  # in two inlined calls
+BACKTRACE = TOMBSTONE.replace("0000000000012345", "0000000000401016")
+MARKUP = f"""\
+{{{{{{module:0:libfoo.so:elf:{BUILD_ID}}}}}}}
+{{{{{{mmap:0x1000:0x9000:load:0:rx:0x401000}}}}}}
+{{{{{{bt:0:0x1016:pc}}}}}}
+"""
+REQUEST = json.dumps({"memoryMap": [["xul.pdb", XUL_ID]], "stacks": [[[0, 0x1004]]]})
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from open_browser()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    store = make_page_store(tmp_path_factory.mktemp("site"))
+    with RunningServer(Symbolizer(StoredModules(store))) as running:
+        yield running.url
+
+
+@pytest.fixture
+def visit(browser: Any, site: str) -> Iterator[Visit]:
+    """A visit in which nothing may go wrong, and no other site be asked."""
+    visit = Visit(browser, site)
+    visit.open()
+    yield visit
+    visit.close()
+    assert visit.faults == []
+    assert all(url.startswith(site) for url in visit.asked)
+
+
+# ---- stacks
+
+
+@pytest.mark.parametrize(
+    ("paste", "form", "function"),
+    [
+        (BACKTRACE, "Android backtrace", "foo::bar(int)"),
+        (CRASH_REPORT, "Apple crash report", "-[Example run:]"),
+        (MARKUP, "Symbolizer markup", "foo::bar(int)"),
+        (REQUEST, "Symbolication request", "XRE_main"),
+        (FRAME, "Addresses", "foo::bar(int)"),
+        (
+            f"#1 0x7f in f (/l/libfoo.so+0x1004) (BuildId: {BUILD_ID})",
+            "Addresses",
+            "foo::bar",
+        ),
+    ],
+)
+def test_each_form_is_shown_symbolized(
+    visit: Visit, paste: str, form: str, function: str
+) -> None:
+    visit.symbolize(paste)
+    assert visit.texts("#answer h2") == [form]
+    shown = visit.texts(".line")
+    assert any(function in line for line in shown), shown
+
+
+def test_a_report_in_json_is_shown_by_threads(visit: Visit) -> None:
+    visit.symbolize(IPS_REPORT)
+    assert "Thread 0 Crashed: main" in " ".join(visit.texts(".said"))
+
+
+def test_text_between_frames_stays_as_it_was(visit: Visit) -> None:
+    visit.symbolize(BACKTRACE)
+    said = visit.page.locator(".said").all_text_contents()
+    assert said[0] == BACKTRACE.partition("      #00")[0].rstrip("\n")
+    assert visit.page.locator(".before").first.text_content() == "      #00 pc "
+
+
+def test_inlined_calls_unfold_under_their_function(visit: Visit) -> None:
+    visit.symbolize(FRAME)
+    inlined = visit.page.locator(".inlined .function")
+    assert not inlined.first.is_visible()
+    visit.page.click(".line summary")
+    assert visit.texts(".inlined .function") == ["foo::leaf()", "foo::mid(int)"]
+    assert visit.texts(".inlined .place") == ["/src/lib/c.h:7", "/src/lib/b.h:30"]
+    visit.page.click(".line summary")
+    assert not inlined.first.is_visible()
+
+
+def test_the_answer_is_copied_as_text(visit: Visit) -> None:
+    visit.symbolize(f"Crashed:\n  #0 {FRAME}\n\nend")
+    visit.page.click("text=Copy text")
+    visit.page.wait_for_selector("text=Text copied")
+    assert visit.copied() == (
+        "Crashed:\n"
+        "  #0 foo::leaf() at /src/lib/c.h:7 (inlined)\n"
+        "     foo::mid(int) at /src/lib/b.h:30 (inlined)\n"
+        "     foo::bar(int) at /src/lib/a.cpp:12 (libfoo.so+0x1016)\n"
+        "\nend"
+    )
+
+
+def test_a_link_brings_the_stack_back(visit: Visit) -> None:
+    visit.symbolize(FRAME + " é")
+    visit.page.click("text=Copy link")
+    visit.page.wait_for_selector("text=Link copied")
+    link = visit.copied()
+    assert link.startswith(f"{visit.url}/#/stack/")
+    visit.page.goto("about:blank")
+    visit.page.goto(link)
+    visit.page.wait_for_selector(".line")
+    assert visit.page.input_value("#text") == FRAME + " é"
+    assert "foo::bar(int)" in visit.texts(".line")[0]
+
+
+@pytest.mark.parametrize(
+    "letters", ["", "%%", "AAAA", "A" * 9000, "q1ZKSk0sUrJSyixJzVWqBQA"]
+)
+def test_a_link_that_holds_no_stack_is_told(visit: Visit, letters: str) -> None:
+    visit.open(f"#/stack/{letters}")
+    if letters:
+        visit.page.wait_for_selector("text=The link holds no stack.")
+    assert not visit.page.locator(".line").count()
+
+
+def test_a_guess_by_name_can_be_changed(visit: Visit) -> None:
+    visit.symbolize(FRAME)
+    visit.page.click(".named > summary")
+    choice = visit.page.locator(".named select")
+    assert choice.input_value() == FOO_ID.upper()
+    choice.select_option(OLD_FOO_ID.upper())
+    visit.page.wait_for_selector(
+        f'.named a[href="#/module/{OLD_FOO_ID.upper()}"]', state="attached"
+    )
+
+
+def test_addresses_alone_are_looked_up_in_the_module_named(visit: Visit) -> None:
+    visit.symbolize("0x401000 0x999999")
+    assert visit.page.locator(".line").count() == 0
+    visit.page.fill("#module", f"libfoo.so/{FOO_ID}")
+    visit.page.click("#paste button")
+    visit.page.wait_for_selector(".line")
+    first, second = visit.texts(".line")
+    assert "foo::bar(int)" in first
+    assert "no function is known there" in second
+
+
+def test_a_missing_module_says_which_sources_were_asked(visit: Visit) -> None:
+    visit.symbolize(BACKTRACE)
+    assert "2 missing" in visit.texts(".named > summary")[0]
+    visit.page.click(".named > summary")
+    told = " ".join(visit.texts(".named td"))
+    assert "folder: no such file" in told
+    assert "https://symbols.example: timeout" in told
+
+
+def test_a_dropped_file_is_read(visit: Visit) -> None:
+    drop = """(text) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], "crash.txt"));
+        dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
+    }"""
+    visit.page.evaluate(drop, BACKTRACE)
+    visit.page.wait_for_selector(".line")
+    assert visit.page.input_value("#text") == BACKTRACE
+    visit.page.evaluate(drop, "\x7fELF\0\0")
+    visit.page.wait_for_selector("text=crash.txt is no text")
+
+
+def test_names_that_are_markup_are_shown_and_do_nothing(visit: Visit) -> None:
+    visit.symbolize(
+        f"<b>bold</b>\nlibevil.so/{EVIL_ID}+0x1000\n<script>x</script>.so+0x1"
+    )
+    assert "<script>document.title='harmed'</script>" in visit.texts(".line")[0]
+    assert "<b>bold</b>" in visit.texts(".said")[0]
+    assert visit.page.locator("#view script, #view img, #view b").count() == 0
+    visit.open(f"#/module/{EVIL_ID}")
+    visit.page.wait_for_selector(".tile")
+    visit.page.fill("#search", "document")
+    visit.page.wait_for_selector(".found li button")
+    visit.page.click(".found li button")
+    visit.page.wait_for_selector(".found li strong")
+    visit.open("#/misses")
+    visit.page.wait_for_selector("#other table")
+    assert visit.page.locator("#view script, #view img, #view b").count() == 0
+    assert "harmed" not in visit.page.title()
+
+
+def test_the_policy_stops_scripts_within_the_page(browser: Any, site: str) -> None:
+    visit = Visit(browser, site)
+    visit.open()
+    visit.page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "document.title = 'harmed'";
+            document.body.append(script);
+            document.body.insertAdjacentHTML("beforeend", "<p style='color:red'>x</p>");
+        }"""
+    )
+    assert visit.page.title() != "harmed"
+    assert sum("Content Security Policy" in fault for fault in visit.faults) == 2
+    visit.close()
+
+
+def test_a_server_that_is_gone_is_told(browser: Any, site: str) -> None:
+    visit = Visit(browser, site)
+    visit.open()
+    visit.page.route("**/page/symbolize", lambda route: route.abort())
+    visit.page.fill("#text", FRAME)
+    visit.page.press("#text", "Control+Enter")
+    visit.page.wait_for_selector("text=The server cannot be reached.")
+    visit.close()
+
+
+# ---- the store
+
+
+def test_a_module_is_found_and_looked_into(visit: Visit) -> None:
+    visit.page.click("nav >> text=Modules")
+    visit.page.wait_for_selector("#other table")
+    assert visit.texts("caption") == ["1\u20135 of 5 modules"]
+    visit.page.fill("#search", "foo 80ae")
+    visit.page.wait_for_selector("caption:has-text('of 1 module')")
+    visit.page.click("#other table a")
+    visit.page.wait_for_selector(".tile")
+    assert visit.texts("h1:visible") == ["libfoo.so"]
+    labels = [
+        tile.get_attribute("aria-label") for tile in visit.page.locator(".tile").all()
+    ]
+    assert any(
+        label and label.startswith("usr/include: 258 bytes, 1 function")
+        for label in labels
+    )
+
+
+def test_folders_open_and_close(visit: Visit) -> None:
+    visit.open(f"#/module/{FOO_ID}")
+    visit.page.locator("button.tile[aria-label^='src:']").focus()
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_selector("button.tile[aria-label^='core:']")
+    assert visit.texts(".crumbs strong") == ["src"]
+    visit.page.click(".crumbs button")
+    visit.page.wait_for_selector("button.tile[aria-label^='src:']")
+
+
+def test_functions_and_addresses_are_looked_up(visit: Visit) -> None:
+    visit.open(f"#/module/{FOO_ID}")
+    visit.page.fill("#search", "bar")
+    visit.page.click(".found li button")
+    visit.page.wait_for_selector(".found strong")
+    assert visit.page.input_value("#address") == "0x401000"
+    visit.page.fill("#address", "0x1016")
+    visit.page.select_option("[aria-label='The address counts from']", "image")
+    visit.page.click("text=Look up")
+    visit.page.wait_for_selector(".found strong:has-text('foo::leaf()')")
+
+
+def test_misses_are_listed_with_their_reasons(visit: Visit) -> None:
+    visit.symbolize(BACKTRACE)
+    visit.page.keyboard.press("Escape")
+    visit.open("#/misses")
+    visit.page.wait_for_selector("#other table")
+    assert any(
+        "libc.so" in row and "no such file" in row for row in visit.texts("#other tr")
+    )
+
+
+def test_figures_follow_what_the_server_does(visit: Visit) -> None:
+    visit.open("#/figures")
+    visit.page.wait_for_selector(".tiles li")
+    visit.page.evaluate(
+        "fetch('symbolicate/v5', {method: 'POST', body: JSON.stringify({jobs: []})})"
+    )
+    visit.page.wait_for_selector("#other code:has-text('/symbolicate/v5')")
+
+
+# ---- for everybody
+
+
+def test_keys_do_what_the_list_says(visit: Visit) -> None:
+    visit.page.keyboard.press("?")
+    assert visit.page.locator("dialog").is_visible()
+    visit.page.keyboard.press("Escape")
+    visit.page.wait_for_selector("dialog", state="hidden")
+    visit.page.keyboard.press("/")
+    assert visit.page.evaluate("document.activeElement.id") == "text"
+    visit.symbolize(f"{FRAME}\nlibfoo.so+0x2000")
+    visit.page.keyboard.press("Escape")
+    for _press in range(2):
+        visit.page.keyboard.press("j")
+    visit.page.keyboard.press("k")
+    assert visit.page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    visit.page.keyboard.press("i")
+    assert visit.page.locator(".inlined").is_visible()
+    visit.page.keyboard.press("c")
+    visit.page.wait_for_selector("text=Text copied")
+    for key, section in (("2", "Modules"), ("3", "Misses"), ("4", "Figures")):
+        visit.page.keyboard.press(key)
+        visit.page.wait_for_selector(f"h1:visible:has-text('{section}')")
+    visit.page.keyboard.press("1")
+    assert visit.page.locator("#text").is_visible()
+
+
+def test_the_tabulator_goes_through_the_page_in_order(visit: Visit) -> None:
+    order = []
+    for _press in range(9):
+        visit.page.keyboard.press("Tab")
+        order.append(
+            visit.page.evaluate(
+                "document.activeElement.id || document.activeElement.textContent.trim()"
+            )
+        )
+    assert order == [
+        *("Skip to the content", "gsym", "Symbolicate", "Modules", "Misses"),
+        *("Figures", "help", "text", "Symbolicate"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "fragment", ["", "#/modules", f"#/module/{FOO_ID}", "#/misses", "#/figures"]
+)
+def test_a_phone_shows_all_without_scrolling_sideways(
+    browser: Any,
+    site: str,
+    fragment: str,
+) -> None:
+    visit = Visit(browser, site, viewport=PHONE, has_touch=True, is_mobile=True)
+    visit.open(fragment)
+    if not fragment:
+        visit.symbolize(BACKTRACE + "a" * 300)
+    visit.page.wait_for_load_state("networkidle")
+    assert visit.width() == PHONE["width"]
+    assert visit.faults == []
+    visit.close()
+
+
+CONTRAST = """(selectors) => {
+    const canvas = document.createElement("canvas").getContext("2d");
+    const rgba = (color) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const light = (rgb) => {
+        const [r, g, b] = rgb.slice(0, 3).map((each) => each / 255).map((each) =>
+            each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const color = rgba(getComputedStyle(at).backgroundColor);
+            if (color[3] === 255) return color;
+        }
+        return [255, 255, 255, 255];
+    };
+    const found = {};
+    for (const element of document.querySelectorAll("#view *, header *")) {
+        const own = [...element.childNodes].some(
+            (node) => node.nodeType === 3 && node.data.trim());
+        if (!own || !element.checkVisibility()) continue;
+        const a = light(rgba(getComputedStyle(element).color));
+        const b = light(behind(element));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const name = element.tagName + "." + element.className;
+        found[name] = Math.min(found[name] ?? 99, ratio);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_what_is_behind_it(
+    browser: Any,
+    site: str,
+    scheme: str,
+) -> None:
+    visit = Visit(browser, site, color_scheme=scheme)
+    visit.open()
+    visit.symbolize(BACKTRACE)
+    visit.page.keyboard.press("Escape")
+    visit.page.keyboard.press("i")
+    visit.page.click(".named > summary")
+    ratios = visit.page.evaluate(CONTRAST)
+    background = visit.page.evaluate(
+        "getComputedStyle(document.documentElement).backgroundColor"
+    )
+    for fragment in (f"#/module/{FOO_ID}", "#/modules", "#/misses", "#/figures"):
+        visit.open(fragment)
+        visit.page.wait_for_load_state("networkidle")
+        ratios |= visit.page.evaluate(CONTRAST)
+    visit.close()
+    assert len(ratios) > 30
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+    brightness = sum(map(int, re.findall(r"\d+", background)[:3]))
+    assert (brightness > 600) == (scheme == "light")
+
+
+NAMELESS = """() => [...document.querySelectorAll(
+        "a, button, input, select, textarea, summary, svg")]
+    .filter((each) => each.checkVisibility() && !each.textContent.trim()
+        && !each.getAttribute("aria-label") && !(each.labels && each.labels.length))
+    .map((each) => each.outerHTML.slice(0, 80))"""
+
+
+@pytest.mark.parametrize(
+    "fragment", ["", "#/modules", f"#/module/{FOO_ID}", "#/misses", "#/figures"]
+)
+def test_every_control_has_a_name_and_every_section_one_heading(
+    visit: Visit, fragment: str
+) -> None:
+    visit.open(fragment)
+    visit.page.wait_for_load_state("networkidle")
+    assert visit.page.evaluate(NAMELESS) == []
+    assert visit.page.locator("h1").locator("visible=true").count() == 1
+    assert visit.page.get_attribute("html", "lang") == "en"
+    assert visit.page.locator("nav [aria-current=page]").count() == 1
+
+
+def test_the_form_answers_without_javascript(browser: Any, site: str) -> None:
+    visit = Visit(browser, site, java_script_enabled=False)
+    visit.open()
+    visit.page.fill("#text", FRAME)
+    visit.page.click("button.main >> nth=0")
+    visit.page.wait_for_selector("pre.plain")
+    assert "foo::bar(int)" in visit.texts("pre.plain")[0]
+    visit.close()
