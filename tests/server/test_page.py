@@ -320,7 +320,7 @@ def test_keys_do_what_the_list_says(visit: Visit) -> None:
         visit.page.keyboard.press(key)
         visit.page.wait_for_selector(f"h1:visible:has-text('{section}')")
     visit.page.keyboard.press("1")
-    assert visit.page.locator("#text").is_visible()
+    visit.page.wait_for_selector("#text")
 
 
 def test_the_tabulator_goes_through_the_page_in_order(visit: Visit) -> None:
