@@ -287,6 +287,23 @@ def test_misses_are_listed_with_their_reasons(visit: Visit) -> None:
     )
 
 
+def test_a_late_answer_does_not_come_into_another_section(visit: Visit) -> None:
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    visit.page.route("**/page/misses?*", hold)
+    visit.open("#/misses")
+    visit.page.wait_for_selector("text=Loading…")
+    visit.open("#/figures")
+    visit.page.wait_for_selector("h1:visible:has-text('Figures')")
+    with visit.page.expect_response("**/page/misses?*"):
+        held[0].continue_()
+    visit.page.wait_for_selector(".tiles li")
+    assert visit.texts("h1:visible") == ["Figures"]
+
+
 def test_figures_follow_what_the_server_does(visit: Visit) -> None:
     visit.open("#/figures")
     visit.page.wait_for_selector(".tiles li")

@@ -1,5 +1,6 @@
 // Sections by what stands behind the `#`, and the keys that hold everywhere.
 
+import { element } from "./elements.js";
 import { figuresView } from "./figures.js";
 import { missesView } from "./misses.js";
 import { moduleView } from "./module.js";
@@ -24,6 +25,9 @@ async function show() {
   const { section, argument, parameters } = route();
   leave?.();
   leave = null;
+  // What a section that was left still writes goes to a place that nobody sees.
+  const place = element("div");
+  other.replaceChildren(place);
   const isStack = !["modules", "module", "misses", "figures"].includes(section);
   stack.hidden = !isStack;
   other.hidden = isStack;
@@ -41,10 +45,10 @@ async function show() {
       shownLink = argument;
       await paste.openLink(argument);
     }
-  } else if (section === "modules") await modulesView(other, parameters);
-  else if (section === "module") await moduleView(other, decodeURIComponent(argument));
-  else if (section === "misses") await missesView(other);
-  else leave = figuresView(other);
+  } else if (section === "modules") await modulesView(place, parameters);
+  else if (section === "module") await moduleView(place, decodeURIComponent(argument));
+  else if (section === "misses") await missesView(place);
+  else leave = figuresView(place);
 }
 
 function searchField() {
