@@ -9,6 +9,7 @@ GSYM file is `header.base_address` plus the offset.
 
 from __future__ import annotations
 
+import os
 import time
 from array import array
 from collections import OrderedDict
@@ -22,7 +23,6 @@ __all__ = ["OpenModule", "Symbolization", "Symbolizer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
     from typing import Any, NamedTuple, Protocol
 
@@ -327,10 +327,8 @@ class _StoreOnly:
 
 
 def _resolving(source: Any) -> Any:
-    if hasattr(source, "resolve"):
-        return source
-    if not hasattr(source, "get"):
+    if isinstance(source, (str, os.PathLike)):
         from gsym.store.directory import Store
 
-        source = Store(source)
-    return _StoreOnly(source)
+        return _StoreOnly(Store(source))
+    return source if hasattr(source, "resolve") else _StoreOnly(source)

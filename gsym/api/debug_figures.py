@@ -18,7 +18,7 @@ def debug_figures(work: Symbolication) -> dict[str, Any]:
     save is 0 here. Conversion takes the place of parsing.
     """
     searched = [each for each in work.modules.values() if each.is_wanted]
-    hits = [each for each in searched if each.module and each.module.is_cached]
+    hits = [each for each in searched if each.was_known]
     fetched = [each for each in searched if each not in hits and each.module]
     downloads = {each.label: _fetched(each) for each in fetched if each.is_found}
     return {

@@ -36,6 +36,7 @@ class ModuleWork:
         unknown: Which of these are not known; they stand as 0 there.
         key: None where nothing is to be looked for, or the id is none.
         module: What became of the search; None before it, and without a key.
+        was_known: Whether nothing had to be fetched for it.
         seconds: How long opening it took.
         frames: The answers to `offsets`; None where the module cannot answer.
     """
@@ -49,6 +50,7 @@ class ModuleWork:
         "offsets",
         "seconds",
         "unknown",
+        "was_known",
     )
 
     def __init__(self, name: str, debug_id: str) -> None:
@@ -58,6 +60,7 @@ class ModuleWork:
         self.unknown: list[int] = []
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
+        self.was_known = False
         self.seconds = 0.0
         self.frames: Frames | None = None
 
@@ -87,8 +90,12 @@ class ModuleWork:
         """Have it fetched and converted if need be; this may take long."""
         if self.key is not None:
             started = time.perf_counter()
-            self.module = symbolizer.open(self.key)
-            self.seconds = time.perf_counter() - started
+            self.take(symbolizer.open(self.key), time.perf_counter() - started)
+
+    def take(self, module: OpenModule, seconds: float) -> None:
+        """Have the module, which was searched for."""
+        self.module, self.seconds = module, seconds
+        self.was_known = module.is_cached
 
     def look_up(self) -> None:
         """Ask the module for all its offsets at once."""
@@ -192,4 +199,5 @@ def _ask(works: list[ModuleWork], stack: Stack) -> None:
 
 def _take(work: ModuleWork, module: OpenModule | None) -> bool:
     work.module = module
-    return module is not None
+    work.was_known = module is not None
+    return work.was_known

@@ -132,9 +132,9 @@ class Metrics:
             if module is None or not each.is_found:
                 result = "missing"
             else:
-                result = "found" if module.is_cached else "fetched"
+                result = "found" if each.was_known else "fetched"
             self._modules.labels(result).inc()
-            if module is not None and not module.is_cached:
+            if module is not None and not each.was_known:
                 for attempt in module.attempts:
                     self._source_answers.labels(attempt.source, attempt.outcome).inc()
         if self._symbolizer is not None:

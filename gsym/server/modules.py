@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import GsymError
+from gsym.server.settings import SettingsError
 from gsym.store.directory import Store
+from gsym.store.loose_files import LooseFiles
 from gsym.store.resolver import Resolver
 from gsym.store.source_settings import SourceOpener
 from gsym.symbolizer import Symbolizer
@@ -15,6 +16,7 @@ __all__ = ["make_symbolizer", "store_path"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.server.settings import Settings
+    from gsym.store.source import Source
 
 
 def store_path(settings: Settings) -> str:
@@ -28,15 +30,22 @@ def store_path(settings: Settings) -> str:
 def make_symbolizer(settings: Settings) -> Symbolizer:
     """Opens modules of the store, and of the sources behind it.
 
+    Where neither is set, the current folder is the source.
+
     Raises:
-        GsymError: A source is of no known kind.
-        OSError: The store cannot be read.
+        SettingsError: A source is of no known kind.
+        UnsupportedError: It needs a package that is not installed.
     """
-    opener = SourceOpener()
-    try:
-        sources = [each for text in settings.sources for each in opener.open(text)]
-    except ValueError as error:
-        raise GsymError(str(error)) from None
+    named = settings.sources or ([] if settings.store else [os.curdir])
+    opener = SourceOpener(allow_private=settings.allow_private)
+    sources: list[Source] = []
+    for text in named:
+        try:
+            sources += opener.open(text)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        if os.path.isdir(text):
+            sources.append(LooseFiles(text))
     return Symbolizer(
         Resolver(Store(store_path(settings)), sources),
         most_open=settings.max_open,

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("gsym.server")
 # With others than these the modules that are open stay so.
-_OF_MODULES = ("store", "sources", "max_open", "max_mapped", "index_memory")
+_OF_MODULES = (
+    "store",
+    "sources",
+    "allow_private",
+    "max_open",
+    "max_mapped",
+    "index_memory",
+)
 
 
 def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:

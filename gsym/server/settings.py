@@ -47,6 +47,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sources: Annotated[
         list[str], _said("where modules come from that the store lacks, in order")
     ] = []
+    allow_private: Annotated[
+        bool, _said("let redirects of sources lead to private addresses")
+    ] = False
     root_path: Annotated[
         str, _said("path in front of all paths, where a proxy takes it away")
     ] = ""

@@ -1,0 +1,164 @@
+"""Debug files that just lie in a folder, found by what they say of themselves."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from gsym.errors import GsymError
+from gsym.module_identity import (
+    ModuleIdentity,
+    codeview_debug_id,
+    uuid_code_id,
+    uuid_debug_id,
+)
+from gsym.reader import open as open_reader
+from gsym.sources.recognition import recognise_file
+from gsym.store.module_file import modules_in
+from gsym.store.source import FoundFile, NotThereError, SourceError
+
+__all__ = ["LooseFiles"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.store.module_key import ModuleKey
+
+_DEEPEST = 2  # folders in folders that are looked into
+_MOST_FILES = 10_000
+_LOOK_AGAIN_AFTER = 2.0  # seconds
+_GUID_SIZE = 16
+_GUID_DIGITS = 2 * _GUID_SIZE
+_KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
+
+
+class LooseFiles:
+    """A folder of debug files, Breakpad files and GSYM files of any names.
+
+    Which modules they are of is read when the first one is asked for, and again for a
+    module that is not there, now and then. Hidden folders are passed over.
+
+    Args:
+        path: The folder. It is looked through two folders deep.
+        look_again_after: Seconds.
+    """
+
+    def __init__(
+        self, path: str, *, look_again_after: float = _LOOK_AGAIN_AFTER
+    ) -> None:
+        self._path = os.path.abspath(path)
+        self._look_again_after = look_again_after
+        self._lock = threading.Lock()
+        self._looked = float("-inf")
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._ids: dict[str, list[str]] = {}  # of each path
+        self._paths: dict[str, str] = {}  # of each id: the best file
+
+    @property
+    def name(self) -> str:
+        """The folder, and that any name will do."""
+        return os.path.join(self._path, "*")
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The file of a module, where it lies.
+
+        Raises:
+            NotThereError: There is none.
+            SourceError: The folder is not there.
+        """
+        del folder
+        if not os.path.isdir(self._path):
+            raise SourceError("the folder is not there", path=self._path)
+        with self._lock:
+            path = self._known(key)
+            if not path and time.monotonic() - self._looked > self._look_again_after:
+                self._look()
+                path = self._known(key)
+        if not path:
+            raise NotThereError(f"none of {len(self._ids)} files is of this module")
+        return FoundFile(path, path)
+
+    def _known(self, key: ModuleKey) -> str:
+        # A GSYM file of a PE image does not know the age in its debug id.
+        ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
+        for each in ids:
+            path = self._paths.get(each.upper(), "") if each else ""
+            if path and os.path.exists(path):
+                return path
+        return ""
+
+    def _look(self) -> None:
+        ids: dict[str, list[str]] = {}
+        stamps: dict[str, tuple[int, int]] = {}
+        for path in self._files():
+            stamp = _stamp(path)
+            if stamp is not None:
+                is_same = self._stamps.get(path) == stamp
+                ids[path] = self._ids[path] if is_same else _ids_of(path)
+                stamps[path] = stamp
+        self._ids, self._stamps = ids, stamps
+        # The largest says most; a GSYM file needs no conversion.
+        order = sorted(
+            stamps, key=lambda path: (path.endswith(".gsym"), stamps[path][1])
+        )
+        self._paths = {each: path for path in order for each in ids[path]}
+        self._looked = time.monotonic()
+
+    def _files(self) -> Iterator[str]:
+        left = _MOST_FILES
+        folders = [(self._path, 0)]
+        while folders:
+            folder, depth = folders.pop()
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            except OSError:
+                continue
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < _DEEPEST and not entry.name.startswith("."):
+                        folders.append((entry.path, depth + 1))
+                elif entry.is_file() and left:
+                    left -= 1
+                    yield entry.path
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """What changes with the file; None where it is gone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _ids_of(path: str) -> list[str]:
+    """Debug ids and code ids of the modules in a file, in capitals."""
+    try:
+        kind = recognise_file(path)
+        if kind == "gsym":
+            return _ids_of_gsym(path)
+        if kind not in _KINDS:
+            return []
+        modules = modules_in(path, ModuleIdentity())
+    except (GsymError, OSError, ValueError):
+        return []  # no debug file, or none that is whole
+    ids = [
+        each
+        for module in modules
+        for each in (module.identity.debug_id, module.identity.code_id)
+    ]
+    return [each.upper() for each in ids if each]
+
+
+def _ids_of_gsym(path: str) -> list[str]:
+    """It tells its UUID, but not by which rule that makes a debug id."""
+    with open_reader(path) as reader:
+        uuid, byteorder = reader.uuid, reader.header.byteorder
+    if not uuid:
+        return []
+    guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
+    ids = {guid, uuid_code_id(uuid, "Linux"), uuid.hex()}
+    ids |= {uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")}
+    return [each.upper() for each in ids if each]
