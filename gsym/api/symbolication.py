@@ -36,7 +36,7 @@ class ModuleWork:
         unknown: Which of these are not known; they stand as 0 there.
         key: None where nothing is to be looked for, or the id is none.
         module: What became of the search; None before it, and without a key.
-        was_known: Whether nothing had to be fetched for it.
+        was_open: Whether it was open, or in the store.
         seconds: How long opening it took.
         frames: The answers to `offsets`; None where the module cannot answer.
     """
@@ -50,7 +50,7 @@ class ModuleWork:
         "offsets",
         "seconds",
         "unknown",
-        "was_known",
+        "was_open",
     )
 
     def __init__(self, name: str, debug_id: str) -> None:
@@ -60,7 +60,7 @@ class ModuleWork:
         self.unknown: list[int] = []
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
-        self.was_known = False
+        self.was_open = False
         self.seconds = 0.0
         self.frames: Frames | None = None
 
@@ -73,6 +73,11 @@ class ModuleWork:
     def is_wanted(self) -> bool:
         """Whether a frame refers to it, and there is something to look for."""
         return bool(self.offsets and self.name and self.debug_id)
+
+    @property
+    def was_known(self) -> bool:
+        """Whether no source had to be asked: it was there, or is known to be missing."""
+        return self.was_open or (self.module is not None and self.module.is_cached)
 
     @property
     def is_found(self) -> bool:
@@ -90,12 +95,8 @@ class ModuleWork:
         """Have it fetched and converted if need be; this may take long."""
         if self.key is not None:
             started = time.perf_counter()
-            self.take(symbolizer.open(self.key), time.perf_counter() - started)
-
-    def take(self, module: OpenModule, seconds: float) -> None:
-        """Have the module, which was searched for."""
-        self.module, self.seconds = module, seconds
-        self.was_known = module.is_cached
+            self.module = symbolizer.open(self.key)
+            self.seconds = time.perf_counter() - started
 
     def look_up(self) -> None:
         """Ask the module for all its offsets at once."""
@@ -199,5 +200,5 @@ def _ask(works: list[ModuleWork], stack: Stack) -> None:
 
 def _take(work: ModuleWork, module: OpenModule | None) -> bool:
     work.module = module
-    work.was_known = module is not None
-    return work.was_known
+    work.was_open = module is not None
+    return work.was_open

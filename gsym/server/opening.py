@@ -59,8 +59,8 @@ class ModuleOpening:
         async def open_one(work: WantedModule, key: ModuleKey) -> None:
             async with places:
                 started = asyncio.get_running_loop().time()
-                module = await self.open(key)
-                work.take(module, asyncio.get_running_loop().time() - started)
+                work.module = await self.open(key)
+                work.seconds = asyncio.get_running_loop().time() - started
 
         tasks = [
             asyncio.ensure_future(open_one(work, work.key))
