@@ -76,7 +76,7 @@ class ModuleWork:
 
     @property
     def was_known(self) -> bool:
-        """Whether no source had to be asked: it was there, or is known to be missing."""
+        """Whether no source had to be asked: it was there, or known to be missing."""
         return self.was_open or (self.module is not None and self.module.is_cached)
 
     @property
