@@ -15,7 +15,13 @@ from gsym.atomic_file import AtomicFile, is_same_file
 from gsym.errors import GsymError
 from gsym.module_identity import ModuleIdentity, uuid_code_id, uuid_debug_id
 
-__all__ = ["ExportReport", "IdentityError", "complete_identity", "export_breakpad"]
+__all__ = [
+    "ExportReport",
+    "IdentityError",
+    "breakpad_blocks",
+    "complete_identity",
+    "export_breakpad",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,6 +161,21 @@ def export_breakpad(
         file_size=size,
         seconds=time.perf_counter() - started,
     )
+
+
+def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]:
+    """The same text in blocks of about a megabyte, made as they are asked for.
+
+    Args:
+        reader: Stays open until the last of them.
+        identity: As for `export_breakpad`.
+
+    Raises:
+        GsymError: As for `export_breakpad`, before the first block.
+        ValueError: A part of *identity* is not one word.
+    """
+    head = _head(complete_identity(identity, reader))
+    return map(bytes, _Export(reader).blocks(head, None))
 
 
 def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentity:

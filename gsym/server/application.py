@@ -11,6 +11,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gsym.server.compression import Compression
 from gsym.server.cors import Cors
+from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, on_http_exception
 from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
@@ -65,6 +66,7 @@ def create_app(
     routes = [route for part in _PARTS for route in part(service)]
     for route in routes:
         _answer_no_more(route)
+    routes += download_routes(service)  # last, for their paths may be anything
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -133,6 +133,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_code: Annotated[Count, _said("bytes of code to disassemble at a time")] = (
         256 << 10
     )
+    enable_downloads: Annotated[
+        bool, _said("give files of the store to who asks by a name and id, or build id")
+    ] = True
+    fetch_downloads: Annotated[
+        bool, _said("fetch what the store lacks for them from the sources")
+    ] = False
     upload_tokens: Annotated[
         list[str], _said("tokens that allow to upload; none: nobody uploads")
     ] = []

@@ -146,7 +146,7 @@ def test_single_files_are_taken(
 ) -> None:
     number = 10 + ["sym", "sym.gz", "gsym", "elf", "elf in a form"].index(kind)
     headers = {"content_type": "application/octet-stream"}
-    body, path = binary(number), "/upload?name=libmine.so"
+    body, path = binary(number), "/upload/?name=libmine.so"
     if kind == "sym":
         body, path = sym(number, tmp_path), "/upload/"
     elif kind == "sym.gz":
@@ -203,8 +203,8 @@ def test_what_is_uploaded_is_symbolicated(
     ("headers", "status"),
     [
         ({}, 401),
-        ({"auth-token": ""}, 401),
-        ({"Authorization": "Basic secret"}, 401),
+        ({"auth-token": ""}, 403),
+        ({"Authorization": "Basic secret"}, 403),
         ({"auth-token": "secreT"}, 403),
         ({"Authorization": "Bearer wrong"}, 403),
         ({"auth-token": "other"}, 400),

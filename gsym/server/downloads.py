@@ -1,0 +1,198 @@
+"""Files of the store, where clients of Breakpad's stores and of debuginfod ask.
+
+/NAME/ID/NAME.sym   /NAME/ID/NAME.gsym
+/buildid/ID/gsym    /buildid/ID/debuginfo    /buildid/ID/executable
+"""
+
+from __future__ import annotations
+
+import os
+from io import FileIO
+from urllib.parse import quote
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match, Route
+
+import gsym.reader
+from gsym.breakpad_export import breakpad_blocks
+from gsym.errors import GsymError
+from gsym.server.errors import ServerError
+from gsym.server.file_responses import FileBody, TextBody, body_response
+from gsym.server.modules import store_path
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+from gsym.store.directory import Store
+from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
+
+__all__ = ["download_routes"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import Scope
+
+    from gsym.server.service import Service
+    from gsym.store.entry import Entry
+
+_NOT_FOUND = 404
+_BINARY, _TEXT = "application/octet-stream", "text/plain; charset=utf-8"
+_DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
+_METHODS = ["GET", "HEAD"]
+
+
+def download_routes(service: Service) -> list[Route]:
+    """The endpoints, if they are switched on."""
+    if not service.settings.enable_downloads:
+        return []
+    downloads = _Downloads(service)
+    return [
+        _FileRoute(
+            "/buildid/{build_id}/{kind}", downloads.by_build_id, methods=_METHODS
+        ),
+        _FileRoute("/{name}/{module_id}/{file}", downloads.by_name, methods=_METHODS),
+    ]
+
+
+class _FileRoute(Route):
+    """A route whose path may be anything, so that other methods have none there."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether the request is one for a file."""
+        match, found = super().matches(scope)
+        return (Match.NONE, {}) if match is Match.PARTIAL else (match, found)
+
+
+class _Downloads:
+    """Finds modules and sends their files."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._store = Store(store_path(service.settings))
+
+    async def by_name(self, request: Request) -> Response:
+        """What a path of a Breakpad store leads to."""
+        name, file = request.path_params["name"], request.path_params["file"]
+        module_id = request.path_params["module_id"]
+        kind = _breakpad_kind(name, file)
+        if not kind:
+            raise ServerError(_NOT_FOUND)
+        try:
+            key = key_of_debug_id(name, module_id)
+        except ValueError:
+            key = None
+        entry, reason = await self._find(key)
+        if entry is not None:
+            return await self._answer(request, entry, kind)
+        # Debuggers of Windows ask by the binary.
+        by_code = ModuleKey(code_file=name, code_id=module_id.upper())
+        found, _ = await self._service.run(self._get, by_code)
+        if found is not None:
+            return RedirectResponse(_debug_path(request, found, kind), 302)
+        raise ServerError(_NOT_FOUND, f"404 Not Found: {reason}")
+
+    async def by_build_id(self, request: Request) -> Response:
+        """What a path of debuginfod's leads to."""
+        kind = request.path_params["kind"]
+        try:
+            key = key_of_build_id(bytes.fromhex(request.path_params["build_id"]))
+        except ValueError:
+            key = None
+        if kind not in {"gsym", "debuginfo", "executable"}:
+            raise ServerError(_NOT_FOUND)
+        entry, reason = await self._find(key)
+        if entry is None:
+            raise ServerError(_NOT_FOUND, f"404 Not Found: {reason}")
+        return await self._answer(request, entry, kind)
+
+    async def _find(self, key: ModuleKey | None) -> tuple[Entry | None, str]:
+        """The module, or why there is none."""
+        if key is None:
+            return None, "that is no id of a module"
+        if not self._service.settings.fetch_downloads:
+            return await self._service.run(self._get, key)
+        module = await self._service.opening.open(key)
+        return module.entry, module.reason
+
+    def _get(self, key: ModuleKey) -> tuple[Entry | None, str]:
+        try:
+            return self._store.get(key), "the store does not have the module"
+        except GsymError as error:
+            return None, error.reason
+
+    async def _answer(self, request: Request, entry: Entry, kind: str) -> Response:
+        body = await self._service.run(self._open, entry, kind)
+        version = os.path.basename(os.path.dirname(entry.path))
+        name = entry.identity.debug_file.encode("ascii", "replace").decode()
+        headers = {"content-type": _TEXT if kind == "sym" else _BINARY}
+        if kind in {"debuginfo", "executable"}:
+            headers["x-debuginfod-file"] = quote(name, safe=" +@~()[]{}")
+            headers["x-debuginfod-size"] = str(body.size)
+        return body_response(request, self._service, body, f"{version}-{kind}", headers)
+
+    def _open(self, entry: Entry, kind: str) -> FileBody | TextBody:
+        """The file of a kind, opened: it may be replaced while it is sent.
+
+        Raises:
+            ServerError: The module has no such file.
+        """
+        body = _try_open(entry, kind)
+        if body is None:  # replaced since the store was asked
+            again = self._store.get(ModuleKey(debug_id=entry.identity.debug_id))
+            body = None if again is None else _try_open(again, kind)
+        if body is None:
+            raise ServerError(_NOT_FOUND, "404 Not Found: the module is gone")
+        return body
+
+
+def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
+    """None where the files of the module have gone."""
+    try:
+        return _opened(entry, kind)
+    except FileNotFoundError:
+        return None
+    except GsymError as error:
+        raise ServerError(_NOT_FOUND, f"404 Not Found: {error.reason}") from None
+
+
+def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
+    if kind == "gsym":
+        return FileBody(FileIO(entry.path))
+    if kind == "sym":
+        if "sym" in entry.originals:
+            return FileBody(FileIO(entry.originals["sym"]))
+        reader = gsym.reader.open(entry.path)
+        try:
+            blocks = breakpad_blocks(reader, entry.identity)
+        except (GsymError, ValueError) as error:
+            reader.close()
+            raise GsymError(f"it cannot be written as .sym: {error}") from None
+        return TextBody(blocks, reader.close)
+    path = entry.originals.get("debuginfo")
+    if path is None or not _holds(path, kind):
+        raise GsymError(f"the store keeps no {kind} of the module")
+    return FileBody(FileIO(path))
+
+
+def _holds(path: str, kind: str) -> bool:
+    """Whether a file is of use as debug information, or to be run."""
+    with ObjectFile(map_file(path), path) as binary:
+        if kind == "executable":
+            text = binary.section(b".text") if binary.is_elf else None
+            return text is not None and len(text) > 0
+        return any(map(binary.has_section, _DEBUG_SECTIONS)) or not binary.is_elf
+
+
+def _breakpad_kind(name: str, file: str) -> str:
+    """What the last part of a path asks for: "sym", "gsym", or "" for nothing here."""
+    stem, dot, kind = file.rpartition(".")
+    is_pdb = name.lower().endswith(".pdb")
+    fits = stem == name or (is_pdb and stem == name[: -len(".pdb")])
+    return kind if dot and fits and kind in {"sym", "gsym"} else ""
+
+
+def _debug_path(request: Request, entry: Entry, kind: str) -> str:
+    name = entry.identity.debug_file
+    stem = name[: -len(".pdb")] if name.lower().endswith(".pdb") else name
+    parts = (name, entry.identity.debug_id, f"{stem}.{kind}")
+    root = request.scope.get("root_path", "")
+    return f"{root}/" + "/".join(quote(part, safe="") for part in parts)

@@ -1,0 +1,333 @@
+"""Files of the store, as clients of Breakpad's stores and of debuginfod ask."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gsym
+from gsym.breakpad_export import export_breakpad
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.symbolizer import Symbolizer
+from tests.inputs import elf
+from tests.server.running import RunningServer
+from tests.store_modules import (
+    PE_CODE_ID,
+    build_id,
+    identity,
+    key,
+    put,
+    windows_identity,
+    write_sym,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.server.running import Answer
+
+KEPT_SYM, EXPORTED, WINDOWS, DEBUG_FILE, EXECUTABLE = range(1, 6)
+
+
+def running(folder: Path, **settings: Any) -> RunningServer:
+    symbolizer = Symbolizer(Resolver(Store(folder)))
+    return RunningServer(symbolizer, store=str(folder), **settings)
+
+
+def debug_file(number: int, *, has_code: bool) -> bytes:
+    text = elf.code_section(0x1000, 0x20)
+    if has_code:
+        text = elf.Section(".text", bytes(0x20), flags=elf.CODE, address=0x1000)
+    return elf.Elf(
+        sections=(text,),
+        segments=(elf.Segment(0),),
+        symbols=(elf.Symbol(f"f{number}", 0x1000, 0x20),),
+        build_id=build_id(number),
+    ).to_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("downloads")
+    store = Store(place / "store")
+    write_sym(place / "kept.sym", KEPT_SYM)
+    add_file(store, place / "kept.sym", keep_original=True)
+    put(store, EXPORTED, 3)
+    put(store, WINDOWS, **windows_identity(WINDOWS)._asdict())
+    for number in (DEBUG_FILE, EXECUTABLE):
+        path = place / f"lib{number}.so"
+        path.write_bytes(debug_file(number, has_code=number == EXECUTABLE))
+        add_file(store, path, keep_original=True)
+    return place / "store"
+
+
+@pytest.fixture(scope="module")
+def downloads(folder: Path) -> Iterator[RunningServer]:
+    with running(folder) as server:
+        yield server
+
+
+def path_of(number: int, kind: str = "sym") -> str:
+    module = identity(number)
+    return f"/{module.debug_file}/{module.debug_id}/{module.debug_file}.{kind}"
+
+
+def get(
+    server: RunningServer, path: str, method: str = "GET", **headers: str
+) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return server.ask(method, path, None, named)
+
+
+def test_a_breakpad_file_comes_as_it_was_put_there(
+    downloads: RunningServer, folder: Path
+) -> None:
+    answer = get(downloads, path_of(KEPT_SYM))
+    assert answer.status == 200
+    assert answer.body == (folder.parent / "kept.sym").read_bytes()
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["content-length"] == str(len(answer.body))
+
+
+def test_one_that_is_not_kept_is_written_anew(
+    downloads: RunningServer, folder: Path, tmp_path: Path
+) -> None:
+    entry = Store(folder).get(key(EXPORTED))
+    assert entry is not None
+    export_breakpad(entry.path, tmp_path / "x.sym", identity=entry.identity)
+    answer = get(downloads, path_of(EXPORTED))
+    assert answer.status == 200
+    assert answer.body == (tmp_path / "x.sym").read_bytes()
+    assert b"FUNC 0 10 0 f2_3\n" in answer.body
+
+
+def test_a_gsym_file_comes_by_name_and_by_build_id(
+    downloads: RunningServer, tmp_path: Path
+) -> None:
+    by_name = get(downloads, path_of(EXPORTED, "gsym"))
+    by_id = get(downloads, f"/buildid/{build_id(EXPORTED).hex()}/gsym")
+    assert by_name.status == by_id.status == 200
+    assert by_name.body == by_id.body
+    (tmp_path / "x.gsym").write_bytes(by_name.body)
+    with gsym.open(tmp_path / "x.gsym") as reader:
+        assert reader.uuid == build_id(EXPORTED)
+
+
+def test_case_of_the_id_does_not_matter_and_dashes_neither(
+    downloads: RunningServer,
+) -> None:
+    module = identity(KEPT_SYM)
+    path = f"/{module.debug_file}/{module.debug_id.lower()}/{module.debug_file}.sym"
+    assert get(downloads, path).status == 200
+
+
+def test_a_pdb_is_named_without_its_suffix(downloads: RunningServer) -> None:
+    debug_id = windows_identity(WINDOWS).debug_id
+    for file in ("xul.sym", "xul.gsym", "xul.pdb.gsym"):
+        assert get(downloads, f"/xul.pdb/{debug_id}/{file}").status == 200
+    assert get(downloads, f"/xul.pdb/{debug_id}/other.sym").status == 404
+
+
+def test_the_code_id_leads_to_the_debug_id(downloads: RunningServer) -> None:
+    answer = get(downloads, f"/xul.dll/{PE_CODE_ID}/xul.dll.sym")
+    debug_id = windows_identity(WINDOWS).debug_id
+    assert answer.status == 302
+    assert answer.headers["location"] == f"/xul.pdb/{debug_id}/xul.sym"
+
+
+MISSES = [
+    path_of(99),
+    path_of(99, "gsym"),
+    path_of(EXPORTED, "txt"),
+    "/a/b/c",
+    "/a/b/a.sym",
+    f"/buildid/{'ab' * 20}/gsym",
+    f"/buildid/{build_id(EXPORTED).hex()}/debuginfo",
+    f"/buildid/{build_id(EXPORTED).hex()}/source",
+    f"/buildid/{build_id(DEBUG_FILE).hex()}/executable",
+    "/buildid/xyz/gsym",
+    "/buildid/../gsym",
+    f"/..%2f..%2fetc/{identity(EXPORTED).debug_id}/passwd.sym",
+    f"/%00/{identity(99).debug_id}/%00.sym",
+    f"/{'a' * 300}/{'1' * 33}/{'a' * 300}.sym",
+    "/x/" + "0" * 33 + "/x.sym",
+]
+
+
+@pytest.mark.parametrize("path", MISSES)
+def test_a_miss_is_json_with_a_reason(downloads: RunningServer, path: str) -> None:
+    answer = get(downloads, path)
+    assert answer.status == 404
+    assert answer.title.startswith("404 Not Found")
+    assert get(downloads, path, "HEAD").status == 404
+
+
+# ---- HTTP
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path_of(KEPT_SYM),
+        path_of(EXPORTED),
+        path_of(EXPORTED, "gsym"),
+        f"/buildid/{build_id(EXECUTABLE).hex()}/executable",
+    ],
+)
+def test_head_says_what_get_would(downloads: RunningServer, path: str) -> None:
+    head, whole = get(downloads, path, "HEAD"), get(downloads, path)
+    assert head.status == 200
+    assert head.body == b""
+    left_out = {"date", "x-request-id", "transfer-encoding"}
+    assert {
+        name: head.headers[name] for name in head.headers if name not in left_out
+    } == {name: whole.headers[name] for name in whole.headers if name not in left_out}
+
+
+@pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED)])
+def test_what_a_client_has_is_not_sent_again(
+    downloads: RunningServer, path: str
+) -> None:
+    tag = get(downloads, path).headers["etag"]
+    for known in (tag, f'"x", {tag}', f"W/{tag}", "*"):
+        answer = get(downloads, path, if_none_match=known)
+        assert (answer.status, answer.body) == (304, b"")
+        assert answer.headers["etag"]
+    assert get(downloads, path, if_none_match='"x"').status == 200
+
+
+@pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED, "gsym")])
+def test_files_are_compressed_for_who_takes_that(
+    downloads: RunningServer, path: str
+) -> None:
+    plain, packed = get(downloads, path), get(downloads, path, accept_encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.headers["etag"] != plain.headers["etag"]
+    again = get(
+        downloads, path, accept_encoding="gzip", if_none_match=packed.headers["etag"]
+    )
+    assert again.status == 304
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [
+        ("bytes=0-9", 0, 10),
+        ("bytes=5-5", 5, 6),
+        ("bytes=10-", 10, None),
+        ("bytes=-10", -10, None),
+        ("bytes=-99999999", 0, None),
+        ("bytes=0-99999999", 0, None),
+    ],
+)
+def test_a_part_of_a_file_is_sent(
+    downloads: RunningServer, asked: str, start: int, end: int | None
+) -> None:
+    whole = get(downloads, path_of(EXPORTED, "gsym"))
+    part = get(downloads, path_of(EXPORTED, "gsym"), range=asked)
+    assert part.status == 206
+    assert part.body == whole.body[start:end]
+    first = start % len(whole.body)
+    last = first + len(part.body) - 1
+    assert part.headers["content-range"] == f"bytes {first}-{last}/{len(whole.body)}"
+    other = get(downloads, path_of(EXPORTED, "gsym"), range=asked, if_range='"x"')
+    assert other.status == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("bytes=99999999-", 416),
+        ("bytes=-0", 416),
+        ("bytes=5-4", 200),
+        ("bytes=a-b", 200),
+        ("bytes=0-1,3-4", 200),
+        ("bytes=-", 200),
+        ("lines=0-1", 200),
+    ],
+)
+def test_an_odd_range_is_refused_or_passed_over(
+    downloads: RunningServer, asked: str, status: int
+) -> None:
+    assert get(downloads, path_of(EXPORTED, "gsym"), range=asked).status == status
+
+
+def test_a_module_that_is_replaced_has_another_tag(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    put(store, 7, 1)
+    with running(tmp_path) as server:
+        first = get(server, path_of(7, "gsym"))
+        put(store, 7, 5)
+        second = get(server, path_of(7, "gsym"), if_none_match=first.headers["etag"])
+    assert second.status == 200
+    assert second.body != first.body
+
+
+def test_downloads_can_be_switched_off(folder: Path) -> None:
+    with running(folder, enable_downloads=False) as server:
+        assert get(server, path_of(KEPT_SYM)).status == 404
+
+
+def test_a_client_that_goes_away_costs_no_open_file(
+    downloads: RunningServer,
+) -> None:
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.is_dir():
+        pytest.skip("open files cannot be counted here")
+    get(downloads, path_of(KEPT_SYM), "HEAD")
+    before = len(list(descriptors.iterdir()))
+    for _ in range(20):
+        for method in ("HEAD", "GET"):
+            get(downloads, path_of(KEPT_SYM), method)
+            get(downloads, path_of(EXPORTED), method, if_none_match="*")
+    assert len(list(descriptors.iterdir())) <= before + 4
+
+
+# ---- debuginfod
+
+
+def test_debuginfod_files_come_with_their_name_and_size(
+    downloads: RunningServer,
+) -> None:
+    digits = build_id(EXECUTABLE).hex()
+    for kind in ("debuginfo", "executable"):
+        answer = get(downloads, f"/buildid/{digits}/{kind}")
+        assert answer.body == debug_file(EXECUTABLE, has_code=True)
+        assert answer.headers["x-debuginfod-file"] == f"lib{EXECUTABLE}.so"
+        assert answer.headers["x-debuginfod-size"] == str(len(answer.body))
+        assert answer.headers["content-type"] == "application/octet-stream"
+
+
+CLIENTS = ["debuginfod-find", "llvm-debuginfod-find-19", "llvm-debuginfod-find"]
+
+
+def test_a_client_of_debuginfod_finds_files(
+    downloads: RunningServer, tmp_path: Path
+) -> None:
+    client = next(filter(None, map(shutil.which, CLIENTS)), None)
+    if client is None:
+        pytest.skip("no client of debuginfod is installed")
+    digits = build_id(DEBUG_FILE).hex()
+    command = [client, "debuginfo", digits]
+    if "llvm" in client:
+        command = [client, "--debuginfo", digits]
+    environment = {
+        **os.environ,
+        "DEBUGINFOD_URLS": downloads.url,
+        "DEBUGINFOD_CACHE_PATH": str(tmp_path),
+    }
+    found = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    fetched = Path(found.stdout.strip().splitlines()[-1])
+    assert fetched.read_bytes() == debug_file(DEBUG_FILE, has_code=False)
