@@ -12,6 +12,9 @@ VERBS = {
     "verify": "Check a store",
     "gc": "Remove what was not used for longest",
     "export": "Write the modules of a store for other tools",
+    "prefetch": "Fetch the modules of a list into a store",
+    "import": "Put all modules of a symbol tree or a bucket into a store",
+    "misses": "Show the modules that were asked for and not found",
 }
 
 COMMAND = VerbCommand(

@@ -20,7 +20,7 @@ from gsym.store.single_flight import SingleFlight
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.source_health import SourceHealth
 
-__all__ = ["Resolver"]
+__all__ = ["Resolver", "misses_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 
 _MISSES = ".misses"
+# What files are called in places that go by build id.
+_NAMELESS = {"debuginfo", "executable", "_"}
 _GUID_DIGITS = 32
 
 
@@ -80,7 +82,7 @@ class Resolver:
     ) -> None:
         self.store = store
         self.sources = tuple(sources)
-        self.misses = misses or Misses(os.path.join(store.path, _MISSES))
+        self.misses = misses or misses_of(store)
         self.health = health or SourceHealth()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or _cores())
@@ -201,7 +203,7 @@ class Resolver:
                     self.store,
                     found.path,
                     key=key,
-                    identity=found.identity,
+                    identity=_identity(key, found),
                     source=found.location,
                 )
         except GsymError as error:
@@ -211,9 +213,28 @@ class Resolver:
         return "found", found.location, publication.entry
 
 
+def misses_of(store: Store) -> Misses:
+    """The misses that all who use a store share."""
+    return Misses(os.path.join(store.path, _MISSES))
+
+
 def _has_id(key: ModuleKey) -> bool:
     """Whether something can be found by a key; an id of zeros is nobody's."""
     return bool(key.debug_id[:_GUID_DIGITS].strip("0") or key.code_id.strip("0"))
+
+
+def _identity(key: ModuleKey, found: FoundFile) -> ModuleIdentity:
+    """What is known of a file beside its contents.
+
+    One that is asked for by its build id alone may come under a name that says nothing:
+    it is called by its build id then.
+    """
+    stem = os.path.splitext(os.path.basename(found.path))[0].lower()
+    build_id = key.code_id.lower()
+    is_named = key.debug_file or key.code_file or found.identity.debug_file
+    if is_named or not (stem in _NAMELESS or build_id.endswith(stem)):
+        return found.identity
+    return found.identity._replace(debug_file=build_id)
 
 
 def _fetched_size(found: FoundFile, folder: str) -> int:

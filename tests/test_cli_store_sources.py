@@ -1,0 +1,200 @@
+"""`gsym store prefetch` and `gsym store misses`."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import main
+from gsym.cli.module_list import read_module_list
+from gsym.errors import FormatError
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.module_key import ModuleKey
+from tests.symbol_files import debug_id, key, symbols
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"
+
+
+# ---- lists
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (f"app {debug_id()}", key()),
+        (f"  app/{debug_id()}  ", key()),
+        (f"a b+c.so {debug_id()}", ModuleKey("a b+c.so", debug_id())),
+        (debug_id(), ModuleKey("", debug_id())),
+        (BUILD_ID.lower(), ModuleKey("", "", "", BUILD_ID.lower())),
+        (f"libc.so.6 {BUILD_ID}", ModuleKey("libc.so.6", "", "", BUILD_ID)),
+        (f"# comment\n\napp {debug_id()}\napp {debug_id()}\n", key()),
+    ],
+)
+def test_a_line_names_a_module(text: str, first: ModuleKey) -> None:
+    (keys,) = read_module_list(text)
+    assert keys[0] == first
+
+
+def test_a_windows_binary_is_named_by_its_code_id() -> None:
+    (keys,) = read_module_list("xul.dll 5CF2591C6859a000")
+    assert ModuleKey("", "", "xul.dll", "5CF2591C6859a000") in keys
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> None:
+    job = {
+        "memoryMap": [["app", debug_id()], ["", ""], ["b", debug_id(1)]],
+        "stacks": [],
+    }
+    request = job if is_single else {"jobs": [job, job], "version": 5}
+    found = read_module_list(json.dumps(request))
+    assert [keys[0] for keys in found] == [key(), key(1, "b")]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is no NAME ID"),
+        ("app xyz", "line 1: 'app/xyz'"),
+        ("{", "no request of the API"),
+        ("{}", "no request of the API"),
+        ('{"jobs": 1}', "no request of the API"),
+        ('{"jobs": [{"memoryMap": [[1]]}]}', "no request of the API"),
+        ('{"memoryMap": ' + "[" * 99999, "no request of the API"),
+    ],
+)
+def test_a_list_of_another_form_is_told(text: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        read_module_list(text)
+
+
+# ---- prefetch
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    for number in range(3):
+        folder = root / "app" / debug_id(number)
+        folder.mkdir(parents=True)
+        (folder / "app.sym").write_bytes(symbols(number))
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def module_list(folder: Path, *numbers: int) -> str:
+    path = folder / "list"
+    path.write_text("".join(f"app {debug_id(number)}\n" for number in numbers))
+    return str(path)
+
+
+def prefetch(store: Store, *arguments: str) -> int:
+    return main(["store", "prefetch", "--store", store.path, *arguments])
+
+
+def test_the_modules_of_a_list_are_fetched(
+    store: Store, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_file(store, tree / "app" / debug_id(0) / "app.sym")
+    wanted = module_list(tmp_path, 0, 1, 2, 7)
+    assert prefetch(store, wanted, "--source", str(tree)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"there    app/{debug_id(0)}" in lines
+    assert f"fetched  app/{debug_id(1)}" in lines
+    at = lines.index(f"missing  app/{debug_id(7)}")
+    assert f"{tree}: missing: has none of" in lines[at + 1]
+    assert lines[-1] == "4 modules: 1 there, 2 fetched, 1 missing"
+    assert prefetch(store, wanted, "--strict") == 3
+    assert prefetch(store, module_list(tmp_path, 1, 2), "--strict") == 0
+
+
+def test_what_was_missing_is_asked_for_again_on_request(
+    store: Store, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = module_list(tmp_path, 7)
+    assert prefetch(store, wanted, "--source", str(tree), "-q") == 0
+    folder = tree / "app" / debug_id(7)
+    folder.mkdir()
+    (folder / "app.sym").write_bytes(symbols(7))
+    assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 3
+    assert prefetch(store, wanted, "--source", str(tree), "--retry", "--strict") == 0
+    assert "1 fetched" in capsys.readouterr().out
+
+
+def test_the_list_may_come_from_standard_input_and_the_answer_as_json(
+    store: Store,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"app {debug_id(1)}\n{debug_id(9)}\n"))
+    assert prefetch(store, "-", "--source", str(tree), "--json") == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = {record["debug_id"]: record for record in records}
+    assert found[debug_id(1)]["outcome"] == "fetched"
+    assert found[debug_id(1)]["path"].endswith(".gsym")
+    assert found[debug_id(1)]["attempts"][0]["outcome"] == "found"
+    assert found[debug_id(9)]["outcome"] == "missing"
+    assert found[debug_id(9)]["path"] is None
+
+
+def test_a_source_that_is_not_understood_is_a_wrong_command_line(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prefetch(store, module_list(tmp_path, 1), "--source", "ftp://h") == 2
+    assert "option '--source': source 'ftp://h'" in capsys.readouterr().err
+
+
+def test_a_list_that_is_not_there_is_a_failure(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prefetch(store, str(tmp_path / "none")) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+# ---- misses
+
+
+def test_the_report_shows_what_was_missed_most_and_why(
+    store: Store, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for numbers in ((7, 8), (7,), (7, 9)):
+        prefetch(store, module_list(tmp_path, *numbers), "--source", str(tree), "-q")
+    report = ["store", "misses", "--store", store.path]
+    assert main(report) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("      3 times, last ")
+    assert lines[0].endswith(f"app {debug_id(7)}")
+    assert lines[1].startswith(f"        {tree}: missing: has none of")
+    assert len(lines) == 6
+    assert main([*report, "--limit", "1", "--json"]) == 0
+    (record,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (record["debug_id"], record["asked"]) == (debug_id(7), 3)
+    assert record["attempts"][0]["source"] == str(tree)
+    (tmp_path / "app.sym").write_bytes(symbols(7))
+    add_file(store, tmp_path / "app.sym")
+    assert main(report) == 0
+    assert debug_id(7) not in capsys.readouterr().out
+    assert main([*report, "--clear"]) == 0
+    assert capsys.readouterr().out == "3 misses forgotten\n"
+    assert main(report) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_store_without_sources_says_that_none_was_asked(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefetch(store, module_list(tmp_path, 7), "-q")
+    assert main(["store", "misses", "--store", store.path]) == 0
+    assert "no source was asked" in capsys.readouterr().out

@@ -1,0 +1,164 @@
+"""Trees and buckets imported into a store; an import that was broken off goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import main
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.import_places import open_import_place
+from gsym.store.importing import import_all
+from gsym.store.transfer_limits import TransferLimits
+from tests.fault_server import FaultServer, Reply
+from tests.symbol_files import debug_id, key, symbols
+
+if TYPE_CHECKING:
+    from gsym.store.tree_adding import FileOutcome
+
+COUNT = 6
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A Breakpad tree of some modules, with files that are none."""
+    root = tmp_path / "tree"
+    for number in range(COUNT):
+        folder = root / "app" / debug_id(number)
+        folder.mkdir(parents=True)
+        (folder / "app.sym").write_bytes(symbols(number))
+    (root / "readme.txt").write_text("symbols")
+    (root / "broken.sym").write_bytes(
+        b"MODULE Linux x86_64 nonsense app\nFUNC 1 1 0 f\n"
+    )
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def run(
+    store: Store, place: Path | str, *, is_repeated: bool = False
+) -> list[FileOutcome]:
+    opened = open_import_place(str(place), TransferLimits())
+    return list(import_all(store, opened, jobs=2, is_repeated=is_repeated))
+
+
+def counts(outcomes: list[FileOutcome]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in outcomes:
+        found[each.outcome] = found.get(each.outcome, 0) + 1
+    return found
+
+
+def test_all_modules_of_a_tree_are_imported(store: Store, tree: Path) -> None:
+    assert counts(run(store, tree)) == {"added": COUNT, "skipped": 1, "failed": 1}
+    assert all(store.get(key(number)) for number in range(COUNT))
+
+
+def test_what_is_done_is_not_done_again_unless_it_changed_or_failed(
+    store: Store, tree: Path
+) -> None:
+    run(store, tree)
+    assert counts(run(store, tree)) == {"done": COUNT + 1, "failed": 1}
+    changed = tree / "app" / debug_id(0) / "app.sym"
+    changed.write_bytes(symbols(0, functions=2))
+    assert counts(run(store, tree)) == {"done": COUNT, "replaced": 1, "failed": 1}
+    again = counts(run(store, tree, is_repeated=True))
+    assert again == {"kept": COUNT, "skipped": 1, "failed": 1}
+
+
+def test_an_import_that_was_broken_off_goes_on(store: Store, tree: Path) -> None:
+    place = open_import_place(str(tree), TransferLimits())
+    begun = import_all(store, place, jobs=1)
+    first = [next(begun), next(begun), next(begun)]
+    del begun  # it ends, as by a signal
+    assert counts(first)["added"] >= 1
+    (journal,) = Path(store.path, ".imports").iterdir()
+    journal.write_bytes(journal.read_bytes()[:-5])  # killed while it wrote
+    rest = counts(run(store, tree))
+    assert 1 <= rest["done"] <= 6
+    assert all(store.get(key(number)) for number in range(COUNT))
+    assert counts(run(store, tree)) == {"done": COUNT + 1, "failed": 1}
+
+
+def test_another_store_is_imported_with_all_that_it_knows(
+    store: Store, tree: Path, tmp_path: Path
+) -> None:
+    other = Store(tmp_path / "other")
+    published = add_file(other, tree / "app" / debug_id(3) / "app.sym")
+    assert counts(run(store, other.path)) == {"added": 1}
+    found = store.get(key(3))
+    assert found is not None
+    assert found.identity == published.entry.identity
+    assert found.source == published.entry.source
+
+
+def test_a_store_within_the_tree_is_left_out(tree: Path) -> None:
+    store = Store(tree / "store")
+    run(store, tree)
+    assert counts(run(store, tree)) == {"done": COUNT + 1, "failed": 1}
+
+
+def test_a_bucket_is_imported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("obstore", reason="the extra `cloud` is not installed")
+    for name in ("http_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    stamp = (("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT"), ("ETag", '"1"'))
+    paths = [f"app/{debug_id(number)}/app.sym" for number in range(3)]
+    rows = "".join(
+        f"<Contents><Key>{each}</Key><LastModified>2026-11-21T10:00:00.000Z"
+        f'</LastModified><ETag>"1"</ETag><Size>7</Size></Contents>'
+        for each in paths
+    )
+    listing = (
+        '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b'
+        f"</Name><KeyCount>3</KeyCount><IsTruncated>false</IsTruncated>{rows}"
+        "</ListBucketResult>"
+    )
+    with FaultServer() as server:
+        server.replies["/b?list-type=2"] = Reply(listing.encode())
+        for number, each in enumerate(paths):
+            server.replies[f"/b/{each}"] = Reply(symbols(number), headers=stamp)
+        server.replies[f"/b/{paths[2]}"] = Reply(status=403)
+        url = f"s3://b?endpoint={server.url}&region=us-east-1"
+        assert counts(run(store, url)) == {"added": 2, "failed": 1}
+        server.replies[f"/b/{paths[2]}"] = Reply(symbols(2), headers=stamp)
+        assert counts(run(store, url)) == {"added": 1, "done": 2}
+        assert server.requests[f"/b/{paths[0]}"] == 1
+
+
+# ---- the command
+
+
+def test_the_command_tells_what_it_did(
+    store: Store, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["store", "import", "--store", store.path, str(tree)]
+    assert main(arguments) == 1
+    output = capsys.readouterr()
+    assert f"{tree}: 6 added, 1 failed, 1 skipped" in output.out
+    assert "broken.sym: " in output.err
+    (tree / "broken.sym").unlink()
+    assert main(arguments) == 0
+    assert f"{tree}: 7 done" in capsys.readouterr().out
+    assert main([*arguments, "--json"]) == 0
+    assert capsys.readouterr().out.count('"outcome": "done"') == 7
+
+
+@pytest.mark.parametrize("place", ["/no/such/folder", "http://h/", "s3://b?nonsense=1"])
+def test_a_place_that_is_none_is_a_wrong_command_line(
+    store: Store, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("obstore", reason="the extra `cloud` is not installed")
+    assert main(["store", "import", "--store", store.path, place]) == 2
+    assert "PLACE: " in capsys.readouterr().err
+    assert not Path(store.path).exists()
