@@ -60,6 +60,11 @@ COMMAND = Command(
             metavar="PATH",
         ),
         Option(
+            "--shadow",
+            "server that gets each request too; what it answers otherwise is logged",
+            metavar="URL",
+        ),
+        Option(
             "--set",
             "any other setting",
             metavar="NAME=VALUE",
@@ -85,6 +90,7 @@ _TEXTS = {
     "--workers": "workers",
     "--store": "store",
     "--root-path": "root_path",
+    "--shadow": "shadow",
 }
 
 

@@ -107,7 +107,7 @@ class _TextLines(logging.Formatter):
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         line = f"{clock} {record.getMessage()}"
         fields = getattr(record, "fields", None)
-        if fields is not None:
+        if fields is not None and "status" in fields:
             line += f" -> {fields['status']} in {fields['ms']} ms"
         elif record.levelno > logging.INFO:
             line = f"{clock} {record.levelname.lower()}: {record.getMessage()}"

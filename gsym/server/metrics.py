@@ -78,6 +78,11 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
         ("source", "outcome"),
         "what sources said of modules: found, missing, failed, refused",
     ),
+    "gsym_shadow_requests": (
+        ("result",),
+        "requests sent to the other server: same, different, failed, dropped",
+    ),
+    "gsym_shadow_frames": (("result",), "frames of them: same, different"),
     "gsym_open_modules": ((), "modules that are open"),
     "gsym_mapped_bytes": ((), "bytes of their files"),
 }
@@ -97,6 +102,8 @@ class Metrics:
         self._frames = self._histogram("gsym_symbolicate_frames", _COUNTS)
         self._modules = self._counter("gsym_modules")
         self._source_answers = self._counter("gsym_source_answers")
+        self.shadow_requests = self._counter("gsym_shadow_requests")
+        self.shadow_frames = self._counter("gsym_shadow_frames")
         self._open_modules = self._gauge("gsym_open_modules")
         self._mapped_bytes = self._gauge("gsym_mapped_bytes")
         self._symbolizer: Symbolizer | None = None

@@ -15,6 +15,7 @@ from gsym.api.request import RequestLimits
 from gsym.server.bodies import BodyRoom
 from gsym.server.metrics import Metrics
 from gsym.server.opening import ModuleOpening
+from gsym.server.shadow import Shadow
 
 __all__ = ["Service"]
 
@@ -64,6 +65,7 @@ class Service:
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(symbolizer, settings.fetch_threads)
+        self.shadow = Shadow(settings, self.metrics) if settings.shadow else None
         self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
@@ -81,3 +83,5 @@ class Service:
         """Let the threads end once they have done what they are at."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.opening.close()
+        if self.shadow is not None:
+            self.shadow.close()

@@ -103,6 +103,8 @@ def symbolication_routes(service: Service) -> list[Route]:
                     text = await answering.run(body)
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
+                if service.shadow is not None:
+                    service.shadow.offer(version, body, text)
             return Response(text, media_type="application/json")
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
