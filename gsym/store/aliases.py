@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _LIST = "aliases"
 _NEW_LINK = "link"  # in the folder of the module, until it takes its place
+_TRIES = 100
 _PARTS = 2  # of a line: path and file
 
 
@@ -104,18 +105,20 @@ def make_link(path: str, target: str, folder: str) -> None:
     except OSError:
         pass  # missing, or no link
     new = os.path.join(folder, _NEW_LINK)
-    while True:
-        with suppress(FileNotFoundError):
-            os.unlink(new)
-        os.symlink(target, new)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        try:
-            os.replace(new, path)
-        except FileNotFoundError:
-            if os.path.lexists(new):
-                continue  # somebody removed the folder, which was empty
-            raise
-        return
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    os.symlink(target, new)
+    # Whoever removes a link removes its folders as well, if they are empty.
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError, FileExistsError):
+            _move_into_folder(new, path)
+            return
+    _move_into_folder(new, path)
+
+
+def _move_into_folder(path: str, target: str) -> None:
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    os.replace(path, target)
 
 
 def remove_aliases(store: str, debug_id: str, aliases: Mapping[str, str]) -> None:

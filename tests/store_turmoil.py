@@ -1,0 +1,174 @@
+"""Processes that work on one store at once, and some that are killed meanwhile.
+
+    python -m tests.store_turmoil crash FOLDER SEED KILLS
+    python -m tests.store_turmoil together FOLDER SEED PROCESSES
+    python -m tests.store_turmoil full FOLDER 0 MODULES
+
+The processes are forked by one that has no threads. What goes wrong is printed, and is
+the exit code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.store_verification import verify_store
+from tests.store_modules import build_id, key, put, write_sym
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODULES = 4
+STEPS = 60  # of each process that works together with others
+# What a killed process may leave, and whoever comes next removes.
+LEFT = {"files that nobody uses", "the link leads nowhere"}
+
+
+def check(store: Store, number: int) -> None:
+    """The answer for a module is nothing, or whole and of that module."""
+    found = store.open(key(number))
+    if found is None:
+        return
+    entry, reader = found
+    with reader:
+        answer = reader.lookup(0x1000)
+        assert reader.uuid == build_id(number)
+        assert answer is not None
+        assert answer.function.name.partition("_")[0] == f"f{number}"
+        assert len(reader) == entry.quality.functions
+
+
+def step(store: Store, chance: random.Random, folder: str) -> None:
+    """One thing that somebody may do with a store."""
+    number = chance.randrange(MODULES)
+    kind = chance.randrange(10)
+    if kind < 4:
+        put(store, number, functions=chance.randrange(1, 9))
+    elif kind < 6:
+        path = write_sym(Path(folder, f"{os.getpid()}.sym"), number)
+        add_file(store, path, keep_original=kind == 4)
+    elif kind == 6:
+        store.collect(chance.randrange(4000))
+    elif kind == 7:
+        for entry in store.entries():
+            store.remove(entry)
+            break
+    else:
+        check(store, number)
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Run *work* in a new process; its id."""
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:  # noqa: BLE001 - told by the exit code
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def crash(store: Store, folder: str, chance: random.Random, kills: int) -> None:
+    """Kill processes at any instant; the store is right each time, with leftovers."""
+
+    def work() -> None:
+        mine = random.Random(chance.random())  # noqa: S311 - no secret
+        while True:
+            step(store, mine, folder)
+
+    for _ in range(kills):
+        chance.random()
+        child = fork(work)
+        time.sleep(chance.random() * 0.03)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), "the process failed by itself"
+        fresh = Store(store.path)
+        for number in range(MODULES):
+            check(fresh, number)
+        wrong = {each.reason for each in verify_store(fresh)} - LEFT
+        assert not wrong, wrong
+    list(verify_store(store, repair=True))
+    assert_clean(store)
+
+
+def together(store: Store, folder: str, chance: random.Random, processes: int) -> None:
+    """Several processes work; none sees anything wrong, and nothing is left."""
+    children = []
+    for _ in range(processes):
+        seed = chance.random()
+
+        def work(seed: float = seed) -> None:
+            mine = random.Random(seed)  # noqa: S311 - no secret
+            for _ in range(STEPS):
+                step(store, mine, folder)
+
+        children.append(fork(work))
+    failed = [child for child in children if os.waitpid(child, 0)[1]]
+    assert not failed, "a process failed"
+    store.collect(1 << 40)
+    assert_clean(store)
+
+
+def full(store: Store, folder: str, chance: random.Random, count: int) -> None:
+    """Fill a small file system with modules until nothing goes in any more."""
+    assert chance
+    put(store, 0, functions=1)
+    number = 1
+    while fits(store, number):
+        number += 1
+        assert number < count, "the file system is not full"
+    assert store.get(key(number)) is None
+    fits(store, 0)  # perhaps there is no room for a richer one either
+    for each in range(number):
+        assert store.get(key(each))
+        check(store, each)
+    Path(folder, "ballast").unlink()
+    assert_clean(store)
+    assert fits(store, number)
+
+
+def fits(store: Store, number: int) -> bool:
+    """Put a module in; whether there was room for it."""
+    try:
+        put(store, number, functions=200)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return False
+    return True
+
+
+def assert_clean(store: Store) -> None:
+    wrong = list(verify_store(store))
+    assert not wrong, wrong
+    for name in (".tmp", ".locks"):
+        left = list(Path(store.path, name).iterdir())
+        assert not left, left
+    count = sum(1 for _ in Path(store.path, ".entries").glob("*/*"))
+    assert count == len(list(store.debug_ids()))
+
+
+def main() -> None:
+    kind, folder, seed, count = sys.argv[1:]
+    chance = random.Random(int(seed))  # noqa: S311 - no secret
+    run = {"crash": crash, "together": together, "full": full}[kind]
+    run(Store(Path(folder, "store")), folder, chance, int(count))
+
+
+if __name__ == "__main__":
+    main()
