@@ -165,6 +165,8 @@ def test_other_answers_fail_at_once(
 # ---- what goes wrong
 
 FAULTS = {
+    "long body": (Reply(BODY, claimed=len(BODY) - 1), "sent more than it claims"),
+    "short claim": (Reply(BODY, claimed=100), "sent more than it claims"),
     "short body": (Reply(BODY, claimed=len(BODY) + 1), "without sending complete"),
     "reset": (Reply(BODY, fault="reset"), "."),
     "garbage": (Reply(b"garbage\r\n\r\n" * 9, fault="no head"), "."),
@@ -388,8 +390,8 @@ class Redirecting:
         location = self.targets.get(str(address))
         yield SimpleNamespace(
             status=302 if location else 200,
-            headers=[(b"Location", location.encode())] if location else [],
-            iter_stream=lambda: iter([b"body"]),
+            headers={"location": location} if location else {},
+            pieces=iter([b"body"]),
         )
 
 

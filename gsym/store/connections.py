@@ -17,18 +17,38 @@ import httpcore2
 import httpx2
 
 from gsym import __version__
+from gsym.store.answer_length import AnswerLength
 from gsym.store.network_guard import public_addresses
 
-__all__ = ["Connections"]
+__all__ = ["Answer", "Connections"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from ssl import SSLContext
-    from typing import Any
+    from typing import Any, NamedTuple
 
     from gsym.store.transfer_limits import TransferLimits
     from gsym.store.web_address import WebAddress
+
+    class Answer(NamedTuple):
+        """The answer to a request.
+
+        Attributes:
+            status: Of HTTP.
+            headers: Name, in lower case, and value; the last of equal ones counts.
+            pieces: The body as it is sent; to be taken once.
+        """
+
+        status: int
+        headers: dict[str, str]
+        pieces: Iterator[bytes]
+
+else:
+    from gsym.records import record_type
+
+    Answer = record_type("Answer", "status headers pieces")
+    Answer.__doc__ = "The answer to a request."
 
 _KEPT = 32  # connections that nobody uses
 _KEPT_SECONDS = 30
@@ -85,7 +105,7 @@ class Connections:
         *,
         is_trusted: bool,
         until: float,
-    ) -> Iterator[httpcore2.Response]:
+    ) -> Iterator[Answer]:
         """The answer to a GET request, whose head is there and whose body is not yet.
 
         Args:
@@ -102,6 +122,7 @@ class Connections:
         left = max(until - time.monotonic(), 0)
         head_seconds = limits.connect_seconds + limits.header_seconds
         self._clock.end_at(min(time.monotonic() + head_seconds, until))
+        self._clock.begin_answer()
         url = httpcore2.URL(
             scheme=address.scheme.encode("ascii"),
             host=address.host.encode("ascii"),
@@ -125,7 +146,17 @@ class Connections:
             "GET", url, headers=sent, extensions={"timeout": timeouts}
         ) as response:
             self._clock.end_at(until)
-            yield response
+            fields = {
+                name.decode("latin-1").lower(): value.decode("latin-1").strip()
+                for name, value in response.headers
+            }
+            claimed = fields.get("content-length", "")
+            yield Answer(response.status, fields, self._body(response, claimed))
+
+    def _body(self, response: httpcore2.Response, claimed: str) -> Iterator[bytes]:
+        yield from response.iter_stream()
+        if self._clock.length.is_more_than(claimed):
+            raise httpcore2.RemoteProtocolError("sent more than it claims to")
 
     def _pool_for(
         self, address: WebAddress, *, is_trusted: bool
@@ -173,12 +204,17 @@ def _proxy_of(url: str) -> httpcore2.Proxy:
 
 
 class _Clock(threading.local):
-    """When the request of each thread has to be done."""
+    """When each thread's request has to be done, and how much came of its answer."""
 
-    end = float("inf")
+    def __init__(self) -> None:
+        self.end = float("inf")
+        self.length = AnswerLength()
 
     def end_at(self, end: float) -> None:
         self.end = end
+
+    def begin_answer(self) -> None:
+        self.length = AnswerLength()
 
     def cut(self, seconds: float | None) -> float:
         """*seconds*, or what is left if that is less.
@@ -237,7 +273,9 @@ class _Stream(httpcore2.NetworkStream):
         self._clock = clock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return bytes(self._stream.read(max_bytes, self._clock.cut(timeout)))
+        data = bytes(self._stream.read(max_bytes, self._clock.cut(timeout)))
+        self._clock.length.count(data)
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, timeout)
@@ -251,6 +289,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
+        self._clock.begin_answer()  # what came was that of a proxy
         stream = self._stream.start_tls(ssl_context, server_hostname, timeout)
         return _Stream(stream, self._clock)
 

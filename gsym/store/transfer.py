@@ -20,11 +20,12 @@ __all__ = ["Transfer"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from typing_extensions import Buffer
 
-    from gsym.store.connections import Connections
+    from gsym.store.connections import Answer, Connections
     from gsym.store.web_address import WebAddress
 
     Headers = Iterable[tuple[str, str]]
@@ -105,7 +106,7 @@ class Transfer:
 
     def get(
         self, address: WebAddress, headers: Headers, *, is_trusted: bool, until: float
-    ) -> Any:
+    ) -> AbstractContextManager[Answer]:
         """As `Connections.get`."""
         return self._connections.get(
             address, headers, is_trusted=is_trusted, until=until
@@ -196,11 +197,10 @@ class _Request:
                 headers,
                 is_trusted=self._is_trusted and is_own,
                 until=self._until,
-            ) as response:
-                fields = _fields(response)
-                location = self._judge(response, fields)
+            ) as answer:
+                location = self._judge(answer)
                 if location is None:
-                    self._keep(response, fields, path)
+                    self._keep(answer, path)
                 return location
         except AddressRefusedError as error:
             raise SourceError(error.reason) from error
@@ -226,12 +226,12 @@ class _Request:
             return SourceError(f"{reason}; it {limit}", may_retry=True)
         return _LaterError(reason)
 
-    def _judge(self, response: Any, fields: dict[str, str]) -> str | None:
+    def _judge(self, answer: Answer) -> str | None:
         """Where a redirect leads; None for an answer that can be kept."""
-        status = response.status
+        status, fields = answer.status, answer.headers
         if status == _OK:
             return None
-        _drain(response)
+        _drain(answer)
         if status in _REDIRECTS and "location" in fields:
             return fields["location"]
         what = f"HTTP status {status}"
@@ -245,13 +245,13 @@ class _Request:
             raise _LaterError(what + asked, wait)
         raise SourceError(what)
 
-    def _keep(self, response: Any, fields: dict[str, str], path: str) -> None:
-        limits = self._limits
+    def _keep(self, answer: Answer, path: str) -> None:
+        limits, fields = self._limits, answer.headers
         length = fields.get("content-length", "")
         if length.isdigit() and int(length[:20]) > limits.most_bytes:
             raise SourceError(f"is larger than {limits.most_bytes} bytes")
         encoding = fields.get("content-encoding", "")
-        pieces = within_size(response.iter_stream(), limits.most_bytes)
+        pieces = within_size(answer.pieces, limits.most_bytes)
         pieces = inflated_pieces(self._in_time(pieces), encoding, limits.most_inflated)
         keep_pieces(pieces, path)
 
@@ -271,18 +271,10 @@ class _Request:
             yield piece
 
 
-def _fields(response: Any) -> dict[str, str]:
-    """The headers of an answer, names in lower case; the last of equal ones counts."""
-    return {
-        name.decode("latin-1").lower(): value.decode("latin-1").strip()
-        for name, value in response.headers
-    }
-
-
-def _drain(response: Any) -> None:
+def _drain(answer: Answer) -> None:
     """Read a short answer to its end, so that its connection can be used again."""
     size = 0
-    for piece in response.iter_stream():
+    for piece in answer.pieces:
         size += len(piece)
         if size > _DRAINED:
             return
