@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UuidMismatchError,
     )
     from gsym.frames import Frames
+    from gsym.markup_filter.filter import MarkupFilter
     from gsym.merging import MergeReport, merge_files
     from gsym.model import (
         CallSite,
@@ -73,6 +74,7 @@ _MODULE_OF = {
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
+    "MarkupFilter": "markup_filter.filter",
     "MemberError": "errors",
     "MergeReport": "merging",
     "MissingDebugInfoError": "errors",
@@ -121,6 +123,7 @@ __all__ = [
     "LimitError",
     "LineEntry",
     "Lookup",
+    "MarkupFilter",
     "MemberError",
     "MergeReport",
     "MissingDebugInfoError",

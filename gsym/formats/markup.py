@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
     from gsym.formats.markup_elements import Element
 
-_STRICT = re.compile(rb"\{\{\{([^:{}]+)((?::[^:}]*)*)\}\}\}")
+_STRICT = re.compile(rb"\{\{\{([^:{}]+)((?::(?:[^:{}]|\{(?!\{\{))*)*)\}\}\}")
 _MODE = re.compile(rb"[rR]?[wW]?[xX]?")
 _PC_FIELDS = 2  # address, kind
 _BACKTRACE_FIELDS = 3  # frame number, address, kind

@@ -1,0 +1,1 @@
+"""Logs with symbolizer markup: lines -> lines in which symbols stand for addresses."""

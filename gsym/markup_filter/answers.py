@@ -1,0 +1,80 @@
+"""What an element of a log stands for: its addresses looked up."""
+
+from __future__ import annotations
+
+from gsym.formats.markup_elements import Backtrace, Data, Pc
+
+__all__ = ["Answer", "answer_address"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    from gsym.formats.markup_elements import Element
+    from gsym.markup_filter.address_space import AddressSpace, Segment
+    from gsym.markup_filter.symbols import Location, ModuleSymbols, Symbols
+
+    class Answer(NamedTuple):
+        """An element and what it stands for.
+
+        Attributes:
+            element: What it says.
+            looked_up: The address in memory that was looked up: one less than a return
+                address.
+            segment: What that address is in; None: in nothing that is known.
+            linked: The link-time address of it.
+            symbols: Those of the module; None without a segment.
+            frames: What is there, innermost first.
+            variable: For data: name, and offset behind its start.
+        """
+
+        element: Element
+        looked_up: int
+        segment: Segment | None = None
+        linked: int = 0
+        symbols: ModuleSymbols | None = None
+        frames: tuple[Location, ...] = ()
+        variable: tuple[bytes, int] | None = None
+
+else:
+    from gsym.records import record_type
+
+    Answer = record_type(
+        "Answer",
+        "element looked_up segment linked symbols frames variable",
+        defaults=(None, 0, None, (), None),
+    )
+    Answer.__doc__ = "An element and what it stands for."
+
+_ADDRESS_MASK = (1 << 64) - 1
+
+
+def answer_address(
+    element: Backtrace | Pc | Data,
+    space: AddressSpace,
+    symbols: Symbols,
+    *,
+    adjusts_plain_pc: bool,
+) -> Answer:
+    """What is at the address of an element.
+
+    Args:
+        element: It.
+        space: What is loaded where.
+        symbols: Those of the modules.
+        adjusts_plain_pc: A `pc` that does not say its kind is a return address.
+    """
+    is_return = False
+    if not isinstance(element, Data):
+        plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
+        is_return = element.kind == "ra" or (not element.kind and plain_is_return)
+    address = (element.address - is_return) & _ADDRESS_MASK
+    segment = space.find(address)
+    if segment is None:
+        return Answer(element, address)
+    linked = segment.linked(address)
+    found = symbols.of(segment.module.build_id)
+    if isinstance(element, Data):
+        variable = found.variable(linked)
+        return Answer(element, address, segment, linked, found, variable=variable)
+    return Answer(element, address, segment, linked, found, found.frames(linked))

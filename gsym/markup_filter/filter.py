@@ -1,0 +1,98 @@
+"""The symbolizing filter: a log with markup in, a log with symbols out."""
+
+from __future__ import annotations
+
+from gsym._native import to_bytes, to_str
+from gsym.markup_filter.failures import Failures
+from gsym.markup_filter.log_stream import LogStream
+from gsym.markup_filter.outputs import TextOutput
+from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.styles import STYLES
+from gsym.markup_filter.symbols import SymbolOptions, Symbols
+
+__all__ = ["MarkupFilter"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, AnyStr
+
+    from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.symbols import Opening
+
+
+class MarkupFilter:
+    """Replaces symbolizer markup in the log of one process.
+
+    It reads and writes nothing itself. Modules are opened when the first address of
+    theirs comes.
+
+    Args:
+        symbolizer: Opens modules by build id, such as a `Symbolizer`.
+        style: "spec" (the default), "llvm" or "fuchsia"; docs/markup.md lists their
+            rules.
+        symbols: What is shown of symbols.
+        settings: All else.
+        tell: Takes messages on what is wrong with the log, whole lines.
+        output: Makes what comes out; by default text.
+
+    Raises:
+        ValueError: There is no such style.
+    """
+
+    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+        self,
+        symbolizer: Opening,
+        *,
+        style: str | None = None,
+        symbols: SymbolOptions | None = None,
+        settings: FilterSettings | None = None,
+        tell: Callable[[bytes], Any] | None = None,
+        output: Output | None = None,
+    ) -> None:
+        chosen = settings or FilterSettings()
+        if style is not None:
+            if style not in STYLES:
+                raise ValueError(f"there is no style '{style}'")
+            chosen = chosen._replace(style=STYLES[style])
+        self._failures = Failures(tell or _drop)
+        self._output = output or TextOutput()
+        self._stream = LogStream(
+            chosen,
+            Symbols(symbolizer, symbols or SymbolOptions()),
+            self._failures,
+            self._output,
+        )
+
+    def feed(self, text: AnyStr) -> AnyStr:
+        """Take a piece of the log in.
+
+        Args:
+            text: Lines, or any part of them; bytes, or text.
+
+        Returns:
+            All that is certain by now: what belongs to lines that have ended.
+        """
+        if isinstance(text, str):
+            self._stream.feed(to_bytes(text))
+            return to_str(self._output.take())
+        self._stream.feed(text)
+        return self._output.take()
+
+    def idle(self) -> bytes:
+        """What can be said already where nothing more may come for a while."""
+        self._stream.idle()
+        return self._output.take()
+
+    def finish(self) -> bytes:
+        """The log is at its end: what was kept back."""
+        self._stream.finish()
+        return self._output.take()
+
+    def summary(self) -> list[str]:
+        """Sentences on what could not be resolved, one for each module."""
+        return self._failures.summary()
+
+
+def _drop(_message: bytes) -> None:
+    """Nobody wants to hear it."""

@@ -1,0 +1,348 @@
+"""One line of a log at a time: what stays, what is replaced, what is remembered."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from gsym._native import to_bytes
+from gsym.demangling import demangle_bytes
+from gsym.formats.markup import Fault, decode, find_elements
+from gsym.formats.markup_elements import (
+    Backtrace,
+    Data,
+    DumpFile,
+    HexDict,
+    Mmap,
+    Module,
+    Pc,
+    Reset,
+    Symbol,
+)
+from gsym.markup_filter.address_space import AddressSpace, ContextError
+from gsym.markup_filter.answers import answer_address
+from gsym.markup_filter.colours import SGR, Colours
+from gsym.markup_filter.element_text import ElementText
+from gsym.markup_filter.hexdict import annotate
+from gsym.markup_filter.line_parts import LineParts
+
+__all__ = ["LineFilter"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.formats.markup import Token
+    from gsym.formats.markup_elements import Element
+    from gsym.markup_filter.address_space import LoadedModule, Segment
+    from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.failures import Failures
+    from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.settings import FilterSettings
+    from gsym.markup_filter.symbols import Symbols
+
+_CONTEXT = frozenset({b"mmap", b"reset", b"module"})
+_UNKNOWN_MODULE = b"unknown module ID"
+_ADDRESS_MASK = (1 << 64) - 1
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz"
+
+
+class LineFilter:
+    """Filters the lines of one process.
+
+    Args:
+        settings: How.
+        symbols: Those of the modules.
+        failures: Is told what is wrong.
+        output: Gets what comes out.
+    """
+
+    def __init__(
+        self,
+        settings: FilterSettings,
+        symbols: Symbols,
+        failures: Failures,
+        output: Output,
+    ) -> None:
+        self._settings = settings
+        self._style = settings.style
+        self._symbols = symbols
+        self._failures = failures
+        self._output = output
+        self._space = AddressSpace()
+        self._colours = Colours(is_on=settings.colour)
+        self._text = ElementText(self._style, self._colours)
+        self._open_module: LoadedModule | None = None
+        self._open_segments: list[Segment] = []
+        self._begun = b""  # the beginning of the line on it
+        self._bases: dict[int, int] = {}
+        self._line = b""
+
+    @property
+    def awaits_line(self) -> bool:
+        """Whether text without an element would still change what comes out."""
+        return self._open_module is not None or self._colours.is_set
+
+    def filter(self, line: bytes) -> None:
+        """Take a line in, with its end."""
+        self._line = line
+        if self._style.interprets_sgr:
+            self._put_text(self._colours.reset())
+        tokens = list(find_elements(line, self._style.dialect))
+        if not tokens:
+            self.close_line()
+            self._put_log(line)
+        elif self._style.keeps_context_text:
+            self._filter_elements(tokens)
+        else:
+            self._filter_as_llvm(tokens)
+
+    def close_line(self) -> None:
+        """End the line on a module that waits for more of its segments."""
+        if self._open_module is not None:
+            end = self._text.module_end(self._open_segments, self._ending)
+            self._put_text(self._begun + end)
+            self._begun = b""
+            self._open_module = None
+            self._open_segments = []
+
+    def finish(self) -> None:
+        """The log is at its end."""
+        self.close_line()
+        if self._style.interprets_sgr:
+            self._put_text(self._colours.reset())
+
+    @property
+    def _ending(self) -> bytes:
+        return b"\r\n" if self._line.endswith(b"\r\n") else b"\n"
+
+    def _put_text(self, text: bytes) -> None:
+        if text:
+            self._output.text(text)
+
+    def _put_log(self, text: bytes) -> None:
+        """Text of the log outside of elements."""
+        if not self._style.interprets_sgr or b"\x1b" not in text:
+            self._put_text(text)
+            return
+        at = 0
+        for code in SGR.finditer(text):
+            self._put_text(text[at : code.start()])
+            self._put_text(self._colours.interpret(code[0]))
+            at = code.end()
+        self._put_text(text[at:])
+
+    # ---- lines as the document has them
+
+    def _filter_elements(self, tokens: list[Token]) -> None:
+        style = self._style
+        parts = LineParts(self._line, self._ending, splits_frames=style.splits_frames)
+        for token in tokens:
+            if token.tag in _CONTEXT:
+                element = self._take_context(token, _nothing)
+                if element is not None:
+                    self._output.context(token, element)
+                if element is not None and self._settings.context != "keep":
+                    parts.remove(token)
+                else:
+                    parts.has_other = True
+            elif (element := self._decode(token)) is None:
+                parts.has_other = True
+            else:
+                indent = parts.indent(token) if style.indents_frames else b""
+                text, answer = self._present(element, token, indent, parts.notes)
+                parts.replace(token, element, text, answer)
+        if not parts.has_context:
+            self.close_line()
+        is_elided = style.elides_prefixes and not parts.has_other
+        if not (parts.has_context and (is_elided or parts.is_blank())):
+            parts.put(self._output)
+
+    # ---- lines as llvm-symbolizer has them
+
+    def _filter_as_llvm(self, tokens: list[Token]) -> None:
+        for at, token in enumerate(tokens):
+            if token.tag in _CONTEXT:
+                put_before = partial(self._put_nodes, tokens[:at], token.start)
+                element = self._take_context(token, put_before)
+                if element is not None:
+                    self._output.context(token, element)
+                return
+        self.close_line()
+        self._put_nodes(tokens, len(self._line))
+
+    def _put_nodes(self, tokens: list[Token], end: int) -> None:
+        """The text up to *end*, with its elements replaced."""
+        at = 0
+        notes: list[bytes] = []
+        for token in tokens:
+            self._put_log(self._line[at : token.start])
+            at = token.end
+            if token.tag.strip(_LETTERS):
+                message = b"tags must be all lowercase characters"
+                self._failures.add(Fault(message, token.start + 3), self._line)
+            elif token.tag not in self._style.elements:
+                self._put_text(token.text)
+            else:
+                element = self._decode(token)
+                if element is not None:
+                    text, answer = self._present(element, token, b"", notes)
+                    self._output.element(token, element, text, answer)
+        self._put_log(self._line[at:end])
+        self._put_text(b"".join(note + self._ending for note in notes))
+
+    # ---- elements
+
+    def _decode(self, token: Token) -> Element | None:
+        if token.tag not in self._style.elements:
+            return None
+        faults: list[Fault] = []
+        element = decode(token, self._style.dialect, faults, self._space.modules)
+        for fault in faults:
+            self._failures.add(fault, self._line)
+        return element
+
+    def _present(
+        self, element: Element, token: Token, indent: bytes, notes: list[bytes]
+    ) -> tuple[bytes, Answer | None]:
+        """What stands in place of an element; *notes* go behind the line."""
+        if isinstance(element, Symbol):
+            name = demangle_bytes(to_bytes(element.name))
+            return self._text.plain(name), None
+        if isinstance(element, HexDict):
+            text, added = annotate(
+                to_bytes(element.text),
+                self._place,
+                is_inline=self._settings.inline_hexdict,
+            )
+            notes += added
+            return text, None
+        if isinstance(element, DumpFile):
+            shown = self._settings.on_dump(element, tuple(self._space))
+            return (self._text.raw(token) if shown is None else shown), None
+        if isinstance(element, (Backtrace, Pc, Data)):
+            return self._present_address(element, token, indent)
+        return token.text, None
+
+    def _present_address(
+        self, element: Backtrace | Pc | Data, token: Token, indent: bytes
+    ) -> tuple[bytes, Answer]:
+        style = self._style
+        answer = answer_address(
+            element,
+            self._space,
+            self._symbols,
+            adjusts_plain_pc=style.adjusts_plain_pc,
+        )
+        if not answer.frames and answer.variable is None:
+            self._failures.count(answer)
+            if style.tells_each_failure and answer.segment is None:
+                place = token.start + len(token.tag) + 4
+                message = b"no mmap covers address"
+                self._failures.add(Fault(message, place), self._line)
+            elif style.tells_each_failure and not self._is_there(answer):
+                self._failures.add_missing_module()
+                return self._text.raw(token), answer
+        ending = self._ending
+        return self._text.answer(answer, token, ending + indent), answer
+
+    def _is_there(self, answer: Answer) -> bool:
+        return answer.symbols is None or answer.symbols.is_there
+
+    def _place(self, address: int) -> bytes:
+        """What is at an address that may be of code or of data."""
+        segment = self._space.find(address)
+        if segment is None:
+            return b""
+        kinds = (Pc(address, "pc"), Data(address))
+        for element in kinds if b"x" in segment.mode else kinds[::-1]:
+            answer = answer_address(
+                element, self._space, self._symbols, adjusts_plain_pc=False
+            )
+            if answer.frames or answer.variable:
+                break
+        return self._text.place(answer)
+
+    def _take_context(
+        self, token: Token, put_before: Callable[[], None]
+    ) -> Element | None:
+        """Remember what a contextual element says, and print what is to be seen of it.
+
+        Args:
+            token: The element.
+            put_before: Prints what is in front of it, before what it prints.
+
+        Returns:
+            None where it is malformed, or does not fit what came before.
+        """
+        faults: list[Fault] = []
+        element = decode(token, self._style.dialect, faults, self._space.modules)
+        for fault in faults:
+            if fault.message == _UNKNOWN_MODULE and not self._style.lists_segments:
+                self._put_text(b"symbolizer: Invalid module id." + self._ending)
+                return Reset()
+            self._failures.add(fault, self._line)
+        try:
+            if isinstance(element, Module):
+                self._take_module(element, put_before)
+            elif isinstance(element, Mmap):
+                self._take_mmap(element, put_before)
+            elif isinstance(element, Reset):
+                self._take_reset(token, put_before)
+        except ContextError as error:
+            place = token.start + len(token.tag) + 4
+            self._failures.add(Fault(to_bytes(str(error)), place), self._line)
+            return None
+        return element
+
+    def _take_module(self, element: Module, put_before: Callable[[], None]) -> None:
+        module = self._space.add_module(element)
+        if self._style.lists_segments:
+            self.close_line()
+            put_before()
+            self._begin_line(module, is_new=True)
+
+    def _take_mmap(self, element: Mmap, put_before: Callable[[], None]) -> None:
+        segment = self._space.add_segment(element)
+        module = segment.module
+        if not self._style.lists_segments:
+            self._put_base(segment)
+            return
+        if self._open_module is not module:
+            self.close_line()
+            put_before()
+            self._begin_line(module, is_new=False)
+        self._open_segments.append(segment)
+
+    def _take_reset(self, token: Token, put_before: Callable[[], None]) -> None:
+        if self._space and self._style.lists_segments:
+            self.close_line()
+            put_before()
+            if self._settings.context == "summary":
+                self._put_text(self._text.raw(token) + self._ending)
+        self._space.clear()
+        self._bases.clear()
+
+    def _begin_line(self, module: LoadedModule, *, is_new: bool) -> None:
+        if self._settings.context != "summary":
+            return
+        begin = self._text.module_begin(module, is_new=is_new)
+        if self._style.keeps_context_text:
+            self._begun = begin  # text round the element comes before
+        else:
+            self._put_text(begin)
+        self._open_module = module
+
+    def _put_base(self, segment: Segment) -> None:
+        """Tell the load address of a module once, as Fuchsia does."""
+        module = segment.module
+        base = (segment.start - segment.address) & _ADDRESS_MASK
+        is_first = module.id not in self._bases
+        known = self._bases.setdefault(module.id, base)
+        if known != base:
+            self._put_text(b"symbolizer: Inconsistent base address." + self._ending)
+        elif is_first and self._settings.context == "summary":
+            self._put_text(self._text.module_base(module, base, self._ending))
+
+
+def _nothing() -> None:
+    """What is in front of an element is printed with its line."""

@@ -1,0 +1,149 @@
+"""The log of one process, cut anywhere: whole lines are filtered, the rest waits.
+
+What no element is in passes in one piece, however many lines it is.
+"""
+
+from __future__ import annotations
+
+from gsym.markup_filter.line_filter import LineFilter
+
+__all__ = ["LogStream"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.markup_filter.failures import Failures
+    from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.settings import FilterSettings
+    from gsym.markup_filter.symbols import Symbols
+
+_BEGIN, _END = b"{{{", b"}}}"
+_ESCAPE = b"\x1b"
+_HEXDICT = b"{{{hexdict:"
+
+
+class LogStream:
+    """Filters a log piece by piece.
+
+    Args:
+        settings: How.
+        symbols: Those of the modules.
+        failures: Is told what is wrong.
+        output: Gets what comes out.
+    """
+
+    def __init__(
+        self,
+        settings: FilterSettings,
+        symbols: Symbols,
+        failures: Failures,
+        output: Output,
+    ) -> None:
+        self._settings = settings
+        self._output = output
+        self._lines = LineFilter(settings, symbols, failures, output)
+        self._rest = b""  # the beginning of a line
+        self._open = b""  # lines of an element that is not at its end
+        self._is_long = False  # the line that has begun is too long for elements
+        self._has_hexdict = b"hexdict" in settings.style.elements
+        self._has_sgr = settings.style.interprets_sgr
+
+    def feed(self, block: bytes) -> None:
+        """Take a piece of the log in; it may end anywhere."""
+        if self._is_long:
+            block = self._skip_long(block)
+        end = block.rfind(b"\n") + 1
+        if not end:
+            self._rest += block
+        else:
+            lines = self._rest + block[:end] if self._rest else block[:end]
+            self._rest = block[end:]
+            self._filter_lines(lines)
+        if len(self._rest) > self._settings.line_limit:
+            self._give_up_line()
+
+    def idle(self) -> None:
+        """Nothing more may come for a while: what can be printed is."""
+        if not self._open:
+            self._lines.close_line()
+
+    def finish(self) -> None:
+        """The log is at its end."""
+        rest, self._rest = self._rest, b""
+        if rest and self._settings.style.ends_last_line:
+            rest += b"\n"
+        if rest:
+            self._filter_lines(rest)
+        self._close_hexdict()
+        self._lines.finish()
+
+    def _filter_lines(self, lines: bytes) -> None:
+        """Take whole lines in; only the last of a log may lack its end."""
+        at, size = 0, len(lines)
+        while at < size:
+            start = at
+            if not self._open:
+                start = self._next(lines, at)
+                if start < 0:
+                    self._pass(lines[at:] if at else lines)
+                    return
+                start = lines.rfind(b"\n", at, start) + 1 or at
+                if start > at:
+                    self._pass(lines[at:start])
+            at = lines.find(b"\n", start) + 1 or size
+            self._filter_line(lines[start:at])
+
+    def _next(self, lines: bytes, at: int) -> int:
+        """Where the next byte is that may begin something to do; below 0: nowhere."""
+        begin = lines.find(_BEGIN, at)
+        if not self._has_sgr:
+            return begin
+        escape = lines.find(_ESCAPE, at, begin if begin >= 0 else len(lines))
+        return escape if escape >= 0 else begin
+
+    def _pass(self, lines: bytes) -> None:
+        """Lines without anything to replace."""
+        if self._lines.awaits_line:
+            end = lines.find(b"\n") + 1 or len(lines)
+            self._lines.filter(lines[:end])
+            lines = lines[end:]
+        self._output.text(lines)
+
+    def _filter_line(self, line: bytes) -> None:
+        if self._open:
+            self._open += line
+            if _END in line:
+                line, self._open = self._open, b""
+            elif len(self._open) > self._settings.hexdict_limit:
+                self._close_hexdict()
+                return
+            else:
+                return
+        if len(line) > self._settings.line_limit:
+            self._lines.close_line()
+            self._output.text(line)
+            return
+        if self._has_hexdict and _HEXDICT in line:
+            begin = line.rfind(_BEGIN)
+            if line.startswith(_HEXDICT, begin) and line.find(_END, begin) < 0:
+                self._open = line
+                return
+        self._lines.filter(line)
+
+    def _close_hexdict(self) -> None:
+        """What was collected is no element after all."""
+        lines, self._open = self._open, b""
+        for line in lines.splitlines(keepends=True) if lines else ():
+            self._lines.filter(line)
+
+    def _give_up_line(self) -> None:
+        self._close_hexdict()
+        self._lines.close_line()
+        self._output.text(self._rest)
+        self._rest = b""
+        self._is_long = True
+
+    def _skip_long(self, block: bytes) -> bytes:
+        end = block.find(b"\n") + 1
+        self._is_long = not end
+        self._output.text(block[:end] if end else block)
+        return block[end:] if end else b""

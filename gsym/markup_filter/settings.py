@@ -1,0 +1,61 @@
+"""What somebody chooses who filters a log."""
+
+from __future__ import annotations
+
+from gsym.markup_filter.styles import SPEC
+
+__all__ = ["FilterSettings"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NamedTuple
+
+    from gsym.formats.markup_elements import DumpFile
+    from gsym.markup_filter.address_space import Segment
+    from gsym.markup_filter.styles import Style
+
+    class FilterSettings(NamedTuple):
+        """How a log is filtered.
+
+        Attributes:
+            style: The rules.
+            colour: Whether what stands in place of elements is coloured.
+            context: What is seen of contextual elements: "summary": a line for each
+                module, "elide": nothing, "keep": the elements themselves.
+            inline_hexdict: Whether what is at a value stands behind it; else in lines
+                behind the whole.
+            on_dump: Takes dumps that were published, and what was loaded where. Gives
+                the text to show, or None.
+            line_limit: Bytes of a line; what is longer is text.
+            hexdict_limit: Bytes of an element that goes over several lines; what is
+                longer is text.
+        """
+
+        style: Style = SPEC
+        colour: bool = False
+        context: str = "summary"
+        inline_hexdict: bool = False
+        on_dump: Callable[[DumpFile, tuple[Segment, ...]], bytes | None] = (
+            lambda _dump, _segments: None
+        )
+        line_limit: int = 1 << 20
+        hexdict_limit: int = 1 << 16
+
+else:
+    from gsym.records import record_type
+
+    FilterSettings = record_type(
+        "FilterSettings",
+        "style colour context inline_hexdict on_dump line_limit hexdict_limit",
+        defaults=(
+            SPEC,
+            False,
+            "summary",
+            False,
+            lambda _dump, _segments: None,
+            1 << 20,
+            1 << 16,
+        ),
+    )
+    FilterSettings.__doc__ = "How a log is filtered."

@@ -1,0 +1,124 @@
+"""Where the document and the programs differ: the rules of three styles.
+
+docs/markup.md lists them rule by rule.
+"""
+
+from __future__ import annotations
+
+from gsym.formats.markup import FUCHSIA_DIALECT, LLVM_DIALECT, SPEC_DIALECT
+
+__all__ = ["FUCHSIA", "LLVM", "SPEC", "STYLES", "Style"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    from gsym.formats.markup import Dialect
+
+    class Style(NamedTuple):
+        """How a log is filtered.
+
+        Attributes:
+            name: What the command line calls it.
+            dialect: What counts as an element.
+            adjusts_plain_pc: A `pc` that does not say of what kind it is is a return
+                address, as a `bt` always is.
+            shows_adjusted: Frames show the address that was looked up, not the logged
+                one.
+            has_columns: Frames have a column, which is 0, and `<invalid>` for what is
+                not known.
+            pc_is_outermost: A `pc` has the name of the outermost function, though the
+                line of the innermost one.
+            keeps_malformed: A malformed element stays in the text; else it vanishes.
+            keeps_context_text: What stands round a contextual element stays; else what
+                is behind it on its line vanishes, and with an element that prints
+                nothing also what is in front of it.
+            elides_prefixes: A line vanishes whole where no element of it is seen.
+            lists_segments: The line on a module lists its segments, and waits for
+                them; else it has the load address, and comes with the first of them.
+            interprets_sgr: Colours of the log are made anew, or removed; else they are
+                text.
+            ends_last_line: A last line without an end gets one.
+            splits_frames: Each frame on a line of several ends a line of its own.
+            indents_frames: Blanks in front of a frame stand in front of its others too.
+            tells_each_failure: Each address that cannot be resolved is told.
+            elements: Tags of elements that it presents or acts on.
+        """
+
+        name: str
+        dialect: Dialect
+        adjusts_plain_pc: bool
+        shows_adjusted: bool
+        has_columns: bool
+        pc_is_outermost: bool
+        keeps_malformed: bool
+        keeps_context_text: bool
+        elides_prefixes: bool
+        lists_segments: bool
+        interprets_sgr: bool
+        ends_last_line: bool
+        splits_frames: bool
+        indents_frames: bool
+        tells_each_failure: bool
+        elements: frozenset[bytes]
+
+else:
+    from gsym.records import record_type
+
+    Style = record_type(
+        "Style",
+        "name dialect adjusts_plain_pc shows_adjusted has_columns pc_is_outermost "
+        "keeps_malformed keeps_context_text elides_prefixes lists_segments "
+        "interprets_sgr ends_last_line splits_frames indents_frames tells_each_failure "
+        "elements",
+    )
+    Style.__doc__ = "How a log is filtered."
+
+_BASIC = frozenset({b"symbol", b"pc", b"data", b"bt", b"reset", b"module", b"mmap"})
+_ALL = _BASIC | {b"hexdict", b"dumpfile"}
+
+LLVM = Style(
+    name="llvm",
+    dialect=LLVM_DIALECT,
+    adjusts_plain_pc=False,
+    shows_adjusted=True,
+    has_columns=True,
+    pc_is_outermost=True,
+    keeps_malformed=False,
+    keeps_context_text=False,
+    elides_prefixes=False,
+    lists_segments=True,
+    interprets_sgr=True,
+    ends_last_line=True,
+    splits_frames=False,
+    indents_frames=False,
+    tells_each_failure=True,
+    elements=_BASIC,
+)
+SPEC = Style(
+    name="spec",
+    dialect=SPEC_DIALECT,
+    adjusts_plain_pc=True,
+    shows_adjusted=False,
+    has_columns=False,
+    pc_is_outermost=False,
+    keeps_malformed=True,
+    keeps_context_text=True,
+    elides_prefixes=False,
+    lists_segments=True,
+    interprets_sgr=False,
+    ends_last_line=False,
+    splits_frames=False,
+    indents_frames=True,
+    tells_each_failure=False,
+    elements=_ALL,
+)
+FUCHSIA = SPEC._replace(
+    name="fuchsia",
+    dialect=FUCHSIA_DIALECT,
+    elides_prefixes=True,
+    lists_segments=False,
+    splits_frames=True,
+    indents_frames=False,
+)
+STYLES = {style.name: style for style in (LLVM, SPEC, FUCHSIA)}

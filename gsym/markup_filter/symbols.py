@@ -1,0 +1,193 @@
+"""The symbols of the modules of a log: build id and address -> frames, variables."""
+
+from __future__ import annotations
+
+from gsym._native import to_bytes
+from gsym.demangling import demangle_bytes
+from gsym.errors import GsymError
+from gsym.store.module_key import key_of_build_id
+
+__all__ = ["BINARY", "Location", "ModuleSymbols", "SymbolOptions", "Symbols"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple, Protocol
+
+    from gsym.sources.data_symbols import DataSymbols
+    from gsym.store.module_key import ModuleKey
+    from gsym.symbolizer import OpenModule
+
+    class Opening(Protocol):
+        """What opens modules, such as a `Symbolizer`."""
+
+        def open(self, key: ModuleKey) -> OpenModule:
+            """The module, or why it is not to be had."""
+
+    class Location(NamedTuple):
+        """A place in the source; b"" and 0 for what is not known."""
+
+        function: bytes = b""
+        file: bytes = b""
+        line: int = 0
+
+    class SymbolOptions(NamedTuple):
+        """What is shown of symbols.
+
+        Attributes:
+            functions: Whether functions have names.
+            inlines: Whether inlined calls are frames of their own.
+            demangle: Whether names are shown as people write them.
+            basenames: Whether files are shown without their folders.
+        """
+
+        functions: bool = True
+        inlines: bool = True
+        demangle: bool = True
+        basenames: bool = False
+
+else:
+    from gsym.records import record_type
+
+    Location = record_type("Location", "function file line", defaults=(b"", b"", 0))
+    Location.__doc__ = "A place in the source."
+    SymbolOptions = record_type(
+        "SymbolOptions",
+        "functions inlines demangle basenames",
+        defaults=(True, True, True, False),
+    )
+    SymbolOptions.__doc__ = "What is shown of symbols."
+
+# Under this name an open module may carry the path of its binary, for its variables.
+BINARY = "binary"
+_DATA_SYMBOLS = "data_symbols"
+_MOST_ANSWERS = 1 << 14  # that are remembered for a module
+
+
+class ModuleSymbols:
+    """The symbols of one module.
+
+    Attributes:
+        module: What became of the search for it.
+    """
+
+    def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
+        self.module = module
+        self._options = options
+        self._frames: dict[int, tuple[Location, ...]] = {}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there are any symbols."""
+        return self.module.reader is not None or bool(_binary(self.module))
+
+    def frames(self, address: int) -> tuple[Location, ...]:
+        """The frames at a link-time address, innermost first; none: not known."""
+        frames = self._frames.get(address)
+        if frames is None:
+            if len(self._frames) >= _MOST_ANSWERS:
+                self._frames.clear()
+            frames = self._frames[address] = self._look_up(address)
+        return frames
+
+    def variable(self, address: int) -> tuple[bytes, int] | None:
+        """The name of what is at a link-time address, and the offset behind its start.
+
+        A function has a name as well.
+        """
+        symbols = self._data_symbols()
+        found = None if symbols is None else symbols.find(address)
+        if found is not None:
+            return self._shown(to_bytes(found.name)), address - found.start
+        reader = self.module.reader
+        lookup = None
+        if symbols is None and reader is not None:
+            try:
+                lookup = reader.lookup(address)
+            except GsymError:
+                return None
+        if lookup is None:
+            return None
+        frame = lookup.frames[-1]
+        return self._shown(to_bytes(frame.name)), frame.offset
+
+    def _look_up(self, address: int) -> tuple[Location, ...]:
+        reader = self.module.reader
+        if reader is None:
+            return ()
+        try:
+            lookup = reader.lookup(address)
+        except GsymError:
+            return ()  # a damaged record answers for its own addresses only
+        if lookup is None:
+            return ()
+        options = self._options
+        frames = [
+            Location(
+                self._shown(to_bytes(frame.name)) if options.functions else b"",
+                to_bytes(frame.filename if options.basenames else frame.path),
+                frame.line,
+            )
+            for frame in lookup.frames
+        ]
+        if not options.inlines:
+            frames = [frames[0]._replace(function=frames[-1].function)]
+        return tuple(frames)
+
+    def _shown(self, name: bytes) -> bytes:
+        return demangle_bytes(name) if self._options.demangle else name
+
+    def _data_symbols(self) -> DataSymbols | None:
+        texts = self.module.texts
+        if _DATA_SYMBOLS not in texts:
+            path = _binary(self.module)
+            texts[_DATA_SYMBOLS] = _read_data_symbols(path) if path else None
+        found: DataSymbols | None = texts[_DATA_SYMBOLS]
+        return found
+
+
+class Symbols:
+    """The symbols of all modules that logs name.
+
+    Args:
+        source: Opens modules.
+        options: What is shown.
+        most: How many modules stay open.
+    """
+
+    def __init__(
+        self, source: Opening, options: SymbolOptions, *, most: int = 256
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._most = most
+        self._modules: dict[bytes, ModuleSymbols] = {}
+
+    def of(self, build_id: bytes) -> ModuleSymbols:
+        """The symbols of a module; one that is not to be had has none."""
+        symbols = self._modules.get(build_id)
+        if symbols is None:
+            if len(self._modules) >= self._most:
+                del self._modules[next(iter(self._modules))]
+            module = self._source.open(key_of_build_id(build_id))
+            symbols = self._modules[build_id] = ModuleSymbols(module, self._options)
+        return symbols
+
+
+def _binary(module: OpenModule) -> str:
+    """The binary of a module, where one is at hand; else ""."""
+    path = module.texts.get(BINARY, "")
+    if not path and module.entry is not None:
+        path = module.entry.originals.get("debuginfo", "")
+    return str(path)
+
+
+def _read_data_symbols(path: str) -> DataSymbols | None:
+    from gsym.sources.data_symbols import DataSymbols
+    from gsym.sources.mapped_file import map_file
+    from gsym.sources.object_file import ObjectFile
+
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            return DataSymbols(binary)
+    except (GsymError, OSError):
+        return None

@@ -1,0 +1,412 @@
+"""Logs with markup filtered, in each style."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym.cli.filter_modules import FolderModules
+from gsym.formats.markup_elements import DumpFile, Mmap, Module
+from gsym.markup_filter.address_space import AddressSpace, ContextError, Segment
+from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.styles import STYLES
+from gsym.markup_filter.symbols import SymbolOptions
+from tests.markup_modules import CONTEXT, SUMMARY, Modules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIT = (
+    *("bt", "build-id-not-found", "color", "context-line-elision", "data"),
+    *("error-location", "mmap", "module", "parse-fields", "pc", "reset", "symbol"),
+    "tag",
+)
+WITH_MODULE = {"bt", "data", "pc"}
+
+
+class Run:
+    """Filters a log; what it tells goes to `told`."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+        self.summary: list[str] = []
+
+    def __call__(
+        self,
+        log: bytes,
+        style: str = "spec",
+        symbols: SymbolOptions | None = None,
+        **settings: object,
+    ) -> bytes:
+        made = MarkupFilter(
+            Modules(),
+            style=style,
+            symbols=symbols,
+            settings=FilterSettings(**settings),  # type: ignore[arg-type]
+            tell=self.told.append,
+        )
+        shown = made.feed(log) + made.finish()
+        self.summary = made.summary()
+        return shown
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+@pytest.mark.parametrize("name", LIT)
+def test_llvms_own_cases(
+    name: str, markup_fixtures: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    case = markup_fixtures / "lit" / name
+    if name in WITH_MODULE:
+        clang = request.getfixturevalue("clang")
+        source = markup_fixtures / f"fixtures/lit/{name}/{name}.s"
+        path = tmp_path / ".build-id/ab/cdef.debug"
+        path.parent.mkdir(parents=True)
+        subprocess.run([clang, "-c", "-o", path, source], check=True)
+    expected = case / "expected.nocolumn.stdout"
+    if not expected.exists():
+        expected = case / "expected.llvm19.stdout"
+    told: list[bytes] = []
+    log_filter = MarkupFilter(
+        FolderModules([str(tmp_path)], []),
+        style="llvm",
+        settings=FilterSettings(colour=name == "color"),
+        tell=told.append,
+    )
+    shown = log_filter.feed((case / "input.log").read_bytes()) + log_filter.finish()
+    assert shown == expected.read_bytes()
+    assert b"".join(told) == (case / "expected.llvm19.stderr").read_bytes()
+
+
+# ---- the document
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("{{{symbol:_Z1fv}}}", "f()"),
+        ("a {{{pc:0x1021}}} b", "a first()[/src/a.c:5] b"),
+        ("{{{pc:0x1020}}}", "second[/src/b.h:8]"),
+        ("{{{pc:0x1020:pc}}}", "first()[/src/a.c:5]"),
+        ("{{{pc:0x1041:pc}}}", "bare"),
+        ("{{{pc:0x1080:pc}}}", "a.o+0x80"),
+        ("{{{pc:0x5000}}}", "[[[pc:0x5000]]]"),
+        ("{{{data:0x1018}}}", "first()+0x8"),
+        ("{{{data:0x1080}}}", "a.o+0x80"),
+        (
+            "{{{bt:0:0x1011:pc}}}",
+            "    #0    0x0000000000001011 first() /src/a.c:3 (a.o+0x11)",
+        ),
+        (
+            "\t{{{bt:12:0x1019}}} tail",
+            (
+                "\t   #12.1  0x0000000000001019 second /src/b.h:8 (a.o+0x18)\n"
+                "\t   #12    0x0000000000001019 first() /src/a.c:4 (a.o+0x18) tail"
+            ),
+        ),
+        ("{{{bt:0:0x1041}}}", "    #0    0x0000000000001041 bare (a.o+0x40)"),
+        ("{{{bt:0:0x1080}}}", "    #0    0x0000000000001080 (a.o+0x7f)"),
+        ("{{{bt:0:0x5000}}}", "[[[bt:0:0x5000]]]"),
+        ("{{{other:1}}} {{{Tag}}} {{{}}}", "{{{other:1}}} {{{Tag}}} {{{}}}"),
+        ("{{{ a {{{symbol:b}}}}", "{{{ a b}"),
+        ("{{{dumpfile:a:b}}}", "[[[dumpfile:a:b]]]"),
+        ("\x1b[31mred\x1b[0m \x1b[4m", "\x1b[31mred\x1b[0m \x1b[4m"),
+        ("{{{pc}}} {{{bt:0:0:sp}}}", "{{{pc}}} {{{bt:0:0:sp}}}"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+def test_what_stands_in_place_of_an_element(
+    line: str, shown: str, ending: str, run: Run
+) -> None:
+    expected = shown if ending != "\r\n" else shown.replace("\n", "\r\n")
+    log = CONTEXT + line.encode() + ending.encode()
+    # A line without an end cannot end the line on the module otherwise.
+    summary = SUMMARY.replace(b"\n", ending.encode() or b"\n")
+    assert run(log) == summary + expected.encode() + ending.encode()
+
+
+def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
+    log = (
+        b"{{{reset}}}\n{{{module:1::elf:ab}}}\n"
+        + CONTEXT
+        + b" {{{mmap:0x2000:10:load:1:r:0}}}\n{{{reset}}}\ntext\n"
+    )
+    assert run(log) == (
+        b'[[[ELF module #0x1 ""; BuildID=ab]]]\n'
+        + SUMMARY
+        + b'[[[ELF module #0x1 ""; adds [0x2000-0x200f](r)]]]\n[[[reset]]]\ntext\n'
+    )
+    assert not run.told
+
+
+def test_text_round_a_contextual_element_stays(run: Run) -> None:
+    log = b"a {{{module:0:a.o:elf:abcdef}}} b\nc\n"
+    assert run(log) == b'a  b\n[[[ELF module #0x0 "a.o"; BuildID=abcdef]]]\nc\n'
+
+
+@pytest.mark.parametrize(
+    ("context", "shown"),
+    [("summary", SUMMARY), ("elide", b""), ("keep", CONTEXT)],
+)
+def test_what_is_seen_of_contextual_lines(context: str, shown: bytes, run: Run) -> None:
+    log = CONTEXT + b"{{{pc:0x1041:pc}}}\n"
+    assert run(log, context=context) == shown + b"bare\n"
+
+
+def test_what_is_malformed_stays_and_is_told(run: Run) -> None:
+    log = b"{{{bt:x:0}}}\n{{{mmap:0x1:1:load:9:r:0}}}\n"
+    assert run(log) == log
+    assert run.told == [
+        b"error: expected frame number; found 'x'\n{{{bt:x:0}}}\n      ^\n",
+        (
+            b"error: unknown module ID\n{{{mmap:0x1:1:load:9:r:0}}}\n"
+            b"                   ^\n"
+        ),
+    ]
+
+
+def test_what_is_not_resolved_is_summed_up(run: Run) -> None:
+    log = b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x1000:10:load:1:r:0}}}\n"
+    run(log + b"{{{bt:0:0x1001}}}\n{{{pc:0x1001}}}\n{{{pc:0x9}}}\n")
+    assert run.summary == [
+        "2 unresolved in 'b.o' (build id 12): a folder: missing",
+        "1 unresolved, in no module of the log",
+    ]
+    assert not run.told
+
+
+def test_what_is_shown_of_symbols(run: Run) -> None:
+    log = CONTEXT + b"{{{bt:0:0x1019}}}\n"
+    options = SymbolOptions(inlines=False, demangle=False, basenames=True)
+    assert run(log, symbols=options) == SUMMARY + (
+        b"    #0    0x0000000000001019 _Z5firstv b.h:8 (a.o+0x18)\n"
+    )
+
+
+# ---- dictionaries and dumps
+
+REGISTERS = (
+    b"{{{hexdict:\n  RIP: 0x1018 RAX:      0\n  RSP: 0x7f00 RDI: 0x1045\n}}} end\n"
+)
+
+
+def test_registers_stay_as_they_are_with_notes_behind(run: Run) -> None:
+    assert run(CONTEXT + REGISTERS) == SUMMARY + (
+        b"\n  RIP: 0x1018 RAX:      0\n  RSP: 0x7f00 RDI: 0x1045\n end\n"
+        b"  RIP = 0x1018: second /src/b.h:8 (a.o+0x18)\n"
+        b"  RDI = 0x1045: bare (a.o+0x45)\n"
+    )
+
+
+def test_registers_with_what_is_there_in_their_line(run: Run) -> None:
+    log = CONTEXT + b"{{{hexdict:RDI: 0x1045}}}\n"
+    shown = b"RDI: 0x1045 [bare (a.o+0x45)]\n"
+    assert run(log, inline_hexdict=True) == SUMMARY + shown
+
+
+@pytest.mark.parametrize("size", [63, 64, 65])
+def test_a_dictionary_without_an_end_is_text(size: int, run: Run) -> None:
+    begin = b"{{{hexdict: A: 0x1045\n"
+    log = begin + b"x" * (size - len(begin) - 1) + b"\n{{{symbol:_Z1fv}}}\n"
+    shown = log.replace(b"{{{symbol:_Z1fv}}}", b"f()")
+    assert run(log, hexdict_limit=64) == shown
+
+
+def test_a_dump_is_handed_on_with_what_is_loaded(run: Run) -> None:
+    dumps: list[tuple[DumpFile, tuple[Segment, ...]]] = []
+
+    def take(dump: DumpFile, segments: tuple[Segment, ...]) -> bytes:
+        dumps.append((dump, segments))
+        return b"<dump>"
+
+    log = CONTEXT + b"a {{{dumpfile:sancov:s.1}}}\n"
+    assert run(log, on_dump=take) == SUMMARY + b"a <dump>\n"
+    ((dump, (segment,)),) = dumps
+    assert dump == DumpFile("sancov", "s.1")
+    assert (segment.start, segment.module.name) == (0x1000, b"a.o")
+
+
+# ---- Fuchsia
+
+
+def test_fuchsias_own_cases(markup_fixtures: Path, run: Run) -> None:
+    path = markup_fixtures / "fuchsia/cases.json"
+    cases = json.loads(path.read_text(encoding="utf-8"))
+    lines = dict.fromkeys(("second_mmap_silent", "inconsistent_base"))
+    lines.update(dict.fromkeys(("unknown_module", "frame_no_symbols", "frame_outside")))
+    for name in ("module_line", *lines):
+        case = cases[name]
+        before = cases["module_line"] if "after" in case else {"lines": [], "out": []}
+        log = "".join(f"{line}\n" for line in before["lines"] + case["lines"])
+        shown = run(log.encode(), "fuchsia").decode().splitlines()
+        assert shown == before["out"] + case["out"], name
+    for line, expected in [*cases["passthrough"], *cases["silent"]]:
+        shown = run(f"{line}\n".encode(), "fuchsia").decode().splitlines()
+        assert shown == ([expected] if expected else []), line
+
+
+def test_several_elements_of_fuchsia_in_a_line(markup_fixtures: Path, run: Run) -> None:
+    path = markup_fixtures / "fuchsia/cases.json"
+    cases = json.loads(path.read_text(encoding="utf-8"))["several_per_line"]
+    for line, expected in cases:
+        shown = run(f"{line}\n".encode(), "fuchsia").decode()
+        for number in (0, 1):
+            for address in (0x100, 0x1000, 0x2000, 0x3000, 0x4000):
+                frame = f"   #{number}    0x{address:016x} is not covered by any module"
+                shown = shown.replace(frame, f"F({number})")
+        assert shown.splitlines() == expected, line
+
+
+def test_a_frame_of_fuchsia_with_its_message(run: Run) -> None:
+    log = CONTEXT + b"{{{bt:8:0x1019:sp 0x3f}}}\n"
+    assert run(log, "fuchsia") == (
+        b'[[[ELF module #0x0 "a.o" BuildID=abcdef 0x1000]]]\n'
+        b"   #8.1  0x0000000000001019 in second /src/b.h:8 <a.o>+0x19 sp 0x3f\n"
+        b"   #8    0x0000000000001019 in first() /src/a.c:4 <a.o>+0x19 sp 0x3f\n"
+    )
+
+
+def test_a_kernel_below_its_link_time_addresses(
+    markup_fixtures: Path, run: Run
+) -> None:
+    path = markup_fixtures / "fuchsia/cases.json"
+    case = json.loads(path.read_text(encoding="utf-8"))["kernel_negative_base"]
+    log = "".join(f"{line}\n" for line in case["lines"])
+    module, frame = run(log.encode(), "fuchsia").decode().splitlines()
+    assert module == case["module_line"]
+    assert frame == f"{case['frame_prefix']} {case['module_offset_printed']}"
+
+
+# ---- streams
+
+PIECES = st.lists(
+    st.one_of(
+        st.binary(max_size=12),
+        st.sampled_from([b"{{{", b"}}}", b"\n", b"\r\n", b"{", b"\x1b[1m", b"\0"]),
+        st.sampled_from([b"{{{symbol:_Z1fv}}}", b"{{{pc:0x1041:pc}}}", CONTEXT]),
+        st.sampled_from([b"{{{reset}}}", b"{{{hexdict:", b" A: 0x1045"]),
+    ),
+    max_size=20,
+)
+
+
+@given(PIECES, st.data(), st.sampled_from(sorted(STYLES)))
+def test_a_log_cut_anywhere_comes_out_the_same(
+    pieces: list[bytes], data: st.DataObject, style: str
+) -> None:
+    log = b"".join(pieces)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=8)))
+    whole, parts = (MarkupFilter(Modules(), style=style) for _ in range(2))
+    shown = b""
+    for start, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
+        shown += parts.feed(log[start:end])
+    assert shown + parts.finish() == whole.feed(log) + whole.finish()
+
+
+@given(
+    st.lists(st.binary(max_size=30), min_size=1), st.sampled_from(["spec", "fuchsia"])
+)
+def test_no_byte_outside_of_elements_is_lost(texts: list[bytes], style: str) -> None:
+    # No text may make an element with what is beside it.
+    safe = [text.replace(b"{", b"[").replace(b"}", b"]") for text in texts]
+    made = MarkupFilter(Modules(), style=style)
+    shown = made.feed(b"{{{symbol:_Z1fv}}}".join(safe)) + made.finish()
+    assert shown == b"f()".join(safe)
+
+
+@given(st.binary(), st.sampled_from(["spec", "fuchsia"]))
+def test_bytes_without_elements_pass(log: bytes, style: str) -> None:
+    made = MarkupFilter(Modules(), style=style)
+    assert made.feed(log) + made.finish() == log
+
+
+@pytest.mark.parametrize("size", [99, 100, 101])
+@pytest.mark.parametrize("cut", [1, 40, 1000])
+def test_a_line_that_is_too_long_is_text(size: int, cut: int) -> None:
+    element = b"{{{symbol:_Z1fv}}}"
+    line = element + b"x" * (size - len(element) - 1) + b"\n"
+    log = line + element + b"\n"
+    made = MarkupFilter(Modules(), settings=FilterSettings(line_limit=100))
+    shown = b"".join(made.feed(log[at : at + cut]) for at in range(0, len(log), cut))
+    kept = line if size > 100 else line.replace(element, b"f()")
+    assert shown + made.finish() == kept + b"f()\n"
+
+
+def test_a_line_that_waits_for_more_comes_when_nothing_does() -> None:
+    made = MarkupFilter(Modules())
+    assert made.feed(CONTEXT) == b""
+    assert made.idle() == SUMMARY
+    assert made.feed(b"{{{mmap:0x2000:10:load:0:r:0}}}\n") == b""
+    assert made.finish() == b'[[[ELF module #0x0 "a.o"; adds [0x2000-0x200f](r)]]]\n'
+
+
+def test_text_comes_out_as_text() -> None:
+    made = MarkupFilter(Modules())
+    assert made.feed("\udcff {{{symbol:_Z1fv}}}\n") == "\udcff f()\n"
+
+
+def test_a_module_is_opened_for_its_first_address_and_once() -> None:
+    modules = Modules()
+    made = MarkupFilter(modules)
+    made.feed(CONTEXT)
+    assert modules.asked == []
+    made.feed(b"{{{pc:0x1041}}}{{{pc:0x1011}}}\n")
+    assert modules.asked == ["ABCDEF"]
+
+
+def test_there_is_no_other_style() -> None:
+    with pytest.raises(ValueError, match="no style 'gnu'"):
+        MarkupFilter(Modules(), style="gnu")
+
+
+# ---- what is loaded
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_log_cannot_fill_the_memory(most: int) -> None:
+    space = AddressSpace(most)
+    for number in range(most):
+        space.add_module(Module(number, "", b"\1"))
+        space.add_segment(Mmap(16 * number, 16, 0, "r", 0))
+    with pytest.raises(ContextError, match="too many modules"):
+        space.add_module(Module(most, "", b"\1"))
+    with pytest.raises(ContextError, match="too many mmaps"):
+        space.add_segment(Mmap(16 * most, 16, 0, "r", 0))
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
+
+
+@given(SPANS)
+def test_segments_are_found_as_by_a_search_through_all(
+    spans: list[tuple[int, int]],
+) -> None:
+    space = AddressSpace()
+    space.add_module(Module(0, "", b"\1"))
+    held: list[range] = []
+    for start, size in spans:
+        taken = any(set(range(start, start + size)) & set(each) for each in held)
+        try:
+            found = space.add_segment(Mmap(start, size, 0, "r", 0))
+        except ContextError:
+            continue
+        assert not taken
+        held.append(range(found.start, found.start + found.size))
+    for address in range(80):
+        segment = space.find(address)
+        within = [each for each in held if address in each]
+        assert (segment is None) == (not within)
+
+
+def test_gsym_has_the_filter() -> None:
+    assert gsym.MarkupFilter is MarkupFilter
