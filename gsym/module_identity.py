@@ -266,7 +266,7 @@ def _identify_object(data: memoryview, path: str) -> tuple[bytes, ModuleIdentity
             return own, found._replace(os="mac", debug_id=debug_id)
         identifier = own
         if not own:
-            text = binary.section(b".text")
+            text = binary.stored_section(b".text")
             identifier = b"" if text is None else elf_text_identifier(text)
         byteorder = "big" if binary.big_endian else "little"
         debug_id = elf_debug_id(identifier, byteorder) if identifier else ""

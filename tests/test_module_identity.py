@@ -295,8 +295,9 @@ def test_the_uuid_chooses_a_slice(fixtures: Path) -> None:
 def test_real_files_have_the_ids_that_symbolic_gives_them(fixtures: Path) -> None:
     symbolic = pytest.importorskip("symbolic")
     seen = 0
-    for path in sorted((fixtures / "symbolic").rglob("*")):
-        if not path.is_file():
+    for path in sorted(fixtures.rglob("*")):
+        # What is in a core file is not its own.
+        if not path.is_file() or path.name.startswith("core"):
             continue
         data = path.read_bytes()
         try:
@@ -307,8 +308,9 @@ def test_real_files_have_the_ids_that_symbolic_gives_them(fixtures: Path) -> Non
         own = read_debug_id(binary.debug_id)
         if binary.file_format not in {"elf", "macho", "pe"} or len(own) > 33:
             continue  # or a .NET assembly, whose age is a hash
-        assert found.architecture == binary.arch
+        if "symbolic" in path.parts:
+            assert found.architecture == binary.arch
         assert (found.debug_id or "0" * 33) == own, path
         assert found.code_id.lower() == (binary.code_id or ""), path
         seen += 1
-    assert seen >= 20
+    assert seen >= 100

@@ -175,6 +175,17 @@ class ObjectFile:
         section = self._find(name)
         return self._payload(section)[0] if section.present else None
 
+    def stored_section(self, name: bytes) -> memoryview | None:
+        """The first section of a name as it stands in the file; None without one.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        section = self._find(name)
+        if not section.present:
+            return None
+        return self.data[section.offset :][: section.size]
+
     def has_section(self, name: bytes) -> bool:
         """Whether there is one of this name, be it damaged."""
         try:
