@@ -13,19 +13,12 @@ import pytest
 from gsym.store.misses import Misses, MissLifetimes
 from gsym.store.module_key import ModuleKey
 from gsym.store.resolution import Attempt
+from tests.clock import Clock
 from tests.symbol_files import key
 
 MISSING = Attempt("a", "missing", "not here", 0.5, 0)
 FAILED = Attempt("b", "failed", "out of order")
 REFUSED = Attempt("c", "refused", "of another module")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

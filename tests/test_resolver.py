@@ -24,6 +24,7 @@ from gsym.store.source import FoundFile, NotThereError, SourceError
 from gsym.store.source_health import SourceHealth
 from gsym.store.source_settings import SourceOpener
 from gsym.store.transfer_limits import TransferLimits
+from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, path, symbols
 
@@ -112,16 +113,6 @@ def having(data: bytes) -> Callable[[ModuleKey, str], FoundFile]:
         return FoundFile(str(file), "somewhere")
 
     return find
-
-
-class Clock:
-    """Time that passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def outcomes(resolution: Resolution) -> list[str]:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsym.store.source_health import SourceHealth
-
-
-class Clock:
-    now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from gsym.server.settings import SettingsError
+from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.resolver import Resolver
+from gsym.store.misses import MissLifetimes
+from gsym.store.resolver import Resolver, misses_of
 from gsym.store.source_settings import SourceOpener
+from gsym.store.transfer_limits import TransferLimits
 from gsym.symbolizer import Symbolizer
 
 __all__ = ["make_symbolizer", "store_path"]
@@ -37,7 +41,14 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         UnsupportedError: It needs a package that is not installed.
     """
     named = settings.sources or ([] if settings.store else [os.curdir])
-    opener = SourceOpener(allow_private=settings.allow_private)
+    opener = SourceOpener(
+        limits=TransferLimits(
+            total_seconds=settings.fetch_timeout,
+            most_bytes=settings.max_fetch,
+            most_inflated=settings.max_fetch_inflated,
+        ),
+        allow_private=settings.allow_private,
+    )
     sources: list[Source] = []
     for text in named:
         try:
@@ -46,8 +57,19 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
             raise SettingsError(str(error)) from None
         if os.path.isdir(text):
             sources.append(LooseFiles(text))
+    store = Store(store_path(settings))
+    lifetimes = MissLifetimes(
+        settings.missing_time, settings.failed_time, settings.refused_time
+    )
+    resolver = Resolver(
+        store,
+        sources,
+        misses=misses_of(store, lifetimes),
+        add=partial(add_file, most_inflated=settings.max_fetch_inflated),
+        conversions=settings.max_conversions or None,
+    )
     return Symbolizer(
-        Resolver(Store(store_path(settings)), sources),
+        resolver,
         most_open=settings.max_open,
         most_mapped=settings.max_mapped,
         index_limit=settings.index_memory,

@@ -50,6 +50,25 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow_private: Annotated[
         bool, _said("let redirects of sources lead to private addresses")
     ] = False
+    fetch_timeout: Annotated[
+        Seconds, _said("seconds for a file from a source, with all attempts")
+    ] = 300.0
+    max_fetch: Annotated[Count, _said("bytes of such a file, as it is sent")] = 4 << 30
+    max_fetch_inflated: Annotated[Count, _said("bytes of it when it is inflated")] = (
+        8 << 30
+    )
+    missing_time: Annotated[
+        Seconds, _said("seconds for which a source is known not to have a module")
+    ] = 3600.0
+    failed_time: Annotated[
+        Seconds, _said("seconds after which a source that failed is asked again")
+    ] = 60.0
+    refused_time: Annotated[
+        Seconds, _said("seconds for which a file that is of no use is not asked for")
+    ] = 86400.0
+    max_conversions: Annotated[
+        int, _said("files that a worker converts at a time; 0: one per core", ge=0)
+    ] = 0
     root_path: Annotated[
         str, _said("path in front of all paths, where a proxy takes it away")
     ] = ""

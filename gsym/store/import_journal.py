@@ -12,8 +12,6 @@ __all__ = ["ImportJournal"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
 _FOLDER = ".imports"
@@ -46,12 +44,7 @@ class ImportJournal:
             self._file.write(b"\n")  # behind a line that was cut off
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def is_done(self, path: str, mark: str) -> bool:

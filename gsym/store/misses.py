@@ -125,6 +125,10 @@ class Misses:
         )
         return next(_read(rows or ()), None)
 
+    def now(self) -> float:
+        """The time that is written down, in seconds since 1970."""
+        return self._clock()
+
     def counts(self, attempt: Attempt, time: float) -> bool:
         """Whether what a source said at *time* still counts."""
         lifetime = getattr(self._lifetimes, attempt.outcome, 0.0)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gsym.module_identity import ModuleIdentity
     from gsym.store.directory import Store
     from gsym.store.entry import Entry
-    from gsym.store.misses import Miss
+    from gsym.store.misses import Miss, MissLifetimes
     from gsym.store.module_key import ModuleKey
     from gsym.store.publication import Publication
     from gsym.store.source import FoundFile, Source
@@ -132,7 +132,7 @@ class Resolver:
                 found[name] = known[name]
                 continue
             attempt, entry = self._ask(source, key, is_probe=name in probed)
-            found[name] = attempt, time.time()
+            found[name] = attempt, self.misses.now()
             if entry is not None:
                 self.misses.forget(key)
                 return Resolution(entry, self._in_order(found))
@@ -213,9 +213,9 @@ class Resolver:
         return "found", found.location, publication.entry
 
 
-def misses_of(store: Store) -> Misses:
-    """The misses that all who use a store share."""
-    return Misses(os.path.join(store.path, _MISSES))
+def misses_of(store: Store, lifetimes: MissLifetimes | None = None) -> Misses:
+    """The misses that all who use a store share; *lifetimes* are this process's."""
+    return Misses(os.path.join(store.path, _MISSES), lifetimes=lifetimes)
 
 
 def _has_id(key: ModuleKey) -> bool:
