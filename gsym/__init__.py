@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.breakpad_export import ExportReport, export_breakpad
     from gsym.client.answers import JobAnswer, StackFrame
+    from gsym.client.remote_symbolizer import RemoteSymbolizer
     from gsym.client.settings import ClientSettings
     from gsym.client.symbolication_client import SymbolicationClient
     from gsym.conversion import convert, convert_members, convert_slices
@@ -82,6 +83,7 @@ _MODULE_OF = {
     "Range": "model",
     "Reader": "reader",
     "SegmentSetReader": "segment_set",
+    "RemoteSymbolizer": "client.remote_symbolizer",
     "ServerError": "errors",
     "StackFrame": "client.answers",
     "SymbolicationClient": "client.symbolication_client",
@@ -130,6 +132,7 @@ __all__ = [
     "ModuleIdentity",
     "Range",
     "Reader",
+    "RemoteSymbolizer",
     "SegmentSetReader",
     "ServerError",
     "StackFrame",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
+from gsym.store.directory import Store
 from tests.debuginfod_server import Answer, Server
+from tests.store_modules import identity, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,3 +141,31 @@ def test_an_input_of_another_kind_is_told(
 def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
     command = ["symbolicate", "--server", "http://127.0.0.1:9", "--header", "x"]
     assert main([*command, stacks]) == 2
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--server", "http://127.0.0.1:9", "--store", "x"]]
+)
+def test_either_a_server_or_a_store_is_asked(stacks: str, options: list[str]) -> None:
+    assert main(["symbolicate", *options, stacks]) == 2
+
+
+def test_stacks_are_answered_from_a_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("msgspec")
+    store = tmp_path / "store"
+    put(Store(store), 1)
+    job = {
+        "memoryMap": [["lib1.so", identity(1).debug_id], ["no.so", ID]],
+        "stacks": [[[0, 0], [1, 5]]],
+    }
+    path = tmp_path / "stacks.json"
+    path.write_text(json.dumps({"jobs": [{}, job]}))
+    assert main(["symbolicate", "--store", str(store), str(path)]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == (
+        f"job 1, stack 0\n  0  lib1.so  f1_1\n  1  no.so  0x5\nno symbols: no.so/{ID}\n"
+    )
+    refusal = "job 0 is invalid: no stacks specified"
+    assert printed.err == f"gsym: job 0 is refused: {refusal}\n"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 
+from gsym.cli.local_symbolication import answer_locally
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.stack_text import job_lines
 from gsym.cli.terminal import printable
 from gsym.client.answers import read_answer
+from gsym.client.jobs import read_jobs
 from gsym.client.settings import ClientSettings
 from gsym.client.symbolication_client import SymbolicationClient
 from gsym.errors import FormatError, GsymError
@@ -29,6 +31,17 @@ COMMAND = Command(
     ),
     (
         Option("--server", "URL of the symbolication server", metavar="URL"),
+        Option(
+            "--store",
+            "without a server: folder of the symbol store",
+            metavar="DIR",
+        ),
+        Option(
+            "--source",
+            "without a server: where modules come from that the store lacks",
+            metavar="URL|DIR",
+            repeatable=True,
+        ),
         Option("--json", "print the API's answer"),
         Option(
             "--header",
@@ -57,16 +70,19 @@ EXIT_MISSES = 3
 def run(arguments: list[str]) -> int:
     """Symbolicate one file; 1 for refused jobs, 3 for misses under `--strict`."""
     values = COMMAND.parse(arguments)
-    server = values.text("--server")
+    path, server = values.operand("FILE"), values.text("--server")
+    store, sources = values.text("--store"), values.texts("--source")
+    if (server is None) == (store is None and not sources):
+        raise UsageError("give either '--server', or '--store' or '--source'")
+    settings = _settings(values)
+    try:
+        jobs = read_jobs(_read(path))
+    except ValueError as error:
+        raise GsymError(str(error), path=path) from None
     if server is None:
-        raise UsageError("option '--server' is missing")
-    request = _read(values.operand("FILE"))
-    with SymbolicationClient(server, _settings(values)) as client:
-        try:
-            answer = client.answer(request)
-        except ValueError as error:
-            raise GsymError(str(error), path=values.operand("FILE")) from None
-    return _print(answer, values)
+        return _print(answer_locally(jobs, store, sources), values)
+    with SymbolicationClient(server, settings) as client:
+        return _print(client.answer(jobs), values)
 
 
 def _read(path: str) -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
             file: Of the source; "" where it is not known.
             line: Of *file*, from 1; 0 where it is not known.
             inlines: (function, file, line) of what is inlined here, innermost first.
+            function_size: In bytes; 0 where the server does not say.
         """
 
         module: str
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         file: str = ""
         line: int = 0
         inlines: tuple[tuple[str, str, int], ...] = ()
+        function_size: int = 0
 
     class JobAnswer(NamedTuple):
         """What became of a job.
@@ -52,8 +54,8 @@ else:
 
     StackFrame = record_type(
         "StackFrame",
-        "module module_offset function function_offset file line inlines",
-        defaults=(None, None, "", 0, ()),
+        "module module_offset function function_offset file line inlines function_size",
+        defaults=(None, None, "", 0, (), 0),
     )
     StackFrame.__doc__ = "A frame of a stack, symbolicated or not."
     JobAnswer = record_type(
@@ -169,6 +171,7 @@ def _read_frame(frame: dict[str, Any]) -> StackFrame:
                 )
                 for call in frame.get("inlines") or ()
             ),
+            function_size=int(frame.get("function_size") or "0", 16),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _unfit() from None

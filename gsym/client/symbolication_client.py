@@ -154,7 +154,8 @@ def _without_refused(
     if at is None or at >= len(batch):
         middle = len(batch) // 2
         return [batch[:middle], batch[middle:]]
-    assembly.refuse(batch[at], reason)
+    named = reason.replace(f"job {at} ", f"job {batch[at].job} ", 1)
+    assembly.refuse(batch[at], named)
     rest = batch[:at] + batch[at + 1 :]
     return [rest] if rest else []
 

@@ -1,0 +1,126 @@
+"""A server in the place of a symbolizer: the same answers by another way."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym import RemoteSymbolizer, SymbolicationClient
+from gsym.store.directory import Store
+from gsym.store.module_key import ModuleKey, key_of_build_id
+from gsym.symbolizer import Symbolizer
+from tests.debuginfod_server import Answer, Server
+from tests.store_modules import build_id, identity, put
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("msgspec")
+
+from gsym.api.request import RequestError, RequestLimits, read_v5
+from gsym.api.response import answer_v5
+from gsym.api.symbolication import Symbolication
+
+
+def serve(symbolizer: Symbolizer) -> Server:
+    """A server that answers as ours does, without its transport."""
+
+    def answer(_path: str, body: bytes) -> Answer:
+        try:
+            jobs = read_v5(body, RequestLimits())
+        except RequestError as error:
+            return Answer(json.dumps({"title": error.title}).encode(), error.status)
+        work = Symbolication(jobs)
+        work.run(symbolizer)
+        return Answer(answer_v5(work))
+
+    return Server(answer)
+
+
+def named(number: int) -> ModuleKey:
+    module = identity(number)
+    return ModuleKey(module.debug_file, module.debug_id)
+
+
+def test_answers_are_those_of_a_symbolizer(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    put(store, 1, 3)
+    put(store, 2, 1)
+    local = Symbolizer(store)
+    asked: list[tuple[ModuleKey, int]] = [
+        (named(1), 0),
+        (named(2), 8),
+        (named(1), 0x2F),
+        (named(1), 0x4000),
+        (named(3), 5),
+        (named(1), -1),
+        (named(2), 1 << 64),
+    ]
+    with serve(local) as server, SymbolicationClient(server.url) as client:
+        found = RemoteSymbolizer(client).symbolize_many(asked)
+        assert len(server.requests) == 1
+    for (key, offset), remote in zip(asked, found, strict=True):
+        expected = local.symbolize(key, offset=offset)
+        assert bool(remote.reason) == bool(expected.reason)
+        if expected.lookup is None:
+            assert remote.lookup is None
+            continue
+        assert remote.lookup is not None
+        assert remote.lookup.frames == expected.lookup.frames
+        assert remote.lookup.function.name == expected.lookup.function.name
+        assert remote.lookup.function.size == expected.lookup.function.size
+
+
+def test_reasons_tell_what_is_missing(tmp_path: Path) -> None:
+    put(Store(tmp_path), 1)
+    with (
+        serve(Symbolizer(Store(tmp_path))) as server,
+        SymbolicationClient(server.url) as client,
+    ):
+        remote = RemoteSymbolizer(client, "there")
+        nothing = remote.symbolize(named(1), offset=0x9999)
+        unknown = remote.symbolize(named(9), offset=1)
+        refused = remote.symbolize(ModuleKey("a/b", "1" * 33), offset=1)
+    assert "no function" in nothing.reason
+    assert "no symbols" in unknown.reason
+    assert "invalid debug_filename" in refused.reason
+    assert [each.outcome for each in unknown.module.attempts] == ["missing"]
+    assert refused.module.attempts[0].source == "there"
+
+
+def test_a_build_id_is_enough(tmp_path: Path) -> None:
+    put(Store(tmp_path), 1)
+    with (
+        serve(Symbolizer(Store(tmp_path))) as server,
+        SymbolicationClient(server.url) as client,
+    ):
+        key = key_of_build_id(build_id(1))
+        found = RemoteSymbolizer(client).symbolize(key, offset=0)
+    assert found.lookup is not None
+
+
+def test_inlined_calls_come_innermost_first() -> None:
+    frame: dict[str, Any] = {
+        "frame": 0,
+        "module": "m",
+        "module_offset": "0x14",
+        "function": "outer",
+        "function_offset": "0x4",
+        "function_size": "0x20",
+        "file": "/src/a.c",
+        "line": 7,
+        "inlines": [{"function": "inner", "file": "b.h", "line": 3}],
+    }
+    body = {"results": [{"stacks": [[frame]], "found_modules": {"m/1": True}}]}
+    with (
+        Server(Answer(json.dumps(body).encode())) as server,
+        SymbolicationClient(server.url) as client,
+    ):
+        found = RemoteSymbolizer(client).symbolize(ModuleKey("m", "1"), offset=0x14)
+    assert found.lookup is not None
+    assert [frame.name for frame in found.lookup.frames] == ["inner", "outer"]
+    assert [frame.inlined for frame in found.lookup.frames] == [True, False]
+    assert found.lookup.frames[1].path == "/src/a.c"
+    assert found.lookup.function == ("outer", 0x10, 0x20)
