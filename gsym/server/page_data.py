@@ -182,6 +182,8 @@ class PageData:
             "version": gsym.__version__,
             "store": shown(store.path) if store is not None else "",
             "max_paste": MAX_PASTE,
+            "takes_uploads": bool(self._service.settings.upload_tokens),
+            "max_upload": self._service.settings.max_upload,
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _UNAUTHORIZED = 401
 _BEARER = "bearer "
 _UPLOADS = "/upload/"  # which have tokens of their own
+_PAGE_FILES = "/page/files/"  # of the page that asks for a token, and tells nothing
 
 
 def has_token(headers: Mapping[str, str], tokens: Sequence[str]) -> bool:
@@ -53,11 +54,16 @@ class ReadTokens:
             scope["type"] != "http"
             or not self._tokens
             or scope["method"] == "OPTIONS"  # before a request that shows one
-            or endpoint_path(scope) in HEALTH_PATHS
-            or endpoint_path(scope).startswith(_UPLOADS)
+            or _is_open(scope["method"], endpoint_path(scope))
             or has_token(Headers(scope=scope), self._tokens)
         ):
             await self._app(scope, receive, send)
             return
         headers = {"www-authenticate": "Bearer"}
         await error_response(_UNAUTHORIZED, headers=headers)(scope, receive, send)
+
+
+def _is_open(method: str, path: str) -> bool:
+    """Whether an endpoint answers everybody, or has tokens of its own."""
+    is_page = method == "GET" and (path == "/" or path.startswith(_PAGE_FILES))
+    return is_page or path in HEALTH_PATHS or path.startswith(_UPLOADS)

@@ -24,6 +24,7 @@ from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PHONE = {"width": 360, "height": 740}
 FRAME = "libfoo.so+0x1016"  # in two inlined calls
@@ -33,6 +34,11 @@ MARKUP = f"""\
 {{{{{{mmap:0x1000:0x9000:load:0:rx:0x401000}}}}}}
 {{{{{{bt:0:0x1016:pc}}}}}}
 """
+DROP = """(text) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], "crash.txt"));
+    dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
+}"""
 REQUEST = json.dumps({"memoryMap": [["xul.pdb", XUL_ID]], "stacks": [[[0, 0x1004]]]})
 
 
@@ -177,16 +183,50 @@ def test_a_missing_module_says_which_sources_were_asked(visit: Visit) -> None:
 
 
 def test_a_dropped_file_is_read(visit: Visit) -> None:
-    drop = """(text) => {
-        const data = new DataTransfer();
-        data.items.add(new File([text], "crash.txt"));
-        dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
-    }"""
-    visit.page.evaluate(drop, BACKTRACE)
+    visit.page.evaluate(DROP, BACKTRACE)
     visit.page.wait_for_selector(".line")
     assert visit.page.input_value("#text") == BACKTRACE
-    visit.page.evaluate(drop, "\x7fELF\0\0")
-    visit.page.wait_for_selector("text=crash.txt is no text")
+    visit.page.evaluate(DROP, "\x7fELF\0\0")
+    visit.page.wait_for_selector("text=This server takes no uploads.")
+
+
+def test_a_dropped_debug_file_is_uploaded_with_a_token(
+    browser: Any, tmp_path: Path
+) -> None:
+    modules = StoredModules(make_page_store(tmp_path))
+    settings = {"upload_tokens": ["secret"], "store": modules.store.path}
+    with RunningServer(Symbolizer(modules), **settings) as running:
+        visit = Visit(browser, running.url)
+        visit.open()
+        sym = f"MODULE Linux x86_64 {'9' * 32}0 libnew.so\nFUNC 10 10 0 brand_new\n"
+        visit.page.evaluate(DROP, sym)
+        visit.page.fill("#upload-token", "wrong")
+        visit.page.click("text=Upload >> nth=-1")
+        visit.page.wait_for_selector("text=the token is not known")
+        visit.page.fill("#upload-token", "secret")
+        visit.page.click("text=Upload >> nth=-1")
+        visit.page.wait_for_selector("text=libnew.so is in the store")
+        visit.symbolize(f"libnew.so/{'9' * 32}0+0x14")
+        assert "brand_new" in visit.texts(".line")[0]
+        visit.close()
+
+
+def test_a_server_that_wants_a_token_is_given_one(browser: Any, tmp_path: Path) -> None:
+    modules = StoredModules(make_page_store(tmp_path))
+    with RunningServer(Symbolizer(modules), read_tokens=["secret"]) as running:
+        visit = Visit(browser, running.url)
+        visit.open("#/modules")
+        visit.page.fill("#token-text", "wrong")
+        visit.page.press("#token-text", "Enter")
+        visit.page.wait_for_function(
+            "document.getElementById('token-text').value === ''"
+        )
+        visit.page.fill("#token-text", "secret")
+        visit.page.press("#token-text", "Enter")
+        visit.page.wait_for_selector("#other table")
+        visit.page.click("nav >> text=Symbolicate")
+        visit.symbolize(FRAME)
+        visit.close()
 
 
 def test_names_that_are_markup_are_shown_and_do_nothing(visit: Visit) -> None:

@@ -24,6 +24,7 @@ from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +262,19 @@ def test_what_is_not_there_is_an_error_with_a_title(
 
 
 # ---- files and the form
+
+
+def test_the_page_is_for_all_and_its_data_for_who_shows_a_token(
+    tmp_path: Path,
+) -> None:
+    modules = StoredModules(make_page_store(tmp_path))
+    with RunningServer(Symbolizer(modules), read_tokens=["secret"]) as running:
+        assert running.ask("GET", "/").status == 200
+        assert running.ask("GET", "/page/files/main.js").status == 200
+        assert running.ask("POST", "/", b"text=x").status == 401
+        assert running.ask("GET", "/page/modules").status == 401
+        token = {"authorization": "Bearer secret"}
+        assert running.ask("GET", "/page/modules", headers=token).status == 200
 
 
 def test_the_page_forbids_all_that_it_does_not_need(page: RunningServer) -> None:

@@ -4,8 +4,10 @@ import { modulesElement, stackElement, stackText, summaryText } from "./answer.j
 import { element, say } from "./elements.js";
 import { packed, unpacked } from "./link.js";
 import { ask, symbolize } from "./server.js";
+import { offerUpload } from "./uploading.js";
 
 const MOST = 1 << 20; // characters of a paste
+const SNIFFED = 4096; // bytes of a file that tell text from debug files
 
 const form = document.getElementById("paste");
 const text = document.getElementById("text");
@@ -127,15 +129,18 @@ export function step(forwards) {
 }
 
 async function readFile(file) {
+  const start = await file.slice(0, SNIFFED).text();
+  if (start.includes("\0") || /^MODULE \w+ \w+ [0-9A-Fa-f]{33}/.test(start)) {
+    asked += 1;
+    answer = null;
+    await offerUpload(file, place).catch((error) => fail(error.message));
+    return;
+  }
   if (file.size > 4 * MOST) {
-    fail(`${file.name} is larger than a paste may be. Debug files go into the store: gsym store add.`);
+    fail(`${file.name} is larger than a paste may be.`);
     return;
   }
   const content = await file.text();
-  if (content.includes("\0")) {
-    fail(`${file.name} is no text. Debug files go into the store: gsym store add, or POST /upload/ where the server takes them.`);
-    return;
-  }
   text.value = content;
   await run();
 }

@@ -2,6 +2,44 @@
 
 export class ServerError extends Error {}
 
+const TOKEN = "gsym-token"; // kept until the window is closed
+const UNAUTHORIZED = 401;
+
+// What a person gives as a token; null for none.
+function askToken() {
+  const dialog = document.getElementById("token");
+  const field = document.getElementById("token-text");
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      resolve(dialog.returnValue === "use" ? field.value : null);
+      field.value = "";
+    }, { once: true });
+    if (!dialog.open) dialog.showModal();
+  });
+}
+
+async function reached(path, options = {}) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = { ...(token ? { authorization: `Bearer ${token}` } : {}), ...options.headers };
+  try {
+    return await fetch(path, { ...options, headers });
+  } catch {
+    throw new ServerError("The server cannot be reached.");
+  }
+}
+
+let asking = null; // for all requests at once
+
+async function allowed(path, options) {
+  const response = await reached(path, options);
+  if (response.status !== UNAUTHORIZED) return response;
+  asking ??= askToken().finally(() => { asking = null; });
+  const token = await asking;
+  if (token === null) return response;
+  sessionStorage.setItem(TOKEN, token);
+  return allowed(path, options);
+}
+
 async function answered(response) {
   let answer = null;
   try {
@@ -13,29 +51,26 @@ async function answered(response) {
   return answer;
 }
 
-async function reached(request) {
-  try {
-    return await request;
-  } catch {
-    throw new ServerError("The server cannot be reached.");
-  }
-}
-
 export async function ask(name, parameters = {}) {
-  const query = new URLSearchParams(parameters);
-  return answered(await reached(fetch(`page/${name}?${query}`)));
+  return answered(await allowed(`page/${name}?${new URLSearchParams(parameters)}`));
 }
 
 export async function symbolize(text, module, choices) {
-  return answered(await reached(fetch("page/symbolize", {
+  return answered(await allowed("page/symbolize", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ text, module, choices }),
-  })));
+  }));
 }
 
 export async function metrics() {
-  const response = await reached(fetch("metrics"));
+  const response = await allowed("metrics");
   if (!response.ok) throw new ServerError(`The server answers ${response.status}.`);
   return response.text();
+}
+
+export async function upload(file, token) {
+  const headers = { "auth-token": token, "content-type": "application/octet-stream" };
+  const path = `upload/?${new URLSearchParams({ name: file.name })}`;
+  return answered(await reached(path, { method: "POST", headers, body: file }));
 }
