@@ -358,9 +358,9 @@ def test_figures_follow_what_the_server_does(visit: Visit) -> None:
 
 def test_keys_do_what_the_list_says(visit: Visit) -> None:
     visit.page.keyboard.press("?")
-    assert visit.page.locator("dialog").is_visible()
+    assert visit.page.locator("#shortcuts").is_visible()
     visit.page.keyboard.press("Escape")
-    visit.page.wait_for_selector("dialog", state="hidden")
+    visit.page.wait_for_selector("#shortcuts", state="hidden")
     visit.page.keyboard.press("/")
     assert visit.page.evaluate("document.activeElement.id") == "text"
     visit.symbolize(f"{FRAME}\nlibfoo.so+0x2000")
