@@ -51,24 +51,46 @@ def test_each_kind_of_answer_counts_for_its_time(
     misses: Misses, clock: Clock, attempt: Attempt, seconds: int
 ) -> None:
     clock.now += seconds - 1
-    assert misses.counts(attempt, 1e9)
+    assert misses.counts(attempt, 1e9, 0)
     clock.now += 1
-    assert not misses.counts(attempt, 1e9)
+    assert not misses.counts(attempt, 1e9, 0)
+
+
+def test_a_refusal_counts_for_as_long_as_it_has_been_so(
+    misses: Misses, clock: Clock
+) -> None:
+    asked = []
+    for second in range(100):
+        miss = misses.find(key(0))
+        if miss is None or not misses.counts(REFUSED, *miss.times, *miss.since):
+            asked.append(second)
+            misses.remember(key(0), [REFUSED])
+        clock.now += 1
+    assert asked == [0, 2, 4, 8, 16, 32, 64]
+
+
+def test_another_outcome_ends_a_row_of_refusals(misses: Misses, clock: Clock) -> None:
+    for attempt in (REFUSED, REFUSED, FAILED, REFUSED):
+        misses.remember(key(0), [attempt])
+        clock.now += 100
+    miss = misses.find(key(0))
+    assert miss is not None
+    assert miss.since == miss.times == (1e9 + 300,)
 
 
 def test_times_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
     lifetimes = MissLifetimes(missing=5)
     misses = Misses(str(tmp_path), lifetimes=lifetimes, clock=clock)
     clock.now += 5
-    assert not misses.counts(MISSING, 1e9)
-    assert misses.counts(FAILED, 1e9)
+    assert not misses.counts(MISSING, 1e9, 0)
+    assert misses.counts(FAILED, 1e9, 0)
 
 
 def test_a_clock_that_was_put_back_ends_what_comes_from_the_future(
     misses: Misses, clock: Clock
 ) -> None:
     clock.now -= 1
-    assert not misses.counts(MISSING, 1e9)
+    assert not misses.counts(MISSING, 1e9, 0)
 
 
 def test_the_most_missed_come_first(misses: Misses) -> None:

@@ -17,7 +17,7 @@ from gsym.module_identity import ModuleIdentity
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.local_trees import LocalStore, LocalTree
-from gsym.store.misses import Misses
+from gsym.store.misses import Misses, MissLifetimes
 from gsym.store.module_key import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.source import FoundFile, NotThereError, SourceError
@@ -327,7 +327,9 @@ def test_each_source_is_asked_again_in_its_own_time(store: Store) -> None:
         Given("failing", failing),
         Given("wrong", having(symbols(5))),
     ]
-    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    lifetimes = MissLifetimes(first_refused=86400)
+    folder = str(Path(store.path) / ".misses")
+    misses = Misses(folder, lifetimes=lifetimes, clock=clock)
     health = SourceHealth(clock=clock, probe_seconds=1e9)
     health.claims_probe("failing")
     resolver = Resolver(store, sources, misses=misses, health=health)
@@ -337,6 +339,32 @@ def test_each_source_is_asked_again_in_its_own_time(store: Store) -> None:
         resolver.resolve(key())
         asked.append([len(source.asked) for source in sources])
     assert asked == [[1, 1, 1], [1, 1, 1], [1, 2, 1], [2, 3, 1], [3, 4, 2]]
+
+
+def test_a_source_that_gave_garbage_is_asked_again_for_all_once_it_gives_files(
+    store: Store,
+) -> None:
+    clock = Clock()
+    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    source = Given("a", having(symbols(9)))
+    health = SourceHealth(clock=clock)
+    resolver = Resolver(store, [source], misses=misses, health=health)
+    for _ in range(100):  # so that the module 1 is refused for long
+        assert outcomes(resolver.resolve(key(1))) == ["refused"]
+        clock.now += 1
+    assert outcomes(resolver.resolve(key(2))) == ["refused"]
+    clock.now += 2
+    asked = len(source.asked)
+
+    def give(wanted: ModuleKey, folder: str) -> FoundFile:
+        number = 1 if wanted == key(1) else 2
+        return having(symbols(number))(wanted, folder)
+
+    source.say = give
+    assert outcomes(resolver.resolve(key(1))) == ["refused"]
+    assert len(source.asked) == asked
+    assert outcomes(resolver.resolve(key(2))) == ["found"]
+    assert outcomes(resolver.resolve(key(1))) == ["found"]
 
 
 def test_a_new_source_is_asked_for_what_others_missed(store: Store) -> None:

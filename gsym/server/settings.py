@@ -64,7 +64,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Seconds, _said("seconds after which a source that failed is asked again")
     ] = 60.0
     refused_time: Annotated[
-        Seconds, _said("seconds for which a file that is of no use is not asked for")
+        Seconds,
+        _said("most seconds for which a file that is of no use is not asked for"),
     ] = 86400.0
     max_conversions: Annotated[
         int, _said("files that a worker converts at a time; 0: one per core", ge=0)

@@ -120,8 +120,7 @@ class Connections:
         """
         limits = self._limits
         left = max(until - time.monotonic(), 0)
-        head_seconds = limits.connect_seconds + limits.header_seconds
-        self._clock.end_at(min(time.monotonic() + head_seconds, until))
+        self._clock.end_at(min(time.monotonic() + limits.header_seconds, until))
         self._clock.begin_answer()
         url = httpcore2.URL(
             scheme=address.scheme.encode("ascii"),

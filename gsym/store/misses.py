@@ -32,12 +32,16 @@ if TYPE_CHECKING:
         Attributes:
             missing: That it does not have the module.
             failed: That it gave no answer.
-            refused: That what it gave is of no use.
+            refused: That what it gave is of no use. It counts for *first_refused*
+                seconds, then each time for as long as that has been so already, at
+                most for this long.
+            first_refused: See *refused*.
         """
 
         missing: float = 3600
         failed: float = 60
         refused: float = 86400
+        first_refused: float = 2
 
     class Miss(NamedTuple):
         """A module that was not found.
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
             key: As it was asked for; long names are cut.
             attempts: What each source said.
             times: When it did, in seconds since 1970.
+            since: When it began to have the same outcome, likewise.
             asked: How often it was asked for.
             last_asked: When it was last.
         """
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
         key: ModuleKey
         attempts: tuple[Attempt, ...]
         times: tuple[float, ...]
+        since: tuple[float, ...]
         asked: int
         last_asked: float
 
@@ -60,10 +66,12 @@ else:
     from gsym.records import record_type
 
     MissLifetimes = record_type(
-        "MissLifetimes", "missing failed refused", defaults=(3600, 60, 86400)
+        "MissLifetimes",
+        "missing failed refused first_refused",
+        defaults=(3600, 60, 86400, 2),
     )
     MissLifetimes.__doc__ = "For how many seconds it counts what a source said."
-    Miss = record_type("Miss", "key attempts times asked last_asked")
+    Miss = record_type("Miss", "key attempts times since asked last_asked")
     Miss.__doc__ = "A module that was not found."
 
 _FILE = "misses.sqlite3"
@@ -129,9 +137,13 @@ class Misses:
         """The time that is written down, in seconds since 1970."""
         return self._clock()
 
-    def counts(self, attempt: Attempt, time: float) -> bool:
-        """Whether what a source said at *time* still counts."""
-        lifetime = getattr(self._lifetimes, attempt.outcome, 0.0)
+    def counts(self, attempt: Attempt, time: float, since: float) -> bool:
+        """Whether what a source said at *time*, and from *since* on, still counts."""
+        lifetime: float = getattr(self._lifetimes, attempt.outcome, 0.0)
+        if attempt.outcome == "refused":
+            # A server that was broken for a moment is not avoided for a day.
+            least = self._lifetimes.first_refused
+            lifetime = min(max(time - since, least), lifetime)
         return 0 <= self._clock() - time < lifetime
 
     def remember(
@@ -145,8 +157,13 @@ class Misses:
             times: When; by default now.
         """
         now = self._clock()
+        before = self.find(key)
         found = [
-            (*attempt._replace(detail=attempt.detail[:_LONGEST_DETAIL]), when)
+            (
+                *attempt._replace(detail=attempt.detail[:_LONGEST_DETAIL]),
+                when,
+                min(when, _since(before, attempt, when)),
+            )
             for attempt, when in _timed(attempts, times, now)
         ]
         row = (_id(key), _write_key(key), json.dumps(found), 1, now)
@@ -297,11 +314,21 @@ def _read(rows: Iterable[tuple[str, str, int, float]]) -> Iterator[Miss]:
             found = json.loads(attempts)
             yield Miss(
                 ModuleKey(*json.loads(key)),
-                tuple(Attempt(*each[:-1]) for each in found),
+                tuple(Attempt(*each[:-2]) for each in found),
+                tuple(float(each[-2]) for each in found),
                 tuple(float(each[-1]) for each in found),
                 asked,
                 last_asked,
             )
+
+
+def _since(before: Miss | None, attempt: Attempt, when: float) -> float:
+    """Since when a source has had this outcome: as before, or from now on."""
+    if before is not None:
+        for said, since in zip(before.attempts, before.since, strict=True):
+            if (said.source, said.outcome) == (attempt.source, attempt.outcome):
+                return since
+    return when
 
 
 def _timed(

@@ -124,7 +124,8 @@ class Resolver:
             return Resolution(None, (_local_failure(error),))
 
     def _ask_all(self, key: ModuleKey, probed: set[str]) -> Resolution:
-        known = self._known(self.misses.find(key))
+        miss = self.misses.find(key)
+        known = self._known(miss)
         found: dict[str, tuple[Attempt, float]] = {}
         for source in self.sources:
             name = source.name
@@ -134,6 +135,8 @@ class Resolver:
             attempt, entry = self._ask(source, key, is_probe=name in probed)
             found[name] = attempt, self.misses.now()
             if entry is not None:
+                if miss is not None and _refused(miss, name):
+                    self.health.mended(name)
                 self.misses.forget(key)
                 return Resolution(entry, self._in_order(found))
         attempts, times = zip(*found.values(), strict=True)
@@ -147,14 +150,19 @@ class Resolver:
         names = {source.name for source in self.sources}
         return {
             attempt.source: (attempt, when)
-            for attempt, when in zip(miss.attempts, miss.times, strict=True)
-            if attempt.source in names and self._counts(attempt, when)
+            for attempt, when, since in zip(
+                miss.attempts, miss.times, miss.since, strict=True
+            )
+            if attempt.source in names and self._counts(attempt, when, since)
         }
 
-    def _counts(self, attempt: Attempt, when: float) -> bool:
-        if not self.misses.counts(attempt, when):
+    def _counts(self, attempt: Attempt, when: float, since: float) -> bool:
+        if not self.misses.counts(attempt, when, since):
             return False
-        # A source that answers again is asked again for what it failed to give.
+        # A source that answers again is asked again for what it failed to give; one
+        # that gives a file in place of garbage, for all that it gave garbage for.
+        if attempt.outcome == "refused":
+            return not self.health.was_mended_since(attempt.source, when)
         has_recovered = self.health.has_answered_since(attempt.source, when)
         return attempt.outcome != "failed" or not has_recovered
 
@@ -235,6 +243,14 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleIdentity:
     if is_named or not (stem in _NAMELESS or build_id.endswith(stem)):
         return found.identity
     return found.identity._replace(debug_file=build_id)
+
+
+def _refused(miss: Miss, source: str) -> bool:
+    """Whether what the source gave was of no use."""
+    return any(
+        (attempt.source, attempt.outcome) == (source, "refused")
+        for attempt in miss.attempts
+    )
 
 
 def _fetched_size(found: FoundFile, folder: str) -> int:

@@ -65,6 +65,16 @@ class SourceHealth:
                 state.is_out = True
                 state.failures.clear()
 
+    def mended(self, source: str) -> None:
+        """Note that it gave a file where what it had given before was of no use."""
+        with self._lock:
+            self._state(source).mended = self._clock()
+
+    def was_mended_since(self, source: str, time: float) -> bool:
+        """Whether that happened after *time*, in seconds since 1970."""
+        with self._lock:
+            return self._state(source).mended > time
+
     def is_asked(self, source: str) -> bool:
         """Whether to ask it now. Of a source in trouble the caller is the probe."""
         with self._lock:
@@ -93,10 +103,11 @@ class SourceHealth:
 
 
 class _State:
-    __slots__ = ("answered", "failures", "is_out", "probed")
+    __slots__ = ("answered", "failures", "is_out", "mended", "probed")
 
     def __init__(self) -> None:
         self.answered = 0.0
         self.failures: list[float] = []
         self.is_out = False
+        self.mended = 0.0
         self.probed = 0.0

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
 _WEB = ("http://", "https://")
+_UNPACKING_SECONDS = 90.0  # which debuginfod servers may need to answer
 _BUCKETS = ("s3://", "gs://", "az://")
 _FORMS = (
     "folders, http(s)://..., debuginfod+http(s)://..., debuginfod, s3://..., "
@@ -75,7 +76,7 @@ class SourceOpener:
         self._headers = dict(headers or {})
         self._environment = environment
         self._netrc = netrc or environment.get("NETRC", "")
-        self._transfer: Transfer | None = None
+        self._transfers: dict[TransferLimits, Transfer] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -85,8 +86,8 @@ class SourceOpener:
 
     def close(self) -> None:
         """Close the connections of all sources; they are not to be used any more."""
-        if self._transfer is not None:
-            self._transfer.close()
+        for transfer in self._transfers.values():
+            transfer.close()
 
     def open(self, text: str) -> Iterator[Source]:
         """The sources that *text* names, of which some forms name several.
@@ -149,14 +150,22 @@ class SourceOpener:
             if url.startswith(start)
             for header in given
         ]
-        return WebServer(address, _LAYOUTS[layout], self._connect(), headers)
+        limits = self._limits
+        if layout == "debuginfod":
+            limits = limits._replace(
+                header_seconds=max(limits.header_seconds, _UNPACKING_SECONDS),
+                idle_seconds=max(limits.idle_seconds, _UNPACKING_SECONDS),
+            )
+        return WebServer(address, _LAYOUTS[layout], self._connect(limits), headers)
 
-    def _connect(self) -> Transfer:
-        if self._transfer is None:
+    def _connect(self, limits: TransferLimits) -> Transfer:
+        if limits not in self._transfers:
             from gsym.store.transfer import Transfer
 
-            self._transfer = Transfer(self._limits, allow_private=self._allow_private)
-        return self._transfer
+            self._transfers[limits] = Transfer(
+                limits, allow_private=self._allow_private
+            )
+        return self._transfers[limits]
 
 
 def _hidden(url: str) -> str:

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     class TransferLimits(NamedTuple):
         """Limits of one transfer; times are in seconds, sizes in bytes.
 
+        Nobody waits much longer than *idle_seconds* for a server that stalls, nor for
+        the next attempt where it answers again.
+
         Attributes:
             connect_seconds: To connect to one address.
-            header_seconds: Until the head of the answer is there.
+            header_seconds: Until the head of the answer is there, with connecting.
             idle_seconds: In this time at least *least_bytes* have to come.
             total_seconds: For all, with redirects, retries and waits.
             most_bytes: Of an answer as it is sent.
@@ -25,13 +28,13 @@ if TYPE_CHECKING:
                 each. How long it is each time is left to chance.
         """
 
-        connect_seconds: float = 5
-        header_seconds: float = 10
-        idle_seconds: float = 90
+        connect_seconds: float = 4
+        header_seconds: float = 4
+        idle_seconds: float = 4
         total_seconds: float = 300
         most_bytes: int = 4 << 30
         most_inflated: int = 8 << 30
-        least_bytes: int = 100 << 10
+        least_bytes: int = 4 << 10
         redirects: int = 5
         attempts: int = 3
         backoff_seconds: float = 0.5
@@ -43,6 +46,6 @@ else:
         "TransferLimits",
         "connect_seconds header_seconds idle_seconds total_seconds most_bytes "
         "most_inflated least_bytes redirects attempts backoff_seconds",
-        defaults=(5, 10, 90, 300, 4 << 30, 8 << 30, 100 << 10, 5, 3, 0.5),
+        defaults=(4, 4, 4, 300, 4 << 30, 8 << 30, 4 << 10, 5, 3, 0.5),
     )
     TransferLimits.__doc__ = "Limits of one transfer."
