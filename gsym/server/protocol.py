@@ -26,17 +26,25 @@ class Protocol(HttpToolsProtocol):
         head_size: Bytes that the head of a request may have, about: what comes at once
             is read at once.
         head_timeout: Seconds in which it has to come.
+        connection_time: Seconds after which a connection ends with its next answer:
+            clients come back, to a worker that was started meanwhile as well.
         others: As uvicorn gives them.
     """
 
     def __init__(
-        self, *, head_size: int = 1 << 16, head_timeout: float = 10.0, **others: Any
+        self,
+        *,
+        head_size: int = 1 << 16,
+        head_timeout: float = 10.0,
+        connection_time: float = 30.0,
+        **others: Any,
     ) -> None:
         super().__init__(**others)
         self._most_head = head_size
         self._head_timeout = head_timeout
         self._head_left = head_size
         self._head_timer: TimerHandle | None = None
+        self._ends = self.loop.time() + connection_time
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
@@ -58,6 +66,8 @@ class Protocol(HttpToolsProtocol):
         """A head is complete."""
         self._end_head()
         super().on_headers_complete()
+        if self.cycle is not None and self.loop.time() >= self._ends:
+            self.cycle.keep_alive = False
 
     def data_received(self, data: bytes) -> None:
         """Read on; who sends a head without an end is hung up on."""

@@ -119,6 +119,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head_timeout: Annotated[
         Seconds, _said("seconds in which the head of a request has to come")
     ] = 10.0
+    connection_time: Annotated[
+        Seconds,
+        _said("seconds after which a connection ends with its next answer"),
+    ] = 30.0
     request_timeout: Annotated[
         Seconds, _said("seconds for an answer; what is fetched goes on behind a 503")
     ] = 60.0

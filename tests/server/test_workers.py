@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,15 +37,15 @@ def connected(port: int) -> Iterator[None]:
         assert {answer.status for answer in answers} == {200}
         return clients
 
-    with asyncio.Runner() as runner:
-        clients = runner.run(connect())
-        yield
-        runner.run(close(clients))
+    async def close(clients: list[Client]) -> None:
+        for client in clients:
+            client.close()
 
-
-async def close(clients: list[Client]) -> None:
-    for client in clients:
-        client.close()
+    loop = asyncio.new_event_loop()
+    clients = loop.run_until_complete(connect())
+    yield
+    loop.run_until_complete(close(clients))
+    loop.close()
 
 
 @pytest.fixture
@@ -100,3 +101,20 @@ def test_who_connects_after_the_greeting_is_not_refused(
         with connected(port):
             process.terminate()
         process.stderr.read()
+
+
+def test_a_connection_ends_with_an_answer_once_its_time_is_over(
+    tmp_path: Path,
+) -> None:
+    options = ("--store", str(tmp_path), "--set", "connection_time=0.1")
+    with ServerProcess(*options) as server:
+        connection = HTTPConnection(HOST, server.port)
+        heads = []
+        for _ in range(2):
+            connection.request("GET", "/__lbheartbeat__")
+            answer = connection.getresponse()
+            answer.read()
+            heads.append(answer.getheader("connection"))
+            time.sleep(0.15)
+        connection.close()
+    assert heads == [None, "close"]
