@@ -20,6 +20,7 @@ __all__ = ["ConfinedError", "confinement_report", "run_confined"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from gsym.server.confinement import ChildLimits
@@ -28,6 +29,7 @@ ANSWER = "answer.json"
 _LARGEST_ANSWER = 1 << 20
 _STARTING = 10  # seconds more by the clock, for an interpreter to start
 _PER_SIZE = 100 << 20
+_MEMORY_PER_BYTE = 6  # of input: it is mapped, inflated, and becomes tables
 _BOOTSTRAP = (
     "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
     "from gsym.server.confined_tasks import run_order; run_order(order)"
@@ -50,8 +52,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
     folder: str,
     limits: ChildLimits,
     *,
-    input_size: int = 0,
-    largest: int | None = None,
+    inputs: Sequence[str] = (),
+    readable: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a task answers.
 
@@ -60,9 +62,9 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         arguments: Its own, as JSON can have them. Paths in it are below *folder*.
         folder: Belongs to the process; nothing in it is to be trusted afterwards.
         limits: What the process may use.
-        input_size: Bytes that it reads; its time grows with them.
-        largest: Bytes of the largest file that it reads at a time, by default all;
-            its memory grows with them.
+        inputs: What it reads. Its time grows with their size, and its memory with
+            that of the largest.
+        readable: Files and folders elsewhere that it may read.
 
     Raises:
         ConfinedError: It was stopped or broke down.
@@ -70,7 +72,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         LimitError: It found it to be too much.
         OSError: The process cannot be started.
     """
-    seconds = limits.seconds + limits.seconds_per_100_mib * input_size // _PER_SIZE
+    sizes = [os.path.getsize(path) for path in inputs]
+    seconds = limits.seconds + limits.seconds_per_100_mib * sum(sizes) // _PER_SIZE
     order = {
         "path": [os.path.abspath(each) for each in sys.path if each],
         "task": task,
@@ -78,7 +81,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         "folder": folder,
         "limits": list(limits),
         "seconds": seconds,
-        "memory": limits.memory + 2 * (input_size if largest is None else largest),
+        "memory": limits.memory + _MEMORY_PER_BYTE * max(sizes, default=0),
+        "readable": list(readable),
     }
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, ANSWER))  # of a task before

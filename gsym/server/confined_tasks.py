@@ -21,7 +21,9 @@ def run_order(order: dict[str, Any]) -> None:
     """Give up all rights, do the task and write the answer."""
     folder = order["folder"]
     limits = ChildLimits(*order["limits"])
-    holds = confine(limits, order["seconds"], order["memory"], folder)
+    holds = confine(
+        *(limits, order["seconds"], order["memory"]), folder, order["readable"]
+    )
     try:
         answer = {"holds": holds, **_TASKS[order["task"]](**order["arguments"])}
     except LimitError as error:
@@ -61,6 +63,12 @@ def _convert(**arguments: Any) -> dict[str, Any]:
     return convert_members(**arguments)
 
 
+def _add(**arguments: Any) -> dict[str, Any]:
+    from gsym.server.confined_adding import add_alone
+
+    return add_alone(**arguments)
+
+
 def _reason(error: Exception) -> str:
     """Without paths: they are those of the server."""
     if isinstance(error, GsymError):
@@ -75,5 +83,6 @@ _TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "probe": _probe,
     "take apart": _take_apart,
     "convert": _convert,
+    "add": _add,
     "verify": _verify,
 }

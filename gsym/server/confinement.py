@@ -20,6 +20,7 @@ __all__ = ["ChildLimits", "confine"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NamedTuple
 
     class ChildLimits(NamedTuple):
@@ -56,7 +57,13 @@ _LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store")
 _DEVICES = ("/dev/null", "/dev/urandom", "/proc/self")
 
 
-def confine(limits: ChildLimits, seconds: int, memory: int, folder: str) -> list[str]:
+def confine(
+    limits: ChildLimits,
+    seconds: int,
+    memory: int,
+    folder: str,
+    readable: Sequence[str] = (),
+) -> list[str]:
     """Give up what converting a file does not take.
 
     Args:
@@ -65,6 +72,7 @@ def confine(limits: ChildLimits, seconds: int, memory: int, folder: str) -> list
         memory: Bytes of address space.
         folder: What is below it can be read and written, all else (but Python and
             libraries) neither, where the kernel can do that.
+        readable: Further files and folders to read.
 
     Returns:
         What holds from now on, in words.
@@ -85,8 +93,9 @@ def confine(limits: ChildLimits, seconds: int, memory: int, folder: str) -> list
         holds.append("network namespace")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         holds.append("no new privileges")
-        readable = [*sys.path, sys.prefix, sys.base_prefix, *_LIBRARIES, *_DEVICES]
-        if version := restrict_files(filter(None, readable), [folder]):
+        python = [*sys.path, sys.prefix, sys.base_prefix]
+        needed = [*python, *_LIBRARIES, *_DEVICES, *readable]
+        if version := restrict_files(filter(None, needed), [folder]):
             holds.append(f"landlock {version}")
         if install_filter():
             holds.append("seccomp")

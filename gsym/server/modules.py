@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from gsym.server.confined_adding import ConfinedAdder
+from gsym.server.confinement import ChildLimits
 from gsym.server.settings import SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -20,6 +22,7 @@ __all__ = ["make_symbolizer", "store_path"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.server.settings import Settings
+    from gsym.store.resolver import Adder
     from gsym.store.source import Source
 
 
@@ -29,6 +32,19 @@ def store_path(settings: Settings) -> str:
         return settings.store
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(cache, "gsym", "store")
+
+
+def _adder(settings: Settings) -> Adder:
+    """What puts fetched files into the store."""
+    most = settings.max_fetch_inflated
+    if not settings.confine_fetched:
+        return partial(add_file, most_inflated=most)
+    limits = ChildLimits(
+        memory=settings.child_memory,
+        seconds=settings.child_seconds,
+        output=settings.max_fetch_inflated,
+    )
+    return ConfinedAdder(limits, most)
 
 
 def make_symbolizer(settings: Settings) -> Symbolizer:
@@ -65,7 +81,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         store,
         sources,
         misses=misses_of(store, lifetimes),
-        add=partial(add_file, most_inflated=settings.max_fetch_inflated),
+        add=_adder(settings),
         conversions=settings.max_conversions or None,
     )
     return Symbolizer(

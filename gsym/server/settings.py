@@ -200,9 +200,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     upload_timeout: Annotated[
         Seconds, _said("seconds in which the body of an upload has to come")
     ] = 600.0
+    confine_fetched: Annotated[
+        bool, _said("convert what sources give in confined processes, as uploads")
+    ] = True
     child_memory: Annotated[
         Count,
-        _said("bytes of memory of a process that reads uploads, beside its input"),
+        _said("bytes of memory of such a process, and 6 for each byte of input"),
     ] = 2 << 30
     child_seconds: Annotated[
         Count, _said("seconds for it, and 20 more for each 100 MiB of input")

@@ -7,13 +7,15 @@ more; the server checks what they say and publishes. All of it, or nothing.
 from __future__ import annotations
 
 import os
-import stat
 
-from gsym.errors import FormatError, GsymError
-from gsym.module_identity import ModuleIdentity
+from gsym.errors import FormatError
 from gsym.server.confined_process import run_confined
+from gsym.server.described_module import (
+    is_file_in,
+    publish_described,
+    read_descriptions,
+)
 from gsym.server.upload_tasks import member_key
-from gsym.store.entry import Quality
 
 __all__ = ["UploadRules", "publish_members", "take_apart"]
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from gsym.server.archive_members import ArchiveLimits
     from gsym.server.confinement import ChildLimits
     from gsym.store.directory import Store
-    from gsym.store.publication import Publication
+    from gsym.store.module_key import ModuleKey
 
     class UploadRules(NamedTuple):
         """How uploads are taken.
@@ -39,16 +41,6 @@ if TYPE_CHECKING:
         archive: ArchiveLimits
         keeps_originals: bool = True
 
-    class _Module(NamedTuple):
-        """A module as a confined process described it, checked."""
-
-        member: str
-        path: str
-        identity: ModuleIdentity
-        uuid: bytes
-        quality: Quality
-        originals: dict[str, str]
-
 else:
     from gsym.records import record_type
 
@@ -56,11 +48,9 @@ else:
         "UploadRules", "child archive keeps_originals", defaults=(True,)
     )
     UploadRules.__doc__ = "How uploads are taken."
-    _Module = record_type("_Module", "member path identity uuid quality originals")
 
 _MEMBERS, _STORE = "members", "store"
 _LITTLE_MEMORY = 512 << 20  # bytes of address space, to take an archive apart
-_ORIGINALS = {"sym", "debuginfo"}
 
 
 def take_apart(
@@ -95,7 +85,7 @@ def take_apart(
         arguments,
         folder,
         rules.child._replace(memory=_LITTLE_MEMORY),
-        input_size=os.path.getsize(body),
+        inputs=[body],
     )
     return _texts(answer.get("names")), _texts(answer.get("urls"))
 
@@ -121,7 +111,8 @@ def publish_members(
         OSError: The store cannot be written to.
     """
     answer = _converted(folder, names, rules)
-    modules = _described(answer, folder, names)
+    modules = read_descriptions(answer.get("modules"), folder)
+    members = [names[module.member] for module in modules]
     if not modules:
         raise FormatError("there is no module in it: " + _why_not(answer))
     run_confined(
@@ -129,18 +120,21 @@ def publish_members(
         {"paths": [module.path for module in modules]},
         folder,
         rules.child,
-        **_sizes([module.path for module in modules]),
+        inputs=[module.path for module in modules],
     )
-    published = [(module, _publish(store, module, source)) for module in modules]
+    published = [
+        publish_described(store, module, source=source, key=_key(member))
+        for module, member in zip(modules, members, strict=True)
+    ]
     return {
         "modules": [
             {
-                "file": module.member,
+                "file": member,
                 "debug_file": done.entry.identity.debug_file,
                 "debug_id": done.entry.identity.debug_id,
                 "outcome": done.outcome,
             }
-            for module, done in published
+            for member, done in zip(members, published, strict=True)
         ],
         "skipped_keys": _skipped(answer, names),
     }
@@ -149,7 +143,7 @@ def publish_members(
 def _converted(folder: str, names: list[str], rules: UploadRules) -> dict[str, Any]:
     members = os.path.join(folder, _MEMBERS)
     paths = [os.path.join(members, str(number)) for number in range(len(names))]
-    if not all(_is_file_in(path, folder) for path in paths):
+    if not all(is_file_in(path, folder) for path in paths):
         raise FormatError("what came was taken apart in another way than is said")
     arguments = {
         "names": names,
@@ -158,64 +152,12 @@ def _converted(folder: str, names: list[str], rules: UploadRules) -> dict[str, A
         "keep_originals": rules.keeps_originals,
         "most_inflated": rules.archive.inflated,
     }
-    sizes = _sizes(paths)
-    return run_confined("convert", arguments, folder, rules.child, **sizes)
+    return run_confined("convert", arguments, folder, rules.child, inputs=paths)
 
 
-def _described(answer: dict[str, Any], folder: str, names: list[str]) -> list[_Module]:
-    """The modules of an answer, which anybody may have written."""
-    try:
-        modules = [
-            _Module(
-                names[int(row["member"])],
-                str(row["path"]),
-                ModuleIdentity(*map(str, row["identity"])),
-                bytes.fromhex(row["uuid"]),
-                Quality(*map(int, row["quality"])),
-                {str(kind): str(path) for kind, path in row["originals"].items()},
-            )
-            for row in answer["modules"]
-        ]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise FormatError(f"it was converted to something else: {error!r}") from None
-    for module in modules:
-        files = [module.path, *module.originals.values()]
-        is_sound = all(_is_file_in(path, folder) for path in files)
-        if not is_sound or not _ORIGINALS.issuperset(module.originals):
-            raise FormatError("it was converted to something else")
-    return modules
-
-
-def _publish(store: Store, module: _Module, source: str) -> Publication:
-    import gsym.reader
-
-    with gsym.reader.open(module.path) as reader:
-        if not module.uuid.startswith(reader.uuid):
-            raise GsymError("the GSYM file is of another module")
-    return store.publish(
-        module.path,
-        module.identity,
-        uuid=module.uuid,
-        quality=module.quality,
-        source=source,
-        originals=module.originals,
-        key=member_key(module.member) if "/" in module.member else None,
-    )
-
-
-def _is_file_in(path: str, folder: str) -> bool:
-    """Whether *path* is a regular file below *folder*, with no link on the way."""
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    real, root = os.path.realpath(path), os.path.realpath(folder)
-    return stat.S_ISREG(status.st_mode) and real.startswith(root + os.sep)
-
-
-def _sizes(paths: list[str]) -> dict[str, int]:
-    sizes = [os.path.getsize(path) for path in paths]
-    return {"input_size": sum(sizes), "largest": max(sizes, default=0)}
+def _key(member: str) -> ModuleKey | None:
+    """What the module is asked for by, if a path says so."""
+    return member_key(member) if "/" in member else None
 
 
 def _texts(found: object) -> list[str]:

@@ -19,6 +19,7 @@ from gsym.errors import (
 )
 from gsym.module_identity import ModuleIdentity
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
+from gsym.server.described_module import describe
 from gsym.server.multipart import boundary_of, form_parts
 from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_file
@@ -177,7 +178,7 @@ def convert_members(
         path = os.path.join(folder, str(number))
         try:
             modules += [
-                {"member": number, **_described(entry)}
+                describe(entry, number)
                 for entry in _convert(made, path, name, keep_originals, most_inflated)
             ]
         except _PASSED_OVER as error:
@@ -210,13 +211,3 @@ def _convert(
                 keep_original=keep_originals,
                 **options,
             ).entry
-
-
-def _described(entry: Entry) -> dict[str, Any]:
-    return {
-        "path": entry.path,
-        "identity": list(entry.identity),
-        "uuid": entry.uuid.hex(),
-        "quality": list(entry.quality),
-        "originals": entry.originals,
-    }

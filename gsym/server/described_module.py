@@ -1,0 +1,149 @@
+"""Modules that a confined process has converted: what it says of them is checked."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gsym.errors import FormatError, GsymError
+from gsym.module_identity import ModuleIdentity
+from gsym.store.entry import Quality
+
+__all__ = [
+    "DescribedModule",
+    "describe",
+    "is_file_in",
+    "publish_described",
+    "read_descriptions",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NamedTuple
+
+    from gsym.store.directory import Store
+    from gsym.store.entry import Entry
+    from gsym.store.module_key import ModuleKey
+    from gsym.store.publication import Publication
+
+    class DescribedModule(NamedTuple):
+        """A module as a confined process left it; its files are where they should be.
+
+        Attributes:
+            member: Which of the files that it was given the module is from.
+            path: Its GSYM file.
+            identity: The module.
+            uuid: Its whole identifier.
+            quality: How much the GSYM file knows.
+            originals: Files to keep with it, by kind.
+        """
+
+        member: int
+        path: str
+        identity: ModuleIdentity
+        uuid: bytes
+        quality: Quality
+        originals: dict[str, str]
+
+else:
+    from gsym.records import record_type
+
+    DescribedModule = record_type(
+        "DescribedModule", "member path identity uuid quality originals"
+    )
+    DescribedModule.__doc__ = "A module as a confined process left it."
+
+_ORIGINALS = {"sym", "debuginfo"}
+
+
+def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
+    """A module of a store as JSON can have it; runs in the confined process.
+
+    Args:
+        entry: The module.
+        member: Which file it is from.
+    """
+    return {
+        "member": member,
+        "path": entry.path,
+        "identity": list(entry.identity),
+        "uuid": entry.uuid.hex(),
+        "quality": list(entry.quality),
+        "originals": entry.originals,
+    }
+
+
+def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
+    """The modules of an answer, which anybody may have written.
+
+    Args:
+        rows: As `describe` makes them.
+        folder: Of the process: their files must be there.
+
+    Raises:
+        FormatError: They are something else.
+    """
+    try:
+        modules = [
+            DescribedModule(
+                int(row["member"]),
+                str(row["path"]),
+                ModuleIdentity(*map(str, row["identity"])),
+                bytes.fromhex(row["uuid"]),
+                Quality(*map(int, row["quality"])),
+                {str(kind): str(path) for kind, path in row["originals"].items()},
+            )
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"it was converted to something else: {error!r}") from None
+    for module in modules:
+        files = [module.path, *module.originals.values()]
+        is_sound = all(is_file_in(path, folder) for path in files)
+        if not is_sound or not _ORIGINALS.issuperset(module.originals):
+            raise FormatError("it was converted to something else")
+    return modules
+
+
+def publish_described(
+    store: Store, module: DescribedModule, *, source: str, key: ModuleKey | None
+) -> Publication:
+    """Put a module into a store.
+
+    Args:
+        store: The store.
+        module: The module.
+        source: Where it is from.
+        key: What else it is asked for by.
+
+    Raises:
+        GsymError: Its GSYM file is that of another module.
+        OSError: The store cannot be written to.
+    """
+    import gsym.reader
+
+    with gsym.reader.open(module.path) as reader:
+        if not module.uuid.startswith(reader.uuid):
+            raise GsymError("the GSYM file is of another module")
+    try:
+        return store.publish(
+            module.path,
+            module.identity,
+            uuid=module.uuid,
+            quality=module.quality,
+            source=source,
+            originals=module.originals,
+            key=key,
+        )
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+
+
+def is_file_in(path: str, folder: str) -> bool:
+    """Whether *path* is a regular file below *folder*, with no link on the way out."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    real, root = os.path.realpath(path), os.path.realpath(folder)
+    return stat.S_ISREG(status.st_mode) and real.startswith(root + os.sep)

@@ -1,0 +1,149 @@
+"""Fetched files converted by confined processes: as `add_file` does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.module_identity import ModuleIdentity
+from gsym.server.confined_adding import ConfinedAdder
+from gsym.server.confined_process import ConfinedError
+from gsym.server.confinement import ChildLimits
+from gsym.server.described_module import is_file_in, read_descriptions
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from tests.inputs import elf
+from tests.store_modules import build_id, key, write_sym
+
+ADD = ConfinedAdder(ChildLimits(), 1 << 30)
+
+
+def binary(number: int) -> bytes:
+    return elf.Elf(
+        sections=(elf.code_section(0x1000, 0x20),),
+        segments=(elf.Segment(0),),
+        symbols=(elf.Symbol(f"f{number}", 0x1000, 0x20),),
+        build_id=build_id(number),
+    ).to_bytes()
+
+
+@pytest.mark.parametrize("kind", ["elf", "sym"])
+def test_the_module_is_the_one_that_add_file_puts_there(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "libmine.so"
+    if kind == "elf":
+        path.write_bytes(binary(1))
+    else:
+        write_sym(path, 1)
+    known = ModuleIdentity(code_file="mine")
+    confined, free = (
+        add(Store(tmp_path / name), str(path), key=key(1), identity=known, source="x")
+        for name, add in (("confined", ADD), ("free", add_file))
+    )
+    one, other = (
+        each.entry._replace(path="", size=0, added=0.0) for each in (confined, free)
+    )
+    assert one == other
+    first, second = (Path(each.entry.path).read_bytes() for each in (confined, free))
+    assert first == second
+    assert list((tmp_path / "confined" / ".tmp").iterdir()) == []
+
+
+def test_another_module_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(binary(2))
+    with pytest.raises(UuidMismatchError):
+        ADD(
+            Store(tmp_path / "store"),
+            str(tmp_path / "x"),
+            key=key(1),
+            identity=ModuleIdentity(),
+            source="",
+        )
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"\x7fELF" + bytes(100), b"MYSG"])
+def test_a_file_of_no_use_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(GsymError):
+        ADD(
+            Store(tmp_path / "store"),
+            str(tmp_path / "x"),
+            key=key(1),
+            identity=ModuleIdentity(),
+            source="",
+        )
+
+
+def test_a_process_without_memory_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(binary(1))
+    add = ConfinedAdder(ChildLimits(memory=1 << 20), 1 << 30)
+    with pytest.raises((ConfinedError, GsymError)):
+        add(
+            Store(tmp_path / "store"),
+            str(tmp_path / "x"),
+            key=key(1),
+            identity=ModuleIdentity(),
+            source="",
+        )
+
+
+SOUND = {
+    "member": 0,
+    "path": "m.gsym",
+    "identity": ["Linux", "x86_64", "1" * 33],
+    "uuid": "ab",
+    "quality": [1, 2],
+    "originals": {},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"member": "x"},
+        {"path": "/etc/passwd"},
+        {"path": "link.gsym"},
+        {"path": "../outside"},
+        {"path": "folder"},
+        {"path": "m.gsym\0"},
+        {"path": None},
+        {"identity": ["a"] * 7},
+        {"identity": 3},
+        {"uuid": "zz"},
+        {"quality": [1]},
+        {"originals": {"sym": "/etc/passwd"}},
+        {"originals": {"other": "m.gsym"}},
+        {"originals": ["m.gsym"]},
+    ],
+)
+def test_a_description_that_was_forged_is_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "m.gsym").write_bytes(b"")
+    (place / "folder").mkdir()
+    (tmp_path / "outside").write_bytes(b"")
+    (place / "link.gsym").symlink_to(tmp_path / "outside")
+    rows = [{**SOUND, **change}]
+    for row in rows:
+        if isinstance(row["path"], str):
+            row["path"] = str(place) + "/" + row["path"]
+        if row["originals"] == {"other": "m.gsym"}:
+            row["originals"] = {"other": str(place / "m.gsym")}
+    with pytest.raises(FormatError):
+        read_descriptions(rows, str(place))
+    sound = {**SOUND, "path": str(place / "m.gsym")}
+    assert read_descriptions([sound], str(place))[0].uuid == b"\xab"
+
+
+def test_a_folder_that_is_a_link_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_bytes(b"")
+    (tmp_path / "inside" / "way").symlink_to(tmp_path / "outside")
+    assert not is_file_in(str(tmp_path / "inside/way/x"), str(tmp_path / "inside"))
+    assert is_file_in(str(tmp_path / "outside/x"), str(tmp_path / "outside"))
