@@ -9,6 +9,8 @@ from gsym.store.resolution import Attempt
 from gsym.symbolizer import OpenModule
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsym.store.module_key import ModuleKey
 
 BUILD_ID = b"\xab\xcd\xef"
@@ -26,10 +28,16 @@ def _gsym() -> bytes:
     )
     call = gsym.InlineInfo("second", outer, 4, (gsym.Range(0x18, 0x20),))
     root = gsym.InlineInfo("_Z5firstv", "", 0, (gsym.Range(0x10, 0x30),), (call,))
-    with gsym.Creator() as creator:
+    with gsym.Creator(uuid=BUILD_ID) as creator:
         creator.add(gsym.FunctionInfo(0x10, 0x20, "_Z5firstv", lines, root))
         creator.add(gsym.FunctionInfo(0x40, 0x10, "bare"))
         return creator.to_bytes()
+
+
+def write_module(path: Path) -> None:
+    """Write the GSYM file of the module."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_gsym())
 
 
 class Modules:

@@ -17,7 +17,7 @@ from gsym.markup_filter.address_space import AddressSpace, ContextError, Segment
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
-from gsym.markup_filter.symbols import SymbolOptions
+from gsym.markup_filter.symbols import SymbolOptions, Symbols
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 if TYPE_CHECKING:
@@ -223,10 +223,10 @@ def test_a_dictionary_without_an_end_is_text(size: int, run: Run) -> None:
 
 
 def test_a_dump_is_handed_on_with_what_is_loaded(run: Run) -> None:
-    dumps: list[tuple[DumpFile, tuple[Segment, ...]]] = []
+    dumps: list[tuple[DumpFile, list[Segment]]] = []
 
-    def take(dump: DumpFile, segments: tuple[Segment, ...]) -> bytes:
-        dumps.append((dump, segments))
+    def take(dump: DumpFile, space: AddressSpace, _symbols: Symbols) -> bytes:
+        dumps.append((dump, list(space)))
         return b"<dump>"
 
     log = CONTEXT + b"a {{{dumpfile:sancov:s.1}}}\n"

@@ -440,10 +440,14 @@ def test_a_damaged_record_is_not_known(run: Run, tmp_path: Path) -> None:
     assert run("-e", str(path), "0x1010").out in {UNKNOWN, ""}
 
 
-def test_markup_is_refused(run: Run) -> None:
-    done = run("--filter-markup")
-    assert done.status == 1
-    assert "--filter-markup" in done.err
+def test_markup_is_filtered() -> None:
+    done = stream("{{{symbol:_Z1fv}}} {{{pc}}}", "--filter-markup", "--color")
+    assert done.out == "\x1b[0;34mf()\x1b[0m \n"
+    assert done.err == (
+        "error: expected at least 1 field(s); found 0\n{{{symbol:_Z1fv}}} {{{pc}}}\n"
+        + " " * 24
+        + "^\n"
+    )
 
 
 # ---- the protocol

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import Opening
     from gsym.store.module_key import ModuleKey
 
+_GSYM = ".gsym"
 _LEAST_DIGITS = 4  # two for a folder, and a name
 
 
@@ -41,17 +42,25 @@ class FolderModules:
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or what each folder said."""
-        digits = key.code_id.lower()
         attempts: list[Attempt] = []
         for folder in self._folders:
-            module = self._open_in(folder, digits, attempts)
+            module = self._open_in(folder, key, attempts)
             if module is not None:
                 return module
         return OpenModule(None, None, tuple(attempts))
 
+    def binary(self, key: ModuleKey) -> str:
+        """A file with the symbol table of a module; "" where there is none."""
+        for folder in self._folders:
+            for path in _paths(folder, key.code_id.lower()):
+                if not path.endswith(_GSYM) and os.path.isfile(path):
+                    return path
+        return ""
+
     def _open_in(
-        self, folder: str, digits: str, attempts: list[Attempt]
+        self, folder: str, key: ModuleKey, attempts: list[Attempt]
     ) -> OpenModule | None:
+        digits = key.code_id.lower()
         fault = Attempt(folder, "missing", "has no file of this build id")
         for path in _paths(folder, digits):
             if not os.path.isfile(path):
@@ -67,27 +76,34 @@ class FolderModules:
                 fault = Attempt(folder, "refused", f"{path} is of {uuid.hex()}")
                 continue
             module = OpenModule(None, reader, (Attempt(folder, "found", path),))
-            module.texts[BINARY] = "" if path.endswith(".gsym") else path
+            module.texts[BINARY] = self.binary(key)
             return module
         attempts.append(fault)
         return None
 
 
 class SeveralModules:
-    """Modules of several places, asked in order."""
+    """Modules in folders, and where these do not have them, of a store.
 
-    def __init__(self, places: Sequence[Opening]) -> None:
-        self._places = tuple(places)
+    Args:
+        folders: Asked first; they also have the variables of what the store has.
+        store: Asked then; None: there is none.
+    """
+
+    def __init__(self, folders: FolderModules, store: Opening | None) -> None:
+        self._folders = folders
+        self._store = store
 
     def open(self, key: ModuleKey) -> OpenModule:
-        """The first that is there, or what all places said."""
-        attempts: tuple[Attempt, ...] = ()
-        for place in self._places:
-            module = place.open(key)
-            if module.reader is not None or BINARY in module.texts:
-                return module
-            attempts += module.attempts
-        return OpenModule(None, None, attempts)
+        """The module, or what all places said."""
+        module = self._folders.open(key)
+        if module.reader is not None or BINARY in module.texts or self._store is None:
+            return module
+        kept = self._store.open(key)
+        kept.attempts = module.attempts + kept.attempts
+        if kept.reader is not None:
+            kept.texts.setdefault(BINARY, self._folders.binary(key))
+        return kept
 
 
 def _paths(folder: str, digits: str) -> Iterator[str]:
@@ -95,6 +111,6 @@ def _paths(folder: str, digits: str) -> Iterator[str]:
     if len(digits) >= _LEAST_DIGITS:
         name = os.path.join(digits[:2], digits[2:])
         for base in (os.path.join(folder, ".build-id"), folder):
-            yield os.path.join(base, f"{name}.gsym")
+            yield os.path.join(base, f"{name}{_GSYM}")
             yield os.path.join(base, f"{name}.debug")
-    yield os.path.join(folder, f"{digits}.gsym")
+    yield os.path.join(folder, f"{digits}{_GSYM}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["answer_lines"]
+__all__ = ["answer_lines", "read_ready"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
             rest = _answer_all(answer, rest + b"\n")
     if rest:
         _answer_all(answer, rest + b"\n")
+
+
+def read_ready(source: int, patience: float) -> bytes | None:
+    """What has come, at most a block; b"" at the end.
+
+    Args:
+        source: The descriptor.
+        patience: Seconds to wait for it; None is the answer where nothing has come.
+    """
+    if not _is_ready(source, patience):
+        return None
+    return _read(source)
 
 
 def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
@@ -69,8 +81,8 @@ def _read_once(source: int, size: int) -> bytes:
             _is_ready(source, None)
 
 
-def _is_ready(source: int, timeout: int | None) -> bool:
-    """Whether a read would not wait; None: wait until it would not."""
+def _is_ready(source: int, timeout: float | None) -> bool:
+    """Whether a read would not wait, within *timeout* seconds; None: it will not."""
     import select
 
     if not hasattr(select, "poll"):
@@ -78,4 +90,4 @@ def _is_ready(source: int, timeout: int | None) -> bool:
     # select() takes no descriptor from 1024 on.
     poll = select.poll()
     poll.register(source, select.POLLIN)
-    return bool(poll.poll(timeout))
+    return bool(poll.poll(None if timeout is None else timeout * 1000))

@@ -24,6 +24,7 @@ VERBS = {
     "extract": "Take the GSYM file out of a binary that holds one",
     "store": "Keep GSYM files by the ids of their modules",
     "symbolicate": "Symbolicate stacks, by a server or from a store",
+    "filter": "Replace symbolizer markup in a log by symbols",
     "serve": "Answer symbolication requests over HTTP",
 }
 

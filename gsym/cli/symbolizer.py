@@ -65,7 +65,10 @@ def _run(options: Options, arguments: list[str]) -> int:
 
         _warn(run_llvm_symbolizer(arguments))  # it comes back only if it cannot
     if options.filter_markup:
-        raise GsymError("--filter-markup is not there yet")
+        from gsym.cli.symbolizer_markup import filter_markup
+
+        filter_markup(options)
+        return 0
     session = _Session(options)
     if options.obj is not None and not session.open_first(options.obj):
         return EXIT_FAILED

@@ -86,6 +86,8 @@ OPTIONS:
   --adjust-vma=<offset>  Subtract this from each address
   --basenames, -s        Strip directory names from paths
   --build-id=<value>     Build ID used to look up the binary
+  --color=<always|auto|never>, --color
+                         Colours of filtered markup
   --debug-file-directory=<dir>
                          Path to directory where to look for debug files
   --debuginfod           Use debuginfod to find debug files
@@ -98,6 +100,7 @@ OPTIONS:
                          is installed
   --fallback-debug-path=<dir>
                          One more directory where to look for debug files
+  --filter-markup        Filter symbolizer markup from stdin
   --functions=<none|short|linkage>, -f=<...>
                          Which function names to print
   --gsym-file-directory=<dir>
@@ -116,7 +119,7 @@ OPTIONS:
   --verbose              Print verbose line info
   --version, -v          Display the version
 
-Accepted without effect: --cache-size, --color, --dia, --dsym-hint, --no-debuginfod,
+Accepted without effect: --cache-size, --dia, --dsym-hint, --no-debuginfod,
 --no-untag-addresses, --relativenames, --skip-line-zero, --untag-addresses.
 
 Pass @FILE as argument to read options from FILE. Options in LLVM_SYMBOLIZER_OPTS stand
@@ -137,6 +140,7 @@ class Options:
         build_id: The build id of it, b"" for none.
         style: One of STYLES.
         functions: "none", "short" or "linkage".
+        color: "always", "auto" or "never", for markup.
         context_lines: How many lines of source to print, 0 for none.
         warnings: What to say on standard error before all else.
     """
@@ -168,6 +172,8 @@ class Options:
         self.context_lines = _number(last, "print-source-context-lines", _LINES_END)
         _number(last, "cache-size", _NUMBER_END)
         style = last.get("output-style", "")
+        # Alone it means always.
+        self.color = (last["color"] or "always") if "color" in given else "auto"
         self.style = style if style in STYLES else STYLES[0]
         self.default_arch = last.get("default-arch") or None
         self.dwp = last.get("dwp") or None

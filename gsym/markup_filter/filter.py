@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from gsym._native import to_bytes, to_str
+from gsym.markup_filter.demultiplexing import Demultiplexer
 from gsym.markup_filter.failures import Failures
+from gsym.markup_filter.line_joining import LineJoiner
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
 from gsym.markup_filter.settings import FilterSettings
@@ -35,9 +39,13 @@ class MarkupFilter:
         settings: All else.
         tell: Takes messages on what is wrong with the log, whole lines.
         output: Makes what comes out; by default text.
+        demux: A regular expression that finds in a line which process it is of: by
+            its first group, or else by all that it matches.
+        join: A regular expression for what a line begins with that is a part of the
+            line before. It is taken out.
 
     Raises:
-        ValueError: There is no such style.
+        ValueError: There is no such style, or no such regular expression.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -49,6 +57,8 @@ class MarkupFilter:
         settings: FilterSettings | None = None,
         tell: Callable[[bytes], Any] | None = None,
         output: Output | None = None,
+        demux: str | None = None,
+        join: str | None = None,
     ) -> None:
         chosen = settings or FilterSettings()
         if style is not None:
@@ -57,12 +67,15 @@ class MarkupFilter:
             chosen = chosen._replace(style=STYLES[style])
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
-        self._stream = LogStream(
-            chosen,
-            Symbols(symbolizer, symbols or SymbolOptions()),
-            self._failures,
-            self._output,
-        )
+        self._joiner = None if join is None else LineJoiner(_pattern(join))
+        found = Symbols(symbolizer, symbols or SymbolOptions())
+
+        def make() -> LogStream:
+            return LogStream(chosen, found, self._failures, self._output)
+
+        self._stream: LogStream | Demultiplexer = make()
+        if demux is not None:
+            self._stream = Demultiplexer(_pattern(demux), make)
 
     def feed(self, text: AnyStr) -> AnyStr:
         """Take a piece of the log in.
@@ -74,24 +87,40 @@ class MarkupFilter:
             All that is certain by now: what belongs to lines that have ended.
         """
         if isinstance(text, str):
-            self._stream.feed(to_bytes(text))
+            self._feed(to_bytes(text))
             return to_str(self._output.take())
-        self._stream.feed(text)
+        self._feed(text)
         return self._output.take()
 
     def idle(self) -> bytes:
         """What can be said already where nothing more may come for a while."""
+        if self._joiner is not None:
+            self._stream.feed(self._joiner.idle())
         self._stream.idle()
         return self._output.take()
 
     def finish(self) -> bytes:
         """The log is at its end: what was kept back."""
+        if self._joiner is not None:
+            self._stream.feed(self._joiner.finish())
         self._stream.finish()
         return self._output.take()
 
     def summary(self) -> list[str]:
         """Sentences on what could not be resolved, one for each module."""
         return self._failures.summary()
+
+    def _feed(self, block: bytes) -> None:
+        if self._joiner is not None:
+            block = self._joiner.feed(block)
+        self._stream.feed(block)
+
+
+def _pattern(text: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(to_bytes(text))
+    except re.error as error:
+        raise ValueError(f"regular expression '{text}': {error}") from None
 
 
 def _drop(_message: bytes) -> None:

@@ -217,7 +217,7 @@ class LineFilter:
             notes += added
             return text, None
         if isinstance(element, DumpFile):
-            shown = self._settings.on_dump(element, tuple(self._space))
+            shown = self._settings.on_dump(element, self._space, self._symbols)
             return (self._text.raw(token) if shown is None else shown), None
         if isinstance(element, (Backtrace, Pc, Data)):
             return self._present_address(element, token, indent)

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from gsym.formats.markup_elements import DumpFile
-    from gsym.markup_filter.address_space import Segment
+    from gsym.markup_filter.address_space import AddressSpace
     from gsym.markup_filter.styles import Style
+    from gsym.markup_filter.symbols import Symbols
 
     class FilterSettings(NamedTuple):
         """How a log is filtered.
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
                 module, "elide": nothing, "keep": the elements themselves.
             inline_hexdict: Whether what is at a value stands behind it; else in lines
                 behind the whole.
-            on_dump: Takes dumps that were published, and what was loaded where. Gives
-                the text to show, or None.
+            on_dump: Takes a dump that was published, what is loaded where, and the
+                symbols. Gives the text to show, or None.
             line_limit: Bytes of a line; what is longer is text.
             hexdict_limit: Bytes of an element that goes over several lines; what is
                 longer is text.
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
         colour: bool = False
         context: str = "summary"
         inline_hexdict: bool = False
-        on_dump: Callable[[DumpFile, tuple[Segment, ...]], bytes | None] = (
-            lambda _dump, _segments: None
+        on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
+            lambda _dump, _space, _symbols: None
         )
         line_limit: int = 1 << 20
         hexdict_limit: int = 1 << 16
@@ -53,7 +54,7 @@ else:
             False,
             "summary",
             False,
-            lambda _dump, _segments: None,
+            lambda _dump, _space, _symbols: None,
             1 << 20,
             1 << 16,
         ),

@@ -1,0 +1,314 @@
+"""`gsym filter`: a log with symbolizer markup -> a log with symbols."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from gsym.cli.filter_dumps import DumpHandler
+from gsym.cli.filter_modules import FolderModules, SeveralModules
+from gsym.cli.log_input import IDLE, log_pieces
+from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.terminal import printable
+from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.styles import STYLES
+from gsym.markup_filter.symbols import SymbolOptions
+from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.cli.options import Values
+    from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.styles import Style
+    from gsym.markup_filter.symbols import Opening
+
+COMMAND = Command(
+    "gsym filter",
+    "Replace symbolizer markup in a log by symbols",
+    (
+        Operand(
+            "LOG",
+            "logs, also compressed by gzip or zstd; - for standard input, as without",
+            many=True,
+            required=False,
+        ),
+    ),
+    (
+        Option(
+            "--style",
+            "rules to follow: spec (default), llvm, fuchsia",
+            metavar="STYLE",
+        ),
+        Option(
+            "--gsym-dir",
+            "folder of GSYM files by build id",
+            metavar="DIR",
+            repeatable=True,
+        ),
+        Option(
+            "--debug-file-directory",
+            "folder of debug files by build id (default: /usr/lib/debug; in style "
+            "llvm: none)",
+            metavar="DIR",
+            repeatable=True,
+        ),
+        Option(
+            "--store",
+            "store of modules (default: GSYM_STORE, else the user's own; in style "
+            "llvm: none)",
+            metavar="DIR",
+        ),
+        Option(
+            "--debuginfod",
+            "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
+        ),
+        Option("--no-debuginfod", "ask no servers (default)"),
+        Option(
+            "--color",
+            "colours: always, auto (default: on a terminal), never; alone: always",
+            metavar="WHEN",
+        ),
+        Option(
+            "--functions",
+            "names of functions: none, short, linkage (default)",
+            short="-f",
+            metavar="KIND",
+        ),
+        Option("--inlines", "frames of inlined calls (default)", short="-i"),
+        Option("--no-inlines", "no frames of inlined calls; not in style llvm"),
+        Option("--demangle", "names as people write them (default)", short="-C"),
+        Option("--no-demangle", "names of functions as the linker knows them"),
+        Option("--basenames", "files without their folders", short="-s"),
+        Option("--relativenames", "files as the debug information has them"),
+        Option(
+            "--context",
+            "lines on what is loaded: summary (default), elide, keep",
+            metavar="HOW",
+        ),
+        Option(
+            "--hexdict",
+            "what is at the values of a dictionary: notes behind it, inline, off",
+            metavar="HOW",
+        ),
+        Option("--dumpfile", "act on dumps also in style llvm"),
+        Option(
+            "--dumpfile-hook",
+            "program to run for each dump, with it as JSON on standard input; the "
+            "first line that it prints stands for the dump",
+            metavar="COMMAND",
+        ),
+        Option(
+            "--dumpfile-timeout", "seconds for that (default: 60)", metavar="SECONDS"
+        ),
+        Option("--dumpfile-output", "write all dumps as a JSON list", metavar="FILE"),
+        Option(
+            "--sancov",
+            "folder of the .sancov files that a log names: their points are "
+            "symbolized into NAME.txt",
+            metavar="DIR",
+        ),
+        Option(
+            "--demux",
+            "pattern of what tells the process of a line; each has modules of its own",
+            metavar="REGEX",
+        ),
+        Option(
+            "--join",
+            "pattern of what begins a line that is a part of the one before",
+            metavar="REGEX",
+        ),
+        Option("--json", "print one JSON object for each element"),
+        Option("--format", "text (default), json, html", metavar="FORM"),
+        Option("--summary", "tell what was not resolved at the end (default)"),
+        Option("--no-summary", "do not; the default in style llvm"),
+    ),
+    """\
+What is not markup passes as it is. Modules are found by build id: in folders as
+.build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, which is
+converted and kept; then in the store. docs/markup.md lists the rules of each style.""",
+)
+
+_BARE_VALUES = {"--color": "always", "--functions": "linkage", "-f": "linkage"}
+_HOOK_SECONDS = 60
+
+
+def run(arguments: list[str]) -> int:
+    """Filter all logs; how much is resolved makes no difference to the exit code."""
+    words = [_completed(word) for word in arguments]
+    values = COMMAND.parse(words)
+    style = STYLES[_choice(values, "--style", ("spec", *STYLES))]
+    form = "json" if values.flag("--json") else ""
+    form = form or _choice(values, "--format", ("text", "json", "html"))
+    dumps = _dump_handler(values)
+    try:
+        log_filter = MarkupFilter(
+            _modules(values, style),
+            symbols=_symbol_options(values, words, style),
+            settings=_settings(values, style, form, dumps),
+            tell=tell_fault,
+            output=_output(form),
+            demux=values.text("--demux"),
+            join=values.text("--join"),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    filter_log(log_filter, values.operands("LOG"))
+    if form == "html":
+        from gsym.markup_filter.html_output import HTML_END
+
+        sys.stdout.buffer.write(HTML_END)
+    if path := values.text("--dumpfile-output"):
+        dumps.write(path)
+    if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
+        sys.stdout.buffer.flush()
+        for line in log_filter.summary():
+            _tell(line)
+    return 0
+
+
+def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> None:
+    """Print what a filter makes of logs, as soon as it is certain."""
+    put = sys.stdout.buffer
+    for piece in log_pieces(paths):
+        shown = log_filter.idle() if piece == IDLE else log_filter.feed(piece)
+        if shown:
+            put.write(shown)
+            put.flush()
+    put.write(log_filter.finish())
+    put.flush()
+
+
+def _completed(word: str) -> str:
+    """llvm-symbolizer takes some options with or without a value."""
+    if word in _BARE_VALUES:
+        name = "--functions" if word == "-f" else word
+        return f"{name}={_BARE_VALUES[word]}"
+    return f"--functions={word[3:]}" if word.startswith("-f=") else word
+
+
+def _choice(values: Values, name: str, known: Sequence[str]) -> str:
+    """The value of an option; the first of *known* where it is not given."""
+    value = values.text(name)
+    if value is None:
+        return known[0]
+    if value not in known:
+        words = ", ".join(dict.fromkeys(known))
+        raise UsageError(f"option '{name}': choose one of {words}")
+    return value
+
+
+def _last_of(words: Sequence[str], yes: str, no: str, *, default: bool = True) -> bool:
+    """Which of two options came last."""
+    for word in reversed(words):
+        if word in {yes, no}:
+            return word == yes
+    return default
+
+
+def _symbol_options(
+    values: Values, words: Sequence[str], style: Style
+) -> SymbolOptions:
+    functions = _choice(values, "--functions", ("linkage", "short", "none"))
+    inlines = _last_of(words, "--inlines", "--no-inlines")
+    return SymbolOptions(
+        functions=functions != "none",
+        inlines=inlines or style.name == "llvm",
+        demangle=_last_of(words, "--demangle", "--no-demangle"),
+        basenames=_last_of(words, "--basenames", "--relativenames", default=False)
+        or values.flag("--basenames"),
+    )
+
+
+def _settings(
+    values: Values, style: Style, form: str, dumps: DumpHandler
+) -> FilterSettings:
+    hexdict = values.text("--hexdict")
+    if hexdict is not None:
+        _choice(values, "--hexdict", ("notes", "inline", "off"))
+        added = frozenset() if hexdict == "off" else {b"hexdict"}
+        style = style._replace(elements=style.elements - {b"hexdict"} | added)
+    if values.flag("--dumpfile"):
+        style = style._replace(elements=style.elements | {b"dumpfile"})
+    when = _choice(values, "--color", ("auto", "always", "never"))
+    is_coloured = when == "always" or (when == "auto" and sys.stdout.isatty())
+    return FilterSettings(
+        style=style,
+        colour=is_coloured and form == "text",
+        context=_choice(values, "--context", ("summary", "elide", "keep")),
+        inline_hexdict=hexdict == "inline",
+        on_dump=dumps,
+    )
+
+
+def _dump_handler(values: Values) -> DumpHandler:
+    command = values.text("--dumpfile-hook")
+    seconds = values.number("--dumpfile-timeout", minimum=1) or _HOOK_SECONDS
+    try:
+        words = shlex.split(command or "")
+    except ValueError as error:
+        raise UsageError(f"option '--dumpfile-hook': {error}") from None
+    return DumpHandler(
+        words,
+        timeout=float(seconds),
+        coverage=values.text("--sancov") or "",
+        keeps=values.text("--dumpfile-output") is not None,
+        tell=_tell,
+    )
+
+
+def _output(form: str) -> Output | None:
+    if form == "json":
+        from gsym.markup_filter.json_output import JsonOutput
+
+        return JsonOutput()
+    if form == "html":
+        from gsym.markup_filter.html_output import HtmlOutput
+
+        return HtmlOutput()
+    return None
+
+
+def _modules(values: Values, style: Style) -> Opening:
+    by_default = () if style.name == "llvm" else DEBUG_DIRECTORIES
+    debug = tuple(values.texts("--debug-file-directory")) or by_default
+    folders = FolderModules((*values.texts("--gsym-dir"), *debug), debug)
+    return SeveralModules(folders, _store(values, style))
+
+
+def _store(values: Values, style: Style) -> Opening | None:
+    """The store, if there is one, with servers behind it if they shall be asked."""
+    from gsym.store.location import default_store
+
+    path = values.text("--store")
+    asks = values.flag("--debuginfod") and not values.flag("--no-debuginfod")
+    if path is None and (asks or style.name != "llvm"):
+        path = default_store()
+        if not asks and not os.path.isdir(path):
+            return None
+    if path is None:
+        return None
+    from gsym.store.directory import Store
+    from gsym.symbolizer import Symbolizer
+
+    if not asks:
+        return Symbolizer(Store(path))
+    from gsym.store.resolver import Resolver
+    from gsym.store.source_settings import SourceOpener
+
+    sources = list(SourceOpener().open("debuginfod"))
+    return Symbolizer(Resolver(Store(path), sources))
+
+
+def tell_fault(message: bytes) -> None:
+    """A message of the filter, behind what was printed before."""
+    sys.stdout.buffer.flush()
+    sys.stderr.buffer.write(message)
+    sys.stderr.buffer.flush()
+
+
+def _tell(sentence: str) -> None:
+    print(f"gsym: {printable(sentence)}", file=sys.stderr)

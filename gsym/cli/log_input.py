@@ -1,0 +1,83 @@
+"""Logs as they come: from files and pipes, also compressed ones."""
+
+from __future__ import annotations
+
+import sys
+
+from gsym.cli.line_stream import read_ready
+from gsym.errors import FormatError, GsymError
+
+__all__ = ["IDLE", "log_pieces"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+# Comes where nothing has come for a moment.
+IDLE = b""
+_IDLE_AFTER = 0.2  # seconds
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
+    """The bytes of all files, one behind the other; IDLE where a pipe is silent.
+
+    Args:
+        paths: `-` is standard input; so it is without any.
+
+    Raises:
+        FormatError: What is compressed is damaged.
+        GsymError: Standard input is closed.
+        OSError: One cannot be read.
+    """
+    for path in paths or ("-",):
+        if path != "-":
+            with open(path, "rb", buffering=0) as file:
+                yield from _pieces_of(file.fileno(), path)
+        elif sys.stdin is None:
+            raise GsymError("standard input is closed")
+        else:
+            yield from _pieces_of(sys.stdin.fileno(), "standard input")
+
+
+def _pieces_of(source: int, path: str) -> Iterator[bytes]:
+    pieces = _read_all(source)
+    first = next((piece for piece in pieces if piece != IDLE), None)
+    if first is None:
+        return
+    inflate = _inflater(first)
+    chained = _chained(first, pieces)
+    if inflate is None:
+        yield from chained
+        return
+    try:
+        yield from inflate(chained)
+    except ValueError as error:
+        reason = f"what is compressed is damaged: {error}"
+        raise FormatError(reason, path=path) from None
+
+
+def _read_all(source: int) -> Iterator[bytes]:
+    while True:
+        piece = read_ready(source, _IDLE_AFTER)
+        if piece is None:
+            yield IDLE
+        elif piece:
+            yield piece
+        else:
+            return
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _inflater(
+    first: bytes,
+) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
+    from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
+
+    if first.startswith(_GZIP_MAGIC):
+        return inflate_gzip
+    return inflate_zstd if first.startswith(_ZSTD_MAGIC) else None

@@ -1,0 +1,78 @@
+"""Several processes in one log: each line goes to the stream of its process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+__all__ = ["Demultiplexer"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+    from gsym.markup_filter.log_stream import LogStream
+
+
+class Demultiplexer:
+    """Filters the lines of each process for itself.
+
+    Args:
+        key: Finds in a line what tells its process: the first group, else all that it
+            matches. Lines without a match are a stream of their own.
+        make: Makes the stream of a process.
+        most: How many streams there are; the one that was idle longest is let go of.
+        limit: Bytes of a line; more are handed on in pieces.
+    """
+
+    def __init__(
+        self,
+        key: re.Pattern[bytes],
+        make: Callable[[], LogStream],
+        *,
+        most: int = 256,
+        limit: int = 1 << 20,
+    ) -> None:
+        self._key = key
+        self._make = make
+        self._most = most
+        self._limit = limit
+        self._streams: OrderedDict[bytes | None, LogStream] = OrderedDict()
+        self._rest = b""
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def feed(self, block: bytes) -> None:
+        """Take a piece of the log in; it may end anywhere."""
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        for line in lines:
+            self._stream_of(line).feed(line + b"\n")
+        if len(self._rest) > self._limit:
+            rest, self._rest = self._rest, b""
+            self._stream_of(rest).feed(rest)
+
+    def idle(self) -> None:
+        """Nothing more may come for a while."""
+        for stream in self._streams.values():
+            stream.idle()
+
+    def finish(self) -> None:
+        """The log is at its end."""
+        if self._rest:
+            self._stream_of(self._rest).feed(self._rest)
+        for stream in self._streams.values():
+            stream.finish()
+        self._streams.clear()
+
+    def _stream_of(self, line: bytes) -> LogStream:
+        found = self._key.search(line)
+        key = found and found[1 if self._key.groups else 0]
+        stream = self._streams.get(key)
+        if stream is None:
+            if len(self._streams) >= self._most:
+                self._streams.popitem(last=False)[1].finish()
+            stream = self._streams[key] = self._make()
+        else:
+            self._streams.move_to_end(key)
+        return stream

@@ -1,0 +1,96 @@
+"""A log as one JSON object for each of its elements."""
+
+from __future__ import annotations
+
+import json
+
+from gsym._native import to_str
+
+__all__ = ["JsonOutput"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.formats.markup import Token
+    from gsym.formats.markup_elements import Element
+    from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.symbols import Location
+
+_ADDRESSES = {"address", "start"}
+
+
+class JsonOutput:
+    """The elements, one object a line; text of the log is left out.
+
+    Bytes that are not UTF-8 are replaced.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def text(self, text: bytes) -> None:
+        """It is not of interest."""
+
+    def element(
+        self, token: Token, element: Element, shown: bytes, answer: Answer | None
+    ) -> None:
+        """An element with what it stands for."""
+        record = _record(token, element)
+        if answer is None:
+            record["shown"] = to_str(shown)
+        else:
+            record.update(_resolution(answer))
+        self._add(record)
+
+    def context(self, token: Token, element: Element) -> None:
+        """A contextual element."""
+        self._add(_record(token, element))
+
+    def take(self) -> bytes:
+        """What has come since the last time."""
+        text = "".join(self._lines)
+        self._lines.clear()
+        return text.encode("utf-8", "replace")
+
+    def _add(self, record: dict[str, Any]) -> None:
+        line = json.dumps(record, ensure_ascii=False)
+        self._lines.append(f"{line}\n")
+
+
+def _record(token: Token, element: Element) -> dict[str, Any]:
+    record: dict[str, Any] = {"element": to_str(token.tag)}
+    for name, value in element._asdict().items():
+        if isinstance(value, bytes):
+            record[name] = value.hex()
+        elif name in _ADDRESSES:
+            record[name] = hex(value)
+        else:
+            record[name] = value
+    return record
+
+
+def _resolution(answer: Answer) -> dict[str, Any]:
+    resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
+    if answer.segment is None or answer.symbols is None:
+        return resolution | {"module": None, "reason": "in no module of the log"}
+    module = answer.segment.module
+    resolution["module"] = to_str(module.name)
+    resolution["build_id"] = module.build_id.hex()
+    resolution["linked_address"] = hex(answer.linked)
+    if answer.variable is not None:
+        name, offset = answer.variable
+        return resolution | {"name": to_str(name), "offset": offset}
+    resolution["frames"] = [_frame(frame) for frame in answer.frames]
+    if not answer.frames:
+        reason = answer.symbols.module.reason
+        resolution["reason"] = reason or "no symbol is there"
+    return resolution
+
+
+def _frame(frame: Location) -> dict[str, Any]:
+    return {
+        "function": to_str(frame.function),
+        "file": to_str(frame.file) or None,
+        "line": frame.line or None,
+    }

@@ -1,0 +1,374 @@
+"""`gsym filter`, as a command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from gsym.cli.main import main
+from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.html_output import HTML_END, HtmlOutput
+from gsym.store.directory import Store
+from tests import store_modules
+from tests.markup_modules import CONTEXT, SUMMARY, Modules, write_module
+
+COMMAND = [sys.executable, "-m", "gsym", "filter"]
+FRAME = b"{{{bt:0:0x1011:pc}}}\n"
+SHOWN = b"    #0    0x0000000000001011 first() /src/a.c:3 (a.o+0x11)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A folder with the module; no store anywhere."""
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "none"))
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    write_module(tmp_path / "symbols/.build-id/ab/cdef.gsym")
+    return str(tmp_path / "symbols")
+
+
+class Printed:
+    def __init__(self, status: int, out: bytes, err: bytes) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+class Run:
+    """Runs the command in this process on a log in a file."""
+
+    def __init__(self, folder: str, capture: pytest.CaptureFixture[bytes]) -> None:
+        self.path = str(Path(folder).parent / "app.log")
+        self._capture = capture
+        self._folder = folder
+
+    def __call__(self, log: bytes, *options: str) -> Printed:
+        Path(self.path).write_bytes(log)
+        status = main(["filter", f"--gsym-dir={self._folder}", *options, self.path])
+        return Printed(status, *self._capture.readouterr())
+
+
+@pytest.fixture
+def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    return Run(folder, capfdbinary)
+
+
+def test_a_log_comes_out_with_symbols(run: Run) -> None:
+    done = run(CONTEXT + FRAME)
+    assert (done.status, done.out, done.err) == (0, SUMMARY + SHOWN, b"")
+
+
+def test_the_options_of_llvm_symbolizer(run: Run) -> None:
+    log = CONTEXT + b"{{{pc:0x1019:ra}}}{{{pc:x}}}\n"
+    done = run(log, "--style=llvm", "--no-demangle", "-s", "-f", "--inlines")
+    assert done.out == SUMMARY + b"_Z5firstv[b.h:8]\n"
+    assert done.err.startswith(b"error: expected address; found 'x'\n")
+    done = run(log, "--style=llvm", "--functions=none", "--color")
+    assert b"\x1b[0;32m<invalid>\x1b[0;34m[" in done.out
+    assert b"\x1b" not in run(log, "--color=never").out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--style=gnu"],
+        ["--format=xml"],
+        ["--color=red"],
+        ["--hexdict=no"],
+        ["--demux=("],
+        ["--join=("],
+        ["--dumpfile-hook='"],
+        ["--dumpfile-timeout=0"],
+    ],
+)
+def test_a_wrong_command_line(options: list[str], run: Run) -> None:
+    done = run(b"", *options)
+    assert done.status == 2
+    assert done.err.startswith(b"gsym filter: error: ")
+
+
+def test_compressed_logs_one_behind_the_other(
+    folder: str, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    first, second = tmp_path / "1.log.gz", tmp_path / "2.log"
+    first.write_bytes(gzip.compress(CONTEXT + FRAME[:5]))
+    second.write_bytes(FRAME[5:])
+    assert main(["filter", "--gsym-dir", folder, str(first), str(second)]) == 0
+    assert capfdbinary.readouterr().out == SUMMARY + SHOWN
+    first.write_bytes(gzip.compress(CONTEXT)[:-9])
+    assert main(["filter", str(first)]) == 1
+    assert b"what is compressed is damaged" in capfdbinary.readouterr().err
+
+
+def test_a_log_compressed_by_zstd(run: Run) -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    assert run(zstd.compress(CONTEXT + FRAME)).out == SUMMARY + SHOWN
+
+
+def test_a_module_of_the_store(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    store = Store(str(tmp_path / "store"))
+    store_modules.put(store, 7)
+    build_id = store_modules.build_id(7).hex()
+    log = tmp_path / "a.log"
+    log.write_text(
+        f"{{{{{{module:0:lib7.so:elf:{build_id}}}}}}}\n"
+        "{{{mmap:0x0:0x8000:load:0:rx:0x0}}}\n{{{pc:0x1004:pc}}}\n"
+    )
+    status = main(["filter", "--store", store.path, "--context=elide", str(log)])
+    assert (status, capfdbinary.readouterr().out) == (0, b"f7_1\n")
+
+
+def test_a_debug_file_is_converted_and_has_variables(
+    compiler: str,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "a.c"
+    source.write_text("int counter[4] = {1};\nint f(int x) { return x + *counter; }\n")
+    path = tmp_path / "symbols/.build-id/ab/cdef.debug"
+    path.parent.mkdir(parents=True)
+    flags = ["-g", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef"]
+    subprocess.run([compiler, *flags, "-o", path, source], check=True)
+    listed = subprocess.run(["nm", path], check=True, capture_output=True, text=True)
+    at = {
+        line.split()[2]: int(line.split()[0], 16)
+        for line in listed.stdout.splitlines()
+        if len(line.split()) == 3
+    }
+    log = tmp_path / "a.log"
+    log.write_bytes(
+        b"{{{module:0:a.so:elf:abcdef}}}\n{{{mmap:0x0:0x100000:load:0:rwx:0x0}}}\n"
+        b"{{{data:0x%x}}} {{{pc:0x%x:pc}}}\n" % (at["counter"] + 4, at["f"])
+    )
+    folder = tmp_path / "symbols"
+    options = ["--debug-file-directory", str(folder), "--context=elide", str(log)]
+    assert main(["filter", *options]) == 0
+    shown = capfdbinary.readouterr().out
+    assert shown == b"counter+0x4 f[%s:2]\n" % bytes(source)
+    assert list((tmp_path / "cache").rglob("*.gsym"))
+
+
+def test_what_is_not_resolved_is_told_at_the_end(run: Run) -> None:
+    log = b"{{{module:0:x:elf:12}}}\n{{{mmap:0:0x10:load:0:r:0}}}\n{{{pc:0x1}}}\n" * 1
+    done = run(log, "--debug-file-directory=/nowhere")
+    assert done.err.startswith(b"gsym: 1 unresolved in 'x' (build id 12): ")
+    assert b"/nowhere: has no file of this build id" in done.err
+    assert run(log, "--no-summary").err == b""
+
+
+# ---- streams
+
+
+def test_a_line_is_answered_before_the_next_one_comes(folder: str) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "--gsym-dir", folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(CONTEXT)
+        assert process.stdout.read(len(SUMMARY)) == SUMMARY  # when nothing comes
+        process.stdin.write(b"text\n" + FRAME[:9])
+        assert process.stdout.read(5) == b"text\n"
+        process.stdin.write(FRAME[9:])
+        assert process.stdout.read(len(SHOWN)) == SHOWN
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait() == 0
+
+
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"text\n" * 500_000)
+    with subprocess.Popen(
+        [*COMMAND, str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(5)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() in {0, -signal.SIGPIPE}
+
+
+def test_lines_of_several_processes(run: Run) -> None:
+    other = CONTEXT.replace(b"a.o", b"b.o").replace(b"abcdef", b"12")
+    lines = [b"[1] " + line for line in CONTEXT.splitlines(keepends=True)]
+    lines += [b"[2] " + line for line in other.splitlines(keepends=True)]
+    lines += [b"[2] {{{reset}}}\n", b"[1] {{{pc:0x1011:pc}}}\n", b"no process\n"]
+    lines += [b"[2] {{{pc:0x1011:pc}}}\n"]
+    done = run(b"".join(lines), r"--demux=^\[(\d+)\]", "--context=elide")
+    assert done.out == (
+        b"[1] \n" * 2
+        + b"[2] \n" * 3
+        + b"[1] first()[/src/a.c:3]\nno process\n[2] [[[pc:0x1011:pc]]]\n"
+    )
+
+
+def test_streams_of_idle_processes_are_let_go_of() -> None:
+    made = MarkupFilter(Modules(), demux=rb"^\d+".decode())
+    made.feed(b"0 " + CONTEXT.replace(b"\n", b"\n0 ") + b"\n")
+    shown = made.feed(b"".join(b"%d {{{symbol:a}}}\n" % each for each in range(1000)))
+    assert shown.count(b" a\n") == 1000
+    assert len(made._stream) == 256  # type: ignore[arg-type]  # noqa: SLF001
+
+
+def test_lines_that_were_split(run: Run) -> None:
+    log = b"{{{symb\r\n> ol:_Z1\n> fv}}}\nplain\n> x"
+    assert run(log, "--join=> ").out == b"f()\nplainx"
+
+
+# ---- other forms
+
+
+def test_one_object_for_each_element(run: Run) -> None:
+    log = CONTEXT + b"x {{{bt:3:0x1019}}} {{{data:0x1041}}}\n{{{pc:0x9}}}\n"
+    records = [json.loads(line) for line in run(log, "--json").out.splitlines()]
+    assert [record["element"] for record in records] == (
+        ["module", "mmap", "bt", "data", "pc"]
+    )
+    assert records[0]["build_id"] == "abcdef"
+    assert records[2] == {
+        "element": "bt",
+        "frame": 3,
+        "address": "0x1019",
+        "kind": "",
+        "message": "",
+        "looked_up": "0x1018",
+        "module": "a.o",
+        "build_id": "abcdef",
+        "linked_address": "0x18",
+        "frames": [
+            {"function": "second", "file": "/src/b.h", "line": 8},
+            {"function": "first()", "file": "/src/a.c", "line": 4},
+        ],
+    }
+    assert (records[3]["name"], records[3]["offset"]) == ("bare", 1)
+    assert records[4]["reason"] == "in no module of the log"
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, _attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_page_that_shows_details(run: Run) -> None:
+    log = CONTEXT + FRAME + b"<script>alert(1)</script> & {{{symbol:<b>}}}\n\x1b[31m"
+    done = run(log, "--format=html")
+    page = Page()
+    page.feed(done.out.decode())
+    assert "script" not in page.tags
+    assert "b" not in page.tags
+    assert page.tags.count("span") == 4
+    assert "<script>alert(1)</script> & <b>" in page.text
+    assert "build id abcdef" in page.text
+    assert b"\x1b" not in done.out
+    assert done.out.endswith(HTML_END)
+
+
+def test_every_byte_in_a_page_is_escaped() -> None:
+    made = MarkupFilter(Modules(), output=HtmlOutput())
+    page = made.feed(bytes(range(256)) * 2) + made.finish()
+    text = page.decode().split("<pre>", 1)[1]
+    assert "<" not in text
+    assert '"' not in text
+
+
+# ---- dumps
+
+DUMP = CONTEXT + b"{{{dumpfile:sancov:s.1}}}\n"
+
+
+def _hook(folder: Path, code: str) -> str:
+    script = folder / "hook.py"
+    script.write_text(code)
+    return f"{sys.executable} {script}"
+
+
+def test_a_hook_gets_the_context_and_its_first_line_is_shown(
+    run: Run, tmp_path: Path
+) -> None:
+    code = "import json, sys\nd = json.load(sys.stdin)\nprint(d['name'], d['modules'])"
+    done = run(DUMP, "--dumpfile-hook", _hook(tmp_path, f"{code}\nprint('more')\n"))
+    assert done.out == SUMMARY + (
+        b"s.1 [{'id': 0, 'name': 'a.o', 'build': 'abcdef'}]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import time; time.sleep(60)", "took more than 1 seconds"),
+        ("raise SystemExit(3)", "ended with 3"),
+    ],
+)
+def test_a_hook_that_fails(code: str, message: str, run: Run, tmp_path: Path) -> None:
+    options = ["--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=1"]
+    done = run(DUMP, *options)
+    assert done.out.endswith(b"[[[dumpfile:sancov:s.1]]]\n")
+    assert message in done.err.decode()
+
+
+def test_a_hook_that_is_not_there(run: Run) -> None:
+    done = run(DUMP, "--dumpfile-hook=/no/such/program")
+    assert done.out.endswith(b"[[[dumpfile:sancov:s.1]]]\n")
+    assert b"/no/such/program: No such file" in done.err
+
+
+def test_a_list_of_dumps(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "dumps.json"
+    run(DUMP, f"--dumpfile-output={path}")
+    (dump,) = json.loads(path.read_text())
+    assert dump["segments"] == [
+        {"mod": 0, "vaddr": 4096, "size": 256, "flags": "rx", "mod_rel_addr": 0}
+    ]
+
+
+def test_coverage_is_symbolized(run: Run, tmp_path: Path) -> None:
+    addresses = (0x1011, 0x1080, 0x9)
+    data = (0xC0BFFFFFFFFFFF64).to_bytes(8, "little")
+    data += b"".join(address.to_bytes(8, "little") for address in addresses)
+    (tmp_path / "s.1").write_bytes(data)
+    done = run(DUMP, f"--sancov={tmp_path}")
+    assert b"[[[sancov: 3 points in " in done.out
+    assert (tmp_path / "s.1.txt").read_text() == (
+        "0x1011 first() /src/a.c:3\n0x1080 a.o+0x80\n0x9\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["../s.1", "/etc/passwd", "..", "", "none"])
+def test_a_dump_is_read_from_its_folder_only(
+    name: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "d").mkdir()
+    before = sorted((tmp_path / "d").iterdir())
+    done = run(b"{{{dumpfile:sancov:%s}}}\n" % name.encode(), f"--sancov={tmp_path}/d")
+    assert done.out == b"[[[dumpfile:sancov:%s]]]\n" % name.encode()
+    assert done.err
+    assert sorted((tmp_path / "d").iterdir()) == before
+
+
+def test_a_file_of_another_build_is_not_used(run: Run, folder: str) -> None:
+    write_module(Path(folder) / "abcdee.gsym")
+    log = CONTEXT.replace(b"elf:abcdef", b"elf:abcdee") + FRAME
+    done = run(log, "--context=elide")
+    assert done.out == b"    #0    0x0000000000001011 (a.o+0x11)\n"
+    assert b"abcdee.gsym is of abcdef" in done.err
