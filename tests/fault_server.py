@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
     from typing_extensions import Self
@@ -59,6 +60,7 @@ class FaultServer:
         self,
         replies: dict[str, Reply | list[Reply]] | None = None,
         otherwise: Reply = MISSING,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.replies = {} if replies is None else replies
         self.otherwise = otherwise
@@ -70,6 +72,9 @@ class FaultServer:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._server = _Listener(("127.0.0.1", 0), self._handler())
+        if tls is not None:
+            listening = self._server.socket
+            self._server.socket = tls.wrap_socket(listening, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

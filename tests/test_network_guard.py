@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import shutil
 import socket
+import ssl
+import subprocess
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsym.store import network_guard
 from gsym.store.network_guard import (
     AddressRefusedError,
     public_addresses,
@@ -19,6 +23,7 @@ from gsym.store.source import SourceError
 from gsym.store.transfer import Transfer
 from gsym.store.transfer_limits import TransferLimits
 from gsym.store.web_address import read_web_address
+from tests.fault_server import FaultServer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +157,10 @@ def fetch(
 ) -> None:
     limits = TransferLimits(attempts=1)
     transfer = Transfer(limits, resolve=resolve)
-    transfer.fetch(read_web_address(url), str(folder / "file"))
+    try:
+        transfer.fetch(read_web_address(url), str(folder / "file"))
+    finally:
+        transfer.close()
 
 
 def test_the_matrix_is_large_enough() -> None:
@@ -196,6 +204,47 @@ def test_all_addresses_of_a_host_are_tried(
     with pytest.raises(SourceError):
         fetch("http://a.example/", tmp_path, Names(["8.8.8.8", "1.1.1.1", "8.8.8.8"]))
     assert connected == [("8.8.8.8", 80), ("1.1.1.1", 80)]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[str, str]:
+    """A certificate for symbols.example, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    paths = str(tmp_path / "certificate"), str(tmp_path / "key")
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=symbols.example", "-out", paths[0], "-keyout", paths[1]]
+    command += ["-addext", "subjectAltName=DNS:symbols.example"]
+    subprocess.run(command, check=True, capture_output=True)
+    return paths
+
+
+@pytest.mark.parametrize("host", ["symbols.example", "other.example"])
+def test_a_certificate_has_to_be_that_of_the_name_whatever_address_it_has(
+    host: str,
+    certificate: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("httpx2", reason="the extra `net` is not installed")
+    monkeypatch.setattr(network_guard, "refusal_of", lambda _: "")
+    monkeypatch.setenv("SSL_CERT_FILE", certificate[0])
+    for name in ("https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with FaultServer(otherwise=Reply(b"body"), tls=context) as server:
+        url = f"https://{host}:{server.port}/x"
+        if host == "symbols.example":
+            fetch(url, tmp_path, Names(["127.0.0.1"]))
+            assert (tmp_path / "file").read_bytes() == b"body"
+            assert server.headers["/x"]["host"] == f"{host}:{server.port}"
+        else:
+            with pytest.raises(SourceError, match="certificate"):
+                fetch(url, tmp_path, Names(["127.0.0.1"]))
+            assert not server.requests
 
 
 def test_a_proxy_is_not_used_to_get_round(

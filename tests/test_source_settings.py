@@ -8,6 +8,7 @@ import pytest
 
 from gsym.store.directory import Store
 from gsym.store.local_trees import LocalStore, LocalTree
+from gsym.store.module_key import ModuleKey
 from gsym.store.source_settings import SourceOpener, open_source
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import key, path, symbols
@@ -89,6 +90,8 @@ def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:
     with FaultServer(otherwise=Reply(symbols())) as server:
         headers = {
             server.url: [("X-Token", "t")],
+            f"{server.url}/below": [("X-Below", "b")],
+            f"http://127.0.0.1:{server.port - 1}": [("X-Port", "p")],
             "https://else.example": [("X-Other", "o")],
         }
         with SourceOpener(headers=headers, netrc=str(netrc), environment={}) as opener:
@@ -97,8 +100,24 @@ def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:
             source.find(key(), str(tmp_path))
         sent = server.headers[path()]
     assert sent["x-token"] == "t"
-    assert "x-other" not in sent
+    assert not {"x-other", "x-below", "x-port"} & set(sent)
     assert sent["authorization"] == "Basic dXM6ZXI6cEBzcw=="
+
+
+def test_the_servers_of_debuginfod_get_the_headers_of_its_clients(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "headers").write_text("X-Token: t\n")
+    build_id = "80ae0509e7ce335a"
+    with FaultServer(otherwise=Reply(b"x")) as server:
+        environment = {
+            "DEBUGINFOD_URLS": server.url,
+            "DEBUGINFOD_HEADERS_FILE": str(tmp_path / "headers"),
+        }
+        with SourceOpener(environment=environment) as opener:
+            (source,) = opener.open("debuginfod")
+            source.find(ModuleKey(code_id=build_id), str(tmp_path))
+        assert server.headers[f"/buildid/{build_id}/debuginfo"]["x-token"] == "t"
 
 
 def test_a_netrc_file_of_another_form_is_told(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from gsym.store.source import Source
     from gsym.store.transfer import Transfer
+    from gsym.store.web_address import WebAddress
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
 _WEB = ("http://", "https://")
@@ -57,7 +58,7 @@ class SourceOpener:
     Args:
         limits: Of each transfer.
         allow_private: Let redirects of servers lead to private addresses.
-        headers: {URL: (name, value) of headers} for servers by the start of their URLs.
+        headers: {URL: (name, value) of headers} for what is at and below a URL.
         netrc: File of that form with credentials for hosts; "" for none.
         environment: Names the servers of debuginfod, and a netrc file.
     """
@@ -123,11 +124,11 @@ class SourceOpener:
         if url:
             yield self._server(url, "debuginfod")
             return
-        servers = read_settings(self._environment).servers
-        if not servers:
+        settings = read_settings(self._environment)
+        if not settings.servers:
             raise ValueError("source 'debuginfod': DEBUGINFOD_URLS names no server")
-        for each in servers:
-            yield self._server(each, "debuginfod")
+        for each in settings.servers:
+            yield self._server(each, "debuginfod", settings.headers)
 
     def _symbol_path(self, text: str) -> Iterator[Source]:
         """An element of _NT_SYMBOL_PATH: folders and at last a server."""
@@ -137,26 +138,30 @@ class SourceOpener:
             elif place:
                 yield LocalTree(place, (SYMSTORE,))
 
-    def _server(self, url: str, layout: str) -> Source:
+    def _server(
+        self, url: str, layout: str, headers: Iterable[tuple[str, str]] = ()
+    ) -> Source:
         try:
             address = read_web_address(url)
         except ValueError as error:
             raise ValueError(f"source '{_hidden(url)}': {error}") from None
         if not address.credentials and self._netrc:
             address = address.with_credentials(_credentials(self._netrc, address.host))
-        headers = [
-            header
-            for start, given in self._headers.items()
-            if url.startswith(start)
-            for header in given
-        ]
+        sent = [*headers, *self._headers_for(address)]
         limits = self._limits
         if layout == "debuginfod":
             limits = limits._replace(
                 header_seconds=max(limits.header_seconds, _UNPACKING_SECONDS),
                 idle_seconds=max(limits.idle_seconds, _UNPACKING_SECONDS),
             )
-        return WebServer(address, _LAYOUTS[layout], self._connect(limits), headers)
+        return WebServer(address, _LAYOUTS[layout], self._connect(limits), sent)
+
+    def _headers_for(self, address: WebAddress) -> Iterator[tuple[str, str]]:
+        for url, headers in self._headers.items():
+            place = read_web_address(url)
+            is_own = place.origin == address.origin
+            if is_own and address.target.startswith(place.target):
+                yield from headers
 
     def _connect(self, limits: TransferLimits) -> Transfer:
         if limits not in self._transfers:
