@@ -260,6 +260,16 @@ def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
     assert whole_text(stack) == paste
 
 
+@pytest.mark.parametrize(("count", "notes"), [(3, 0), (4, 1)])
+def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
+    for ending in ("", "\n"):
+        paste = "\n".join(["a.so+0x1"] * count) + ending
+        stack = parse_pasted_stack(paste, limits=PasteLimits(lines=3))
+        assert len(frames_of(stack)) == 3
+        assert len(stack.notes) == notes
+        assert whole_text(stack) == paste
+
+
 def test_images_that_overlap_others_are_left_out() -> None:
     images = LoadedImages()
     images.add(0x1000, 0x2000, 1, 0x100)

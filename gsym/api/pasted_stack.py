@@ -47,20 +47,29 @@ def parse_pasted_stack(
     if is_ips_report(report):
         add_ips_report(report, stack)
         return stack.finish("Apple crash report (.ips)", is_verbatim=False)
-    lines = _lines(text)
+    lines, rest = _lines(text, limits.lines)
     if is_markup_log(text):
         add_markup_log(lines, stack)
-        return stack.finish("symbolizer markup")
-    if any(line.startswith(HEADING) for line in lines):
+        form = "symbolizer markup"
+    elif any(line.startswith(HEADING) for line in lines):
         add_crash_report(lines, stack)
-        return stack.finish("Apple crash report")
-    return _parse_lines(lines, stack, chosen)
+        form = "Apple crash report"
+    else:
+        form = _add_lines(lines, stack, chosen)
+    if rest:
+        stack.add_text(rest)
+        stack.add_note(f"Only the first {limits.lines} lines are read.")
+    return stack.finish(form)
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their ends; `str.splitlines` would split at more than that."""
-    lines = text.split("\n")
-    return [line + "\n" for line in lines[:-1]] + lines[-1:]
+def _lines(text: str, limit: int) -> tuple[list[str], str]:
+    """The lines with their ends, and what is behind the last one that is read.
+
+    `str.splitlines` would split at more than newlines.
+    """
+    *lines, last = text.split("\n", limit)
+    whole = [line + "\n" for line in lines]
+    return (whole, last) if len(whole) == limit else ([*whole, last], "")
 
 
 def _decoded(text: str) -> Any:
@@ -79,12 +88,15 @@ def _json(text: str) -> Any:
         return None
 
 
-def _parse_lines(
+def _add_lines(
     lines: Iterable[str], stack: StackBuilder, chosen: StackModule | None
-) -> PastedStack:
+) -> str:
+    """Take lines in that tell all of their frames; which form they are of."""
     is_android = False
     for line in lines:
-        if len(line) > stack.limits.line:
+        if stack.is_over:
+            stack.add_text(line)
+        elif len(line) > stack.limits.line:
             stack.add_text(line)
             stack.add_note(
                 f"Lines of more than {stack.limits.line} characters are not read."
@@ -94,5 +106,5 @@ def _parse_lines(
         elif not add_address_line(line, stack, chosen):
             stack.add_text(line)
     if not stack.has_frames():
-        return stack.finish("text without frames")
-    return stack.finish("Android backtrace" if is_android else "addresses")
+        return "text without frames"
+    return "Android backtrace" if is_android else "addresses"

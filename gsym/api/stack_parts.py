@@ -16,11 +16,13 @@ if TYPE_CHECKING:
         Attributes:
             frames: Frames of the whole paste.
             modules: Modules of the whole paste.
+            lines: Lines of the whole paste.
             line: Characters of a line; a longer one holds no frame.
         """
 
         frames: int = 10_000
         modules: int = 1_000
+        lines: int = 100_000
         line: int = 4_096
 
     class StackModule(NamedTuple):
@@ -79,7 +81,9 @@ else:
     from gsym.records import record_type
 
     PasteLimits = record_type(
-        "PasteLimits", "frames modules line", defaults=(10_000, 1_000, 4_096)
+        "PasteLimits",
+        "frames modules lines line",
+        defaults=(10_000, 1_000, 100_000, 4_096),
     )
     PasteLimits.__doc__ = "How much of a paste is read; what is beyond stays text."
     StackModule = record_type("StackModule", "name key problem", defaults=("",))
@@ -107,6 +111,7 @@ class StackBuilder:
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0
+        self.is_over = False  # a frame was too many: no need to look for others
         self._modules: list[StackModule] = []
         self._number_of: dict[ModuleKey, int] = {}
         self._notes: dict[str, None] = {}
@@ -122,6 +127,7 @@ class StackBuilder:
             self.add_text(frame.text)
             return
         if self._frames == self.limits.frames:
+            self.is_over = True
             self.add_note(f"Only the first {self._frames} frames are looked up.")
             self.add_text(frame.text)
             return
