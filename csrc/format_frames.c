@@ -143,18 +143,16 @@ static bool take_frame(gsym_frame_queue *queue, piece *frame_ret) {
     return true;
 }
 
-gsym_status gsym_text_stack(gsym_text *text, gsym_frame_queue *const *queues,
-                            size_t queue_count, const int64_t *modules, size_t count,
-                            gsym_error *error) {
+static bool put_stack(gsym_text *text, gsym_frame_queue *const *queues,
+                      size_t queue_count, const int64_t *modules, size_t count) {
     text_put_char(text, '[');
     for (size_t i = 0; i < count; ++i) {
         size_t module = modules[i] < 0 ? queue_count - 1 : (size_t)modules[i];
         piece frame;
         uint8_t *at;
-        if (module >= queue_count || !take_frame(queues[module], &frame))
-            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a stack of other frames");
+        if (module >= queue_count || !take_frame(queues[module], &frame)) return false;
         at = text_begin(text, MAX_OPENING_SIZE + frame.size);
-        if (at == NULL) break;
+        if (at == NULL) return true;
         if (i > 0) *at++ = ',';
         at = put_literal_covered(at, "{\"frame\":");
         at = put_decimal_covered(at, i);
@@ -163,5 +161,18 @@ gsym_status gsym_text_stack(gsym_text *text, gsym_frame_queue *const *queues,
         text_end(text, at);
     }
     text_put_char(text, ']');
+    return true;
+}
+
+gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
+                             size_t queue_count, const int64_t *modules,
+                             const uint64_t *ends, size_t stack_count, gsym_error *error) {
+    size_t first = 0;
+    for (size_t i = 0; i < stack_count; ++i) {
+        if (i > 0) text_put_char(text, ',');
+        if (!put_stack(text, queues, queue_count, modules + first, ends[i] - first))
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a stack of other frames");
+        first = (size_t)ends[i];
+    }
     return text_status(text, error);
 }

@@ -534,11 +534,12 @@ typedef struct gsym_frame_queue {
     size_t next;
 } gsym_frame_queue;
 
-/* Append a stack: an array of JSON with, for each of modules[], the next frame of that
- * queue; -1 is the last queue. */
-gsym_status gsym_text_stack(gsym_text *text, gsym_frame_queue *const *queues,
-                            size_t queue_count, const int64_t *modules, size_t count,
-                            gsym_error *error);
+/* Append stacks, each an array of JSON, with commas between: for each of modules[] the
+ * next frame of that queue; -1 is the last queue. ends[i] tells where in modules[] the
+ * i-th stack ends. */
+gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
+                             size_t queue_count, const int64_t *modules,
+                             const uint64_t *ends, size_t stack_count, gsym_error *error);
 
 /* ---- text, as Breakpad's symbol files have it --------------------------------- */
 

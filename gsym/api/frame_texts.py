@@ -7,7 +7,7 @@ as its module is open.
 from __future__ import annotations
 
 from array import array
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import msgspec
 
@@ -100,8 +100,8 @@ class FrameTexts:
         self._place(ffi.from_buffer("uint64_t[]", self._ends))
 
 
-def stacks_text(job: Job, texts: list[FrameTexts]) -> list[bytes]:
-    """The stacks of a job, each as a JSON array.
+def stacks_text(job: Job, texts: list[FrameTexts]) -> bytes:
+    """The stacks of a job, each as a JSON array, with commas between.
 
     Args:
         job: Whose frames come next.
@@ -109,15 +109,19 @@ def stacks_text(job: Job, texts: list[FrameTexts]) -> list[bytes]:
     """
     text = TextBuffer()
     queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
-    parts = []
-    for stack in job.stacks:
-        modules = ffi.from_buffer("int64_t[]", array("q", stack.modules))
-        status = lib.gsym_text_stack(
-            *(text.handle, queues, len(texts), modules, len(modules), text.error)
-        )
-        check(status, text.error)
-        parts.append(text.take())
-    return parts
+    modules = array("q", chain.from_iterable(stack.modules for stack in job.stacks))
+    ends = array("Q", accumulate(len(stack.modules) for stack in job.stacks))
+    status = lib.gsym_text_stacks(
+        text.handle,
+        queues,
+        len(texts),
+        ffi.from_buffer("int64_t[]", modules),
+        ffi.from_buffer("uint64_t[]", ends),
+        len(ends),
+        text.error,
+    )
+    check(status, text.error)
+    return text.take()
 
 
 def _fill(texts: CData, frames: Frames, column: str, pieces: _Kept) -> list[object]:

@@ -48,9 +48,7 @@ def answer_v5(
         for module in modules:
             if id(module) not in texts:
                 texts[id(module)] = FrameTexts(module, path_map)
-        parts.append(opening)
-        for stack in stacks_text(job, [texts[id(module)] for module in modules]):
-            parts += [stack, b","]
+        stacks = stacks_text(job, [texts[id(module)] for module in modules])
         named = {module.label: module for module in modules[:-1]}
         found = b",".join(
             [
@@ -59,7 +57,7 @@ def answer_v5(
             ]
         )
         errors = _errors_text(named) if has_errors else b""
-        parts[-1] = b'],"found_modules":{%b}%b}' % (found, errors)
+        parts += [opening, stacks, b'],"found_modules":{%b}%b}' % (found, errors)]
         opening = b',{"stacks":['
     parts.append(b"]" if parts else b'{"results":[]')
     if debug is not None:

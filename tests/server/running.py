@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import threading
+from functools import partial
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,9 +49,14 @@ class RunningServer:
 
     def __init__(self, symbolizer: Symbolizer, **settings: Any) -> None:
         self.app = create_app(Settings(**settings), symbolizer)
+        limits = partial(
+            Protocol,
+            head_size=self.app.state.service.settings.max_head,
+            head_timeout=self.app.state.service.settings.head_timeout,
+        )
         config = uvicorn.Config(
             self.app,
-            http=Protocol,
+            http=limits,  # type: ignore[arg-type] # it makes one
             log_config=None,
             access_log=False,
             server_header=False,

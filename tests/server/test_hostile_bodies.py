@@ -1,0 +1,257 @@
+"""Bodies that are too large, too slow, too deep, or not what they say."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import socket
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.server.zstd import zstd
+from gsym.symbolizer import Symbolizer
+from tests.server.error_cases import NO_JSON, job
+from tests.server.running import RunningServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.server.modules import KnownModules
+
+LIMIT = 10_000
+TOO_LARGE = f"please limit the body of a request to <= {LIMIT} bytes"
+BODY = json.dumps(job()).encode()
+
+
+@pytest.fixture(scope="module")
+def small(modules: KnownModules) -> Iterator[RunningServer]:
+    """A server with small limits."""
+    with RunningServer(
+        Symbolizer(modules), max_body=LIMIT, body_timeout=0.15, max_waiting_bytes=25_000
+    ) as server:
+        yield server
+
+
+def padded(size: int) -> bytes:
+    return BODY.ljust(size)
+
+
+def exchange(server: RunningServer, *parts: bytes) -> bytes:
+    """Send bytes as they are; all that comes back until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as wire:
+        for part in parts:
+            wire.sendall(part)
+        found = b""
+        try:
+            while piece := wire.recv(1 << 16):
+                found += piece
+        except ConnectionResetError:
+            pass
+        return found
+
+
+HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+
+
+def chunked(body: bytes, size: int = 1000) -> bytes:
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    text = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + text + b"0\r\n\r\n"
+
+
+def test_a_body_may_have_so_many_bytes(small: RunningServer) -> None:
+    assert small.post(padded(LIMIT)).status == 200
+    answer = small.post(padded(LIMIT + 1))
+    assert (answer.status, answer.title) == (413, TOO_LARGE)
+
+
+def test_a_body_in_chunks_may_have_so_many_bytes(small: RunningServer) -> None:
+    assert b"HTTP/1.1 200" in exchange(small, chunked(padded(LIMIT)))
+    found = exchange(small, chunked(padded(LIMIT + 1)))
+    assert b"HTTP/1.1 413" in found
+    assert found.endswith(json.dumps({"title": TOO_LARGE}).replace(": ", ":").encode())
+
+
+def test_a_body_that_is_announced_too_large_is_not_waited_for(
+    small: RunningServer,
+) -> None:
+    found = exchange(small, HEAD + b"Content-Length: 99999999999999999999\r\n\r\n")
+    assert b"HTTP/1.1 4" in found
+
+
+CODERS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("gzip", gzip.compress),
+    ("x-gzip", gzip.compress),
+    ("zstd", lambda body: bytes(zstd.compress(body))),
+    ("identity", bytes),
+    (" GZIP ", gzip.compress),
+]
+
+
+@pytest.mark.parametrize(("coding", "code"), CODERS)
+def test_a_body_may_come_compressed(
+    small: RunningServer, coding: str, code: Callable[[bytes], bytes]
+) -> None:
+    expected = small.post(BODY).body
+    assert small.post(code(BODY), Content_Encoding=coding).body == expected
+    assert small.post(code(padded(LIMIT)), Content_Encoding=coding).body == expected
+    answer = small.post(code(padded(LIMIT + 1)), Content_Encoding=coding)
+    assert (answer.status, answer.title) == (413, TOO_LARGE)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"x",
+        BODY,
+        gzip.compress(BODY)[:-1],
+        gzip.compress(BODY) + b"more",
+        zstd.compress(BODY)[:-1],
+        zstd.compress(BODY) + b"more",
+        zlib.compress(BODY),
+    ],
+)
+def test_a_body_that_is_not_compressed_as_it_says_is_refused(
+    small: RunningServer, coding: str, body: bytes
+) -> None:
+    answer = small.post(body, Content_Encoding=coding)
+    assert (answer.status, answer.title) == (400, f"Payload is not valid {coding}")
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "gzip, gzip", "x", "identity,x"])
+def test_a_coding_that_is_not_known_is_refused(
+    small: RunningServer, coding: str
+) -> None:
+    assert small.post(BODY, Content_Encoding=coding).status == 415
+
+
+@pytest.mark.parametrize(
+    ("coding", "code"),
+    [("gzip", gzip.compress), ("zstd", lambda body: bytes(zstd.compress(body)))],
+)
+def test_a_bomb_takes_little_memory(
+    server: RunningServer, coding: str, code: Callable[[bytes], bytes]
+) -> None:
+    bomb = code(bytes(300 << 20))
+    assert len(bomb) < 400_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer = server.post(bomb, Content_Encoding=coding)
+    assert answer.status == 413
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 64 << 10  # KiB
+
+
+def test_a_slow_body_is_given_up(small: RunningServer) -> None:
+    found = exchange(small, HEAD + b"Content-Length: 100\r\n\r\n{")
+    assert b"HTTP/1.1 408" in found
+    assert found.endswith(b'{"title":"408 Request Timeout"}')
+
+
+def test_a_slow_body_in_chunks_is_given_up(small: RunningServer) -> None:
+    found = exchange(small, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+    assert b"HTTP/1.1 408" in found
+
+
+def test_who_hangs_up_in_a_body_leaves_nothing(small: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", small.port)) as wire:
+        wire.sendall(HEAD + b"Content-Length: 9000\r\n\r\n" + b" " * 5000)
+    for _ in range(5):  # its room is free again
+        assert small.post(padded(LIMIT)).status == 200
+
+
+def test_bodies_together_may_hold_so_many_bytes(modules: KnownModules) -> None:
+    with (
+        RunningServer(Symbolizer(modules), max_waiting_bytes=15_000) as server,
+        socket.create_connection(("127.0.0.1", server.port)) as wire,
+    ):
+        wire.sendall(HEAD + b"Content-Length: 9001\r\n\r\n" + b" " * 9000)
+        held = padded(6001)
+        while (answer := server.post(held)).status == 200:
+            pass  # the other one is not read yet
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert answer.title == "503 Service Unavailable"
+        assert server.post(padded(5000)).status == 200
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /symbolicate/v5 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_in_json(
+    server: RunningServer, garbage: bytes
+) -> None:
+    found = exchange(server, garbage)
+    assert found.startswith(b"HTTP/1.1 400")
+    assert b"content-type: application/json" in found
+    assert b'{"title":"' in found
+
+
+def test_a_head_may_have_so_many_bytes(server: RunningServer) -> None:
+    fits = b"X: " + b"a" * 60_000 + b"\r\n"
+    found = exchange(server, HEAD + fits + b"Content-Length: 0\r\n\r\n")
+    assert b"HTTP/1.1 400" in found
+    assert NO_JSON.encode() in found
+    endless = (b"X: " + b"a" * 1000 + b"\r\n") * 30
+    found = exchange(server, HEAD, *[endless] * 20)
+    assert found == b"" or b"HTTP/1.1 431" in found
+
+
+def test_a_head_that_does_not_end_is_given_up(modules: KnownModules) -> None:
+    with RunningServer(Symbolizer(modules), head_timeout=0.1) as server:
+        found = exchange(server, b"POST /symbolicate/v5 HTTP/1.1\r\nHost:")
+        assert b"HTTP/1.1 408" in found
+        found = exchange(server, b"")
+        assert b"HTTP/1.1 408" in found
+        assert server.post(BODY).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[" * 4_000_000, 400),
+        (b'{"a":' * 1_000_000, 400),
+        (b'{"jobs":[' + b"[" * 900 + b"]" * 900 + b"]}", 400),
+        (b'{"stacks":[[[0,' + b"9" * 4_000_000 + b"]]]}", 400),
+        (b'{"jobs":[{"stacks":[[]],"memoryMap":[' + b'["a","1"],' * 10_000, 400),
+        (json.dumps(job(modules=[["a", "1"]] * 10_000)).encode(), 200),
+        (json.dumps(job(modules=[["a", "1"]] * 10_001)).encode(), 413),
+        (
+            b'{"memoryMap":[],"stacks":[['
+            + b",".join([b"[-1,1]"] * 1_000_001)
+            + b"]]}",
+            413,
+        ),
+        (b'{"memoryMap":[],"stacks":[' + b",".join([b"[]"] * 1_000_000) + b"]}", 200),
+        (b'"' + b"\\u0041" * 1_000_000 + b'"', 400),
+        (b'{"' + b'a":1,"' * 1_000_000 + b'stacks":[]}', 400),
+    ],
+)
+def test_a_heavy_body_is_answered_in_bounded_memory(
+    server: RunningServer, body: bytes, status: int
+) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer = server.post(body)
+    assert answer.status == status
+    if status != 200:
+        assert answer.title
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 700 << 10  # KiB
+
+
+def test_a_million_modules_are_refused(server: RunningServer) -> None:
+    modules: Any = [["a", ""]] * 800_000
+    answer = server.post(json.dumps(job([[]], modules)).encode()[: 8 << 20])
+    assert answer.status in {400, 413}
