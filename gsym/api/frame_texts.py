@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 
 import msgspec
 
-from gsym._native import check, ffi, lib
+from gsym._native import check, ffi, lib, to_bytes
 from gsym.demangling import demangle_bytes
 from gsym.model import join_path
 from gsym.text_buffer import TextBuffer
@@ -194,4 +194,4 @@ def quoted(text: str) -> bytes:
 
 def clean_text(text: str) -> str:
     """*text* without what is none: names are bytes of any kind."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else to_bytes(text).decode("utf-8", "replace")

@@ -91,15 +91,15 @@ class RateLimit:
         is_limited = self._rate and scope["type"] == "http"
         if is_limited and endpoint_path(scope) not in _ALWAYS:
             client = scope.get("client")
-            wait = self._take(client[0] if client else "")
+            wait = self.take(client[0] if client else "")
             if wait > 0:
                 headers = {"retry-after": str(ceil(wait))}
                 await error_response(_TOO_MANY, headers=headers)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _take(self, client: str) -> float:
-        """Seconds until the client may ask; 0: now."""
+    def take(self, client: str) -> float:
+        """Let the client ask, or say in how many seconds it may; 0: now."""
         now = self._clock()
         left, then = self._clients.pop(client, (float(self._burst), now))
         left = min(float(self._burst), left + (now - then) * self._rate)

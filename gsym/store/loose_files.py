@@ -119,7 +119,7 @@ class LooseFiles:
                 if entry.is_dir(follow_symlinks=False):
                     if depth < _DEEPEST and not entry.name.startswith("."):
                         folders.append((entry.path, depth + 1))
-                elif entry.is_file() and left:
+                elif left and os.path.isfile(entry.path):
                     left -= 1
                     yield entry.path
 

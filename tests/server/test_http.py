@@ -1,0 +1,346 @@
+"""What stands round the answers: origins, health, compression, tokens, limits, logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.server.compression import choose_coding
+from gsym.server.limits import RateLimit
+from gsym.server.zstd import zstd
+from gsym.store.resolution import Resolution
+from gsym.symbolizer import Symbolizer
+from tests.server.error_cases import job
+from tests.server.modules import LIB_ID, KnownModules
+from tests.server.running import RunningServer
+
+if TYPE_CHECKING:
+    from gsym.store.module_key import ModuleKey
+
+ORIGIN = {"Origin": "https://profiler.firefox.com"}
+EXPOSED = (
+    "accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, "
+    "x-csrftoken, x-requested-with"
+)
+
+
+# ---- other origins
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/symbolicate/v5", job()),
+        ("POST", "/symbolicate/v5", b"nonsense"),
+        ("POST", "/symbolicate/v4", job()),
+        ("GET", "/symbolicate/v5", None),
+        ("GET", "/no/such/path", None),
+        ("GET", "/__heartbeat__", None),
+        ("OPTIONS", "/symbolicate/v5", None),
+    ],
+)
+def test_any_origin_may_read_any_answer(
+    server: RunningServer, method: str, path: str, body: Any
+) -> None:
+    headers = server.ask(method, path, body, ORIGIN).headers
+    assert headers["access-control-allow-origin"] == "*"
+    assert headers["access-control-expose-headers"] == EXPOSED
+    without = server.ask(method, path, body).headers
+    assert not [name for name in without if name.startswith("access-control")]
+
+
+def test_a_browser_asks_first(server: RunningServer) -> None:
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "user-agent, x-own",
+    }
+    answer = server.ask("OPTIONS", "/symbolicate/v5", None, {**ORIGIN, **asked})
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-allow-methods"] == "POST"
+    assert answer.headers["access-control-allow-headers"] == "user-agent, x-own"
+    assert answer.headers["access-control-max-age"] == "86400"
+
+
+def test_plain_options_tell_the_methods(server: RunningServer) -> None:
+    answer = server.ask("OPTIONS", "/symbolicate/v5")
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["allow"] == "POST"
+
+
+# ---- health and figures
+
+
+@pytest.mark.parametrize("path", ["/__heartbeat__", "/__lbheartbeat__"])
+def test_a_heartbeat_is_empty(server: RunningServer, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert server.ask("HEAD", path).status == 405
+
+
+def test_a_version_is_told(server: RunningServer) -> None:
+    assert "version" in server.ask("GET", "/__version__").json
+    assert server.ask("HEAD", "/__version__").status == 405
+
+
+def test_figures_count_requests(modules: KnownModules) -> None:
+    with RunningServer(Symbolizer(modules)) as server:
+        body = job([[[0, 1]], [[0, 2], [1, 3]]], [["libdemo.so", LIB_ID], ["x", "1"]])
+        assert server.post(body).status == 200
+        assert server.post(b"x").status == 400
+        assert server.post({"jobs": [1] * 11}).status == 400
+        server.ask("GET", "/no")
+        text = server.ask("GET", "/metrics").body.decode()
+    assert series(text, "gsym_requests_total", "POST", "/symbolicate/v5", "200") == 1
+    assert series(text, "gsym_requests_total", "POST", "/symbolicate/v5", "400") == 2
+    assert series(text, "gsym_requests_total", "GET", '"other"', "404") == 1
+    assert series(text, "gsym_request_errors_total", "bad_json") == 1
+    assert series(text, "gsym_request_errors_total", "too_many_jobs") == 1
+    assert series(text, "gsym_symbolicate_frames_sum", "v5") == 3
+    assert series(text, "gsym_symbolicate_stacks_sum", "v5") == 2
+    assert series(text, "gsym_modules_total", "found") == 1
+    assert series(text, "gsym_modules_total", "fetched") == 0
+    assert series(text, "gsym_modules_total", "missing") == 1
+    assert series(text, "gsym_requests_in_flight") == 0
+    assert series(text, "gsym_open_modules") == 1
+
+
+def series(text: str, name: str, *labels: str) -> float:
+    """The value of one series, 0 where there is none."""
+    found = [
+        float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line.startswith((name + "{", name + " "))
+        and all(label in line for label in labels)
+    ]
+    return sum(found)
+
+
+# ---- compression
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("", None),
+        ("gzip", "gzip"),
+        ("GZIP", "gzip"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip;q=1.0, zstd;q=0.1", "zstd"),
+        ("zstd;q=0, gzip", "gzip"),
+        ("zstd; q=0.000", None),
+        ("*", "zstd"),
+        ("*;q=0", None),
+        ("identity", None),
+        ("br", None),
+        (",;,", None),
+    ],
+)
+def test_the_best_coding_is_chosen(accepted: str, coding: str | None) -> None:
+    assert choose_coding(accepted) == coding
+
+
+@pytest.mark.parametrize("frames", [100, 20_000])
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_answers_are_compressed(
+    server: RunningServer, coding: str, frames: int
+) -> None:
+    body = job([[[-1, number] for number in range(frames)]], [])
+    plain = server.post(body)
+    packed = server.post(body, Accept_Encoding=coding)
+    assert packed.headers["content-encoding"] == coding
+    assert "Accept-Encoding" in packed.headers["vary"]
+    assert len(packed.body) == int(packed.headers["content-length"])
+    assert len(packed.body) < len(plain.body) / 2
+    unpack = gzip.decompress if coding == "gzip" else zstd.decompress
+    assert unpack(packed.body) == plain.body
+
+
+def test_small_answers_go_as_they_are(modules: KnownModules) -> None:
+    with RunningServer(Symbolizer(modules), min_compressed=200) as server:
+        plain = server.post(job([[[-1, 1]]], []), Accept_Encoding="gzip")
+        packed = server.post(job([[[-1, 1]] * 4], []), Accept_Encoding="gzip")
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+
+
+# ---- tokens
+
+
+def test_a_server_with_tokens_answers_who_shows_one(modules: KnownModules) -> None:
+    with RunningServer(Symbolizer(modules), read_tokens=["one", "two"]) as server:
+        refused = server.post(job(), Origin="x")
+        assert (refused.status, refused.title) == (401, "401 Unauthorized")
+        assert refused.headers["www-authenticate"] == "Bearer"
+        assert refused.headers["access-control-allow-origin"] == "*"
+        for shown, status in [
+            ({"Authorization": "Bearer two"}, 200),
+            ({"Authorization": "bearer one"}, 200),
+            ({"Auth-Token": "one"}, 200),
+            ({"Authorization": "Bearer three"}, 401),
+            ({"Authorization": "Basic one"}, 401),
+            ({"Authorization": "Bearer"}, 401),
+            ({"Auth-Token": ""}, 401),
+            ({"Auth-Token": "\xff"}, 401),
+        ]:
+            assert server.post(job(), **shown).status == status, shown
+        assert server.ask("GET", "/metrics").status == 401
+        assert server.ask("GET", "/__heartbeat__").status == 200
+        assert server.ask("OPTIONS", "/symbolicate/v5").status == 200
+
+
+# ---- how much
+
+
+def test_a_client_may_ask_so_often() -> None:
+    now = [100.0]
+    limit = RateLimit(None, 2.0, 3, clock=lambda: now[0])  # type: ignore[arg-type]
+    waits = [limit.take("a") for _ in range(4)]
+    assert waits == [0, 0, 0, 0.5]
+    assert limit.take("b") == 0  # another one
+    now[0] += 0.25
+    assert limit.take("a") == 0.25
+    now[0] += 0.25
+    assert limit.take("a") == 0
+    assert limit.take("a") > 0
+    now[0] += 1000
+    assert [limit.take("a") > 0 for _ in range(4)] == [False, False, False, True]
+
+
+def test_a_client_that_asks_too_often_is_told_when_to_come_back(
+    modules: KnownModules,
+) -> None:
+    with RunningServer(Symbolizer(modules), rate_limit=0.01, rate_burst=2) as server:
+        # The first request of the test's server is its heartbeat, which is free.
+        assert [server.post(job()).status for _ in range(3)] == [200, 200, 429]
+        answer = server.post(job())
+        assert answer.title == "429 Too Many Requests"
+        assert 0 < int(answer.headers["retry-after"]) <= 100
+        assert server.ask("GET", "/__heartbeat__").status == 200
+        # Nobody is believed to be another one.
+        assert server.post(job(), X_Forwarded_For="1.2.3.4").status == 429
+
+
+def test_a_trusted_proxy_tells_clients_apart(modules: KnownModules) -> None:
+    with RunningServer(
+        Symbolizer(modules),
+        rate_limit=0.01,
+        rate_burst=1,
+        trusted_proxies=["127.0.0.0/8"],
+    ) as server:
+        for client in ("1.2.3.4", "1.2.3.5"):
+            # The last address is that of the client of the proxy.
+            sent = {"X_Forwarded_For": f"9.9.9.9, {client}"}
+            assert server.post(job(), **sent).status == 200
+            assert server.post(job(), **sent).status == 429
+
+
+class Stalling:
+    """Finds nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+        self.is_asked = threading.Event()
+
+    def resolve(self, key: ModuleKey) -> Resolution:
+        self.is_asked.set()
+        if key.debug_id != "0" * 33:
+            self.goes_on.wait(10)
+        return Resolution(None)
+
+
+def test_so_many_requests_are_worked_on_at_once() -> None:
+    stalling = Stalling()
+    body = job(modules=[["x", LIB_ID]])
+    with RunningServer(Symbolizer(stalling), max_in_flight=1) as server:
+        first = threading.Thread(target=server.post, args=(body,))
+        first.start()
+        assert stalling.is_asked.wait(10)
+        answer = server.post(job([[]], []))
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert answer.title == "503 Service Unavailable"
+        assert server.ask("GET", "/__heartbeat__").status == 200
+        assert server.ask("GET", "/metrics").status == 200
+        stalling.goes_on.set()
+        first.join()
+        assert server.post(job([[]], [])).status == 200
+
+
+def test_a_source_that_stalls_delays_no_other_request() -> None:
+    stalling = Stalling()
+    with RunningServer(
+        Symbolizer(stalling), request_timeout=0.2, threads=1, fetch_threads=2
+    ) as server:
+        answer = server.post(job(modules=[["x", LIB_ID]]))
+        assert (answer.status, answer.title) == (503, "503 Service Unavailable")
+        assert answer.headers["retry-after"] == "5"
+        assert server.post(job([[]], [])).status == 200
+        assert server.post(job(modules=[["x", "0" * 33]])).status == 200
+        stalling.goes_on.set()
+        assert server.post(job(modules=[["x", LIB_ID]])).status == 200
+
+
+# ---- names of requests
+
+
+@pytest.mark.parametrize("given", ["abc-1.2_3", "A" * 128])
+def test_a_request_keeps_its_id(server: RunningServer, given: str) -> None:
+    assert server.post(job(), X_Request_Id=given).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a b", "A" * 129, "x\xe4"])
+def test_a_request_without_a_sound_id_gets_one(
+    server: RunningServer, given: str
+) -> None:
+    one = server.post(job(), X_Request_Id=given).headers["x-request-id"]
+    other = server.post(b"x").headers["x-request-id"]
+    assert len(one) == len(other) == 16
+    assert one != other
+
+
+def test_each_request_is_logged(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "gsym.requests"):
+        answer = server.post(job(), X_Request_Id="seen", User_Agent="mine")
+        server.ask("GET", "/__heartbeat__")  # behind it, the first is written
+    (record,) = [
+        fields
+        for each in caplog.records
+        if (fields := getattr(each, "fields", {})).get("request_id") == "seen"
+    ]
+    assert record["status"] == 200
+    assert record["path"] == "/symbolicate/v5"
+    assert record["bytes"] == len(answer.body)
+    assert record["client"] == "127.0.0.1"
+    assert record["user_agent"] == "mine"
+
+
+def test_a_fault_of_the_program_is_an_answer(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("gsym.api.symbolication.key_of_debug_id", fail)
+    answer = server.post(job(), **ORIGIN)
+    assert (answer.status, answer.title) == (500, "500 Internal Server Error")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert b"secret" not in answer.body
+
+
+def test_a_server_may_live_below_a_path(modules: KnownModules) -> None:
+    with RunningServer(
+        Symbolizer(modules), root_path="/symbols", rate_limit=0.001, rate_burst=1
+    ) as server:
+        # The proxy takes the path away.
+        assert server.post(job()).status == 200
+        assert server.ask("GET", "/__heartbeat__").status == 200
+        document = json.loads(server.ask("GET", "/__version__").body)
+        assert document["version"]

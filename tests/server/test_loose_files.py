@@ -1,0 +1,85 @@
+"""Debug files of any names in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.store.loose_files import LooseFiles
+from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
+from gsym.store.source import NotThereError, SourceError
+from tests.symbol_files import debug_id, key, symbols
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUILD_ID = bytes(range(1, 21))
+ELF_ID = "04030201060508070" + "90A0B0C0D0E0F100"
+
+
+def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    file = tmp_path / "deep" / "any name.txt"
+    file.write_bytes(symbols())
+    (tmp_path / "readme").write_text("no debug file")
+    source = LooseFiles(str(tmp_path))
+    assert source.find(key(), "").path == str(file)
+    other = key_of_debug_id("another name", debug_id().lower())
+    assert source.find(other, "").path == str(file)
+    with pytest.raises(NotThereError, match="none of 2 files"):
+        source.find(key(1), "")
+
+
+def test_a_gsym_file_is_found_by_any_id_that_its_uuid_makes(tmp_path: Path) -> None:
+    path = tmp_path / "x.gsym"
+    with gsym.Creator(uuid=BUILD_ID, base_address=0) as creator:
+        creator.add(gsym.FunctionInfo(0x100, 0x10, "f"))
+        creator.save(path)
+    source = LooseFiles(str(tmp_path))
+    for found in (
+        key_of_build_id(BUILD_ID),
+        ModuleKey("x", ELF_ID),
+        ModuleKey("x", ELF_ID[:32] + "a3"),  # of PE, with an age
+    ):
+        assert source.find(found, "").path == str(path)
+
+
+def test_a_file_that_comes_later_is_found(tmp_path: Path) -> None:
+    source = LooseFiles(str(tmp_path), look_again_after=-1)
+    with pytest.raises(NotThereError):
+        source.find(key(), "")
+    (tmp_path / "x.sym").write_bytes(symbols())
+    assert source.find(key(), "").path == str(tmp_path / "x.sym")
+    (tmp_path / "x.sym").unlink()
+    with pytest.raises(NotThereError):
+        source.find(key(), "")
+
+
+def test_hidden_and_deep_folders_are_passed_over(tmp_path: Path) -> None:
+    for place in (".hidden", "a/b/c"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "x.sym").write_bytes(symbols())
+    with pytest.raises(NotThereError):
+        LooseFiles(str(tmp_path)).find(key(), "")
+
+
+def test_odd_files_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "cut.sym").write_bytes(b"MODULE Linux x86_64 12 x\n")
+    (tmp_path / "cut.elf").write_bytes(b"\x7fELF\x02\x01\x01")
+    (tmp_path / "cut.gsym").write_bytes(b"MYSG")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "x.sym").write_bytes(symbols())
+    assert LooseFiles(str(tmp_path)).find(key(), "").path.endswith("x.sym")
+
+
+def test_a_folder_that_is_gone_gives_no_answer(tmp_path: Path) -> None:
+    source = LooseFiles(str(tmp_path / "x"))
+    with pytest.raises(SourceError, match="not there"):
+        source.find(key(), "")
+    shutil.copytree(tmp_path, tmp_path / "x", dirs_exist_ok=False)
+    with pytest.raises(NotThereError):
+        source.find(key(), "")

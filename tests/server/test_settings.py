@@ -1,0 +1,114 @@
+"""Settings: flags before environment before files; one table in the manual."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gsym.errors import FormatError
+from gsym.server.metrics import FIGURES
+from gsym.server.settings import Settings, SettingsError, load_settings, setting_rows
+
+MANUAL = Path(__file__).resolve().parents[2] / "docs/server.md"
+
+
+def test_without_anything_the_defaults_hold() -> None:
+    assert load_settings({}, {}) == Settings()
+
+
+def test_flags_come_before_the_environment_before_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.toml", tmp_path / "2.toml"
+    first.write_text('port = 1\nworkers = 1\nthreads = 1\nsources = ["a", "b"]\n')
+    second.write_text("port = 2\nworkers = 2\n")
+    settings = load_settings(
+        {"port": "4"},
+        {"GSYM_PORT": "3", "GSYM_WORKERS": "3", "PORT": "9"},
+        [str(first), str(second)],
+    )
+    assert (settings.port, settings.workers, settings.threads) == (4, 3, 1)
+    assert settings.sources == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("port", "0", 0),
+        ("sources", "a, b,,c", ["a", "b", "c"]),
+        ("sources", "", []),
+        ("wide_names", "true", True),
+        ("wide_names", "0", False),
+        ("rate_limit", "2.5", 2.5),
+        ("body_timeout", "3", 3.0),
+        ("log_format", "json", "json"),
+    ],
+)
+def test_text_of_the_environment_becomes_a_value(
+    name: str, text: str, value: object
+) -> None:
+    settings = load_settings({}, {f"GSYM_{name.upper()}": text})
+    assert getattr(settings, name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "x"),
+        ("port", "65536"),
+        ("port", "-1"),
+        ("port", ""),
+        ("workers", "0"),
+        ("max_body", "1e9999"),
+        ("wide_names", "maybe"),
+        ("body_timeout", "0"),
+        ("log_format", "xml"),
+        ("nonsense", "1"),
+        ("sources", 3),
+    ],
+)
+def test_a_value_that_is_none_is_refused_with_its_name(name: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=rf"the command line: .*'{name}'"):
+        load_settings({name: value}, {})
+
+
+def test_a_file_is_read_strictly(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('port = "8000"\n[more]\nx = 1\n')
+    with pytest.raises(SettingsError, match="'port'"):
+        load_settings({}, {"GSYM_HOST": "x"}, [str(file)])
+    file.write_text("prot = 1\n")
+    with pytest.raises(SettingsError, match="'prot'"):
+        load_settings({}, {}, [str(file)])
+    file.write_text("port == 1\n")
+    with pytest.raises(FormatError, match="no TOML"):
+        load_settings({}, {}, [str(file)])
+    with pytest.raises(FileNotFoundError):
+        load_settings({}, {}, [str(tmp_path / "none")])
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    text = MANUAL.read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [
+        [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in section.splitlines()
+        if line.startswith("| `")
+    ]
+
+
+def test_the_manual_has_every_setting_as_it_is() -> None:
+    expected = [
+        [f"`{name}`", f"`{default}`" if default else "", text]
+        for name, default, text in setting_rows()
+    ]
+    assert rows_of("Settings") == expected
+
+
+def test_the_manual_has_every_figure_as_it_is() -> None:
+    expected = [
+        [f"`{name}`", ", ".join(labels), text]
+        for name, (labels, text) in FIGURES.items()
+    ]
+    assert rows_of("Figures") == expected
