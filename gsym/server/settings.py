@@ -18,7 +18,7 @@ __all__ = ["Settings", "SettingsError", "load_settings", "setting_rows"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _PREFIX = "GSYM_"
 
@@ -247,14 +247,14 @@ def load_settings(
     """
     settings = Settings()
     for path in files:
-        settings = _replaced(settings, _read_file(path), path)
+        settings = _replaced(settings, _read_file(path), path, _of_file)
     chosen = {
         name: environment[_PREFIX + name.upper()]
         for name in _FIELDS
         if _PREFIX + name.upper() in environment
     }
-    settings = _replaced(settings, chosen, "the environment")
-    return _replaced(settings, flags, "the command line")
+    settings = _replaced(settings, chosen, "the environment", _of_text)
+    return _replaced(settings, flags, "the command line", _of_text)
 
 
 def _read_file(path: str) -> dict[str, Any]:
@@ -269,20 +269,29 @@ def _read_file(path: str) -> dict[str, Any]:
     return found
 
 
-def _replaced(settings: Settings, chosen: Mapping[str, Any], where: str) -> Settings:
+def _replaced(
+    settings: Settings,
+    chosen: Mapping[str, Any],
+    where: str,
+    convert: Callable[[Any, Any, object], Any],
+) -> Settings:
     values = msgspec.structs.asdict(settings)
     for name, value in chosen.items():
         field = _FIELDS.get(name)
         if field is None:
             raise SettingsError(f"{where}: there is no setting '{name}'")
         try:
-            values[name] = _convert(value, field.type, values[name])
+            values[name] = convert(value, field.type, values[name])
         except msgspec.ValidationError as error:
             raise SettingsError(f"{where}: setting '{name}': {error}") from None
     return Settings(**values)
 
 
-def _convert(value: Any, kind: Any, old: object) -> Any:
+def _of_file(value: Any, kind: Any, _old: object) -> Any:
+    return msgspec.convert(value, kind)
+
+
+def _of_text(value: Any, kind: Any, old: object) -> Any:
     if not isinstance(value, str):
         return msgspec.convert(value, kind)
     if isinstance(old, list):

@@ -92,7 +92,10 @@ def rows_of(heading: str) -> list[list[str]]:
     text = MANUAL.read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return [
-        [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        [
+            cell.strip().replace(r"\|", "|")
+            for cell in re.split(r"(?<!\\)\|", line)[1:-1]
+        ]
         for line in section.splitlines()
         if line.startswith("| `")
     ]
