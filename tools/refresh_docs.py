@@ -1,7 +1,8 @@
-"""Write each command's `--help` behind its `<!-- help: ... -->` mark in docs/cli.md.
+"""Write into the manual what the code says of itself.
 
-`refresh_docs.py` rewrites the file; `refresh_docs.py --check` only tells whether it
-is up to date.
+That is each command's `--help` behind its `<!-- help: ... -->` mark in docs/cli.md, and
+the tables of settings and figures in docs/server.md. `refresh_docs.py` rewrites the
+files; `refresh_docs.py --check` only tells whether they are up to date.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/cli.md"
+from gsym.server.metrics import FIGURES
+from gsym.server.settings import setting_rows
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = DOCS / "cli.md"
+SERVER_PAGE = DOCS / "server.md"
 MARK = re.compile(r"(<!-- help: gsym ?([\w ]*) -->\n)(\n```text\n.*?```\n)?", re.DOTALL)
 
 
@@ -26,14 +32,41 @@ def refreshed(page: str) -> str:
     return MARK.sub(lambda mark: f"{mark[1]}\n```text\n{help_text(mark[2])}```\n", page)
 
 
+def with_table(page: str, heading: str, rows: list[list[str]]) -> str:
+    """*page* with these rows in the table below *heading*."""
+    before, title, rest = page.partition(f"\n## {heading}\n")
+    text, rule, table = rest.partition("\n|---|---|---|\n")
+    lines = table.splitlines(keepends=True)
+    while lines and lines[0].startswith("|"):
+        del lines[0]
+    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
+    made = [f"| {' | '.join(row)} |\n" for row in cells]
+    return "".join([before, title, text, rule, *made, *lines])
+
+
+def server_page(page: str) -> str:
+    """*page* with the tables as the code of the server has them."""
+    settings = [
+        [f"`{name}`", f"`{default}`" if default else "", text]
+        for name, default, text in setting_rows()
+    ]
+    figures = [
+        [f"`{name}`", ", ".join(labels), text]
+        for name, (labels, text) in FIGURES.items()
+    ]
+    return with_table(with_table(page, "Settings", settings), "Figures", figures)
+
+
 def main() -> int:
     """Refresh or check; return the exit code."""
-    page = PAGE.read_text(encoding="utf-8")
-    new = refreshed(page)
-    if "--check" in sys.argv[1:]:
-        return int(page != new)
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    is_old = False
+    for path, refresh in ((PAGE, refreshed), (SERVER_PAGE, server_page)):
+        page = path.read_text(encoding="utf-8")
+        new = refresh(page)
+        is_old |= page != new
+        if "--check" not in sys.argv[1:]:
+            path.write_text(new, encoding="utf-8")
+    return int(is_old and "--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

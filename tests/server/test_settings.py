@@ -1,18 +1,16 @@
-"""Settings: flags before environment before files; one table in the manual."""
+"""Settings: flags before environment before files."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.errors import FormatError
-from gsym.server.metrics import FIGURES
-from gsym.server.settings import Settings, SettingsError, load_settings, setting_rows
+from gsym.server.settings import Settings, SettingsError, load_settings
 
-MANUAL = Path(__file__).resolve().parents[2] / "docs/server.md"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_without_anything_the_defaults_hold() -> None:
@@ -86,32 +84,3 @@ def test_a_file_is_read_strictly(tmp_path: Path) -> None:
         load_settings({}, {}, [str(file)])
     with pytest.raises(FileNotFoundError):
         load_settings({}, {}, [str(tmp_path / "none")])
-
-
-def rows_of(heading: str) -> list[list[str]]:
-    text = MANUAL.read_text(encoding="utf-8")
-    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return [
-        [
-            cell.strip().replace(r"\|", "|")
-            for cell in re.split(r"(?<!\\)\|", line)[1:-1]
-        ]
-        for line in section.splitlines()
-        if line.startswith("| `")
-    ]
-
-
-def test_the_manual_has_every_setting_as_it_is() -> None:
-    expected = [
-        [f"`{name}`", f"`{default}`" if default else "", text]
-        for name, default, text in setting_rows()
-    ]
-    assert rows_of("Settings") == expected
-
-
-def test_the_manual_has_every_figure_as_it_is() -> None:
-    expected = [
-        [f"`{name}`", ", ".join(labels), text]
-        for name, (labels, text) in FIGURES.items()
-    ]
-    assert rows_of("Figures") == expected
