@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-__all__ = ["AtomicFile", "is_same_file"]
+__all__ = ["AtomicFile", "is_same_file", "sync"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,14 +138,23 @@ class AtomicFile:
         os.fsync(self._descriptor)
         os.replace(temporary, self._path)
         self._temporary = None
-        directory = os.open(os.path.dirname(self._path), os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # a file system without directory sync
-                raise
-        finally:
-            os.close(directory)
+        sync(os.path.dirname(self._path))
+
+
+def sync(path: str) -> None:
+    """See to it that what a file or a folder holds is on the disk.
+
+    Raises:
+        OSError: It cannot be read, or the disk failed.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that syncs no folders
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def is_same_file(path: str, other: str) -> bool:

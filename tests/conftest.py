@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gsym.store.directory import Store
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures"))
 
@@ -46,6 +48,12 @@ def fixtures() -> Path:
     if not FIXTURES.is_dir():
         pytest.skip(f"no real files: {FIXTURES} does not exist (set GSYM_FIXTURES)")
     return FIXTURES.resolve()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """An empty symbol store."""
+    return Store(tmp_path / "store")
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,9 @@ from tests.store_modules import build_id, key, put, write_sym
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MODULES = 4
-STEPS = 60  # of each process that works together with others
+MODULES = 2  # so that they get in each other's way
+RESTS = 0.1  # of all calls
+STEPS = 40  # of each process that works together with others
 # What a killed process may leave, and whoever comes next removes.
 LEFT = {"files that nobody uses", "the link leads nowhere"}
 
@@ -58,13 +59,30 @@ def step(store: Store, chance: random.Random, folder: str) -> None:
         path = write_sym(Path(folder, f"{os.getpid()}.sym"), number)
         add_file(store, path, keep_original=kind == 4)
     elif kind == 6:
-        store.collect(chance.randrange(4000))
-    elif kind == 7:
+        store.collect(chance.randrange(2000))
+    elif kind < 9:
         for entry in store.entries():
             store.remove(entry)
             break
-    else:
-        check(store, number)
+    for each in range(MODULES):
+        check(store, each)
+
+
+def shake(chance: random.Random) -> None:
+    """Let other processes come in between the steps that this one takes."""
+
+    def shaken(call: Callable[..., object]) -> Callable[..., object]:
+        def call_and_rest(*arguments: object, **options: object) -> object:
+            try:
+                return call(*arguments, **options)
+            finally:
+                if chance.random() < RESTS:
+                    time.sleep(chance.random() * 0.002)
+
+        return call_and_rest
+
+    for name in ("mkdir", "open", "readlink", "replace", "rename", "unlink", "utime"):
+        setattr(os, name, shaken(getattr(os, name)))
 
 
 def fork(work: Callable[[], None]) -> int:
@@ -85,15 +103,21 @@ def fork(work: Callable[[], None]) -> int:
 def crash(store: Store, folder: str, chance: random.Random, kills: int) -> None:
     """Kill processes at any instant; the store is right each time, with leftovers."""
 
+    put(store, 0)
+    listening, telling = os.pipe()
+
     def work() -> None:
         mine = random.Random(chance.random())  # noqa: S311 - no secret
         while True:
+            os.write(telling, b".")
             step(store, mine, folder)
 
     for _ in range(kills):
         chance.random()
         child = fork(work)
-        time.sleep(chance.random() * 0.03)
+        for _ in range(chance.randrange(1, 4)):
+            os.read(listening, 1)
+        time.sleep(chance.random() * 0.005)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "the process failed by itself"
@@ -114,6 +138,7 @@ def together(store: Store, folder: str, chance: random.Random, processes: int) -
 
         def work(seed: float = seed) -> None:
             mine = random.Random(seed)  # noqa: S311 - no secret
+            shake(mine)
             for _ in range(STEPS):
                 step(store, mine, folder)
 
@@ -157,7 +182,7 @@ def assert_clean(store: Store) -> None:
     wrong = list(verify_store(store))
     assert not wrong, wrong
     for name in (".tmp", ".locks"):
-        left = list(Path(store.path, name).iterdir())
+        left = list(Path(store.path, name).glob("*"))
         assert not left, left
     count = sum(1 for _ in Path(store.path, ".entries").glob("*/*"))
     assert count == len(list(store.debug_ids()))

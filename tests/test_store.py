@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gsym
 from gsym.errors import FormatError, GsymError, UnsupportedError
@@ -23,11 +25,6 @@ from tests.store_modules import (
     windows_identity,
     write_gsym,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
 
 
 def tree(store: Store) -> set[str]:
@@ -213,6 +210,8 @@ def test_a_module_is_there_under_the_names_it_was_asked_by(store: Store) -> None
         publish(store, identity(1), key=ModuleKey(name, debug_id))
         assert f"{name}/{debug_id}/{name}.gsym" in tree(store)
     assert len(list(store.entries())) == 1
+    assert put(store, 1, debug_file="third.so").outcome == "kept"
+    assert f"third.so/{debug_id}/third.so.gsym" in tree(store)
 
 
 # ---- choosing, replacing, removing
@@ -308,6 +307,32 @@ def test_any_other_name_is_taken_and_stays_in_the_store(
         target = os.path.realpath(Path(store.path, path))
         assert target.startswith(os.path.realpath(store.path) + os.sep)
     assert Store(store.path).get(key(1)) == entry
+
+
+@given(
+    debug_file=st.text(st.characters(exclude_categories=()), max_size=300),
+    code_file=st.text(st.characters(exclude_categories=()), max_size=300),
+    code_id=st.sampled_from(["", PE_CODE_ID, "AB", "../x"]),
+    debug_id=st.sampled_from(["", identity(1).debug_id, "/", "\0" * 33]),
+)
+def test_no_key_reaches_out_of_the_store(
+    tmp_path_factory: pytest.TempPathFactory,
+    debug_file: str,
+    code_file: str,
+    code_id: str,
+    debug_id: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("keys")
+    store = Store(folder / "store")
+    asked = ModuleKey(debug_file, debug_id, code_file, code_id)
+    publish(store, windows_identity(1), key=asked)
+    found = store.get(asked)
+    assert found is None or found.identity == windows_identity(1)
+    with store.lock(asked):
+        pass
+    assert [path.name for path in folder.iterdir()] == ["store"]
+    for path in tree(store):
+        assert Path(store.path, path).exists()
 
 
 def test_a_folder_of_other_things_is_not_made_a_store(tmp_path: Path) -> None:

@@ -40,11 +40,6 @@ else:
     from backports import zstd
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 @pytest.mark.parametrize(
     ("name", "expected", "quality"),
     [

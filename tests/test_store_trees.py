@@ -33,11 +33,6 @@ else:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two modules, the richer file of the second one further below, and a letter."""
     root = tmp_path / "input"

@@ -33,11 +33,6 @@ if TYPE_CHECKING:
     from gsym.store.entry import Entry
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def folder_of(entry: Entry) -> Path:
     return Path(entry.path).parent
 

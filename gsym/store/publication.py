@@ -14,6 +14,7 @@ import os
 import time
 from contextlib import suppress
 
+from gsym.atomic_file import sync
 from gsym.errors import FormatError
 from gsym.store.aliases import (
     add_aliases,
@@ -32,6 +33,7 @@ from gsym.store.layout import (
     names_in,
 )
 from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
+from gsym.store.module_key import ModuleKey
 from gsym.store.sidecar import read_entry, write_sidecar
 
 __all__ = [
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     from gsym.store.entry import Entry
-    from gsym.store.module_key import ModuleKey
 
     class Publication(NamedTuple):
         """What became of a module that was to go into a store.
@@ -100,8 +101,7 @@ def publish_module(
         with swap_lock(store, debug_id):
             current = _current(store, debug_id)
             if current is not None and not _is_richer(made, current):
-                place = os.path.dirname(current.path)
-                add_aliases(store, place, debug_id, aliases_of(current, key))
+                _add_names(store, current, made.identity.debug_file, key)
                 return Publication(current, "kept")
             is_replaced = _swap(store, folder.path, made, aliases_of(made, key))
         return Publication(made, "replaced" if is_replaced else "added")
@@ -213,7 +213,7 @@ def _move(source: str, target: str) -> None:
 
         copyfile(source, target)
         os.unlink(source)
-    _sync(target)
+    sync(target)
 
 
 def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool:
@@ -228,19 +228,27 @@ def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool
     target = f"../../{ENTRIES}/{os.path.basename(shelf)}/{name}"
     try:
         add_aliases(store, folder, debug_id, wanted)
-        _sync(folder)
+        sync(folder)
         make_link(link, target, folder)
     except BaseException:
         new = {alias: file for alias, file in wanted.items() if alias not in old}
         remove_aliases(store, debug_id, new)
         raise
-    _sync(os.path.dirname(link))
+    sync(os.path.dirname(link))
     if before is None:
         return False
     gone = {alias: file for alias, file in old.items() if alias not in wanted}
     remove_aliases(store, debug_id, gone)
     remove_tree(before)
     return True
+
+
+def _add_names(store: str, entry: Entry, name: str, key: ModuleKey | None) -> None:
+    """Let a module be found also as a poorer file of it is called."""
+    folder = os.path.dirname(entry.path)
+    names = ModuleKey(debug_file=name)
+    aliases = aliases_of(entry, key) | aliases_of(entry, names)
+    add_aliases(store, folder, entry.identity.debug_id, aliases)
 
 
 def _current(store: str, debug_id: str) -> Entry | None:
@@ -259,14 +267,3 @@ def _is_richer(new: Entry, old: Entry) -> bool:
     if new.quality != old.quality:
         return new.quality > old.quality
     return set(new.originals) > set(old.originals)
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system without directory sync
-            raise
-    finally:
-        os.close(descriptor)
