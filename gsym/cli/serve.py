@@ -64,6 +64,21 @@ COMMAND = Command(
             "server that gets each request too; what it answers otherwise is logged",
             metavar="URL",
         ),
+        Option("--enable-source", "answer /source/v1: source files of --source-root"),
+        Option(
+            "--source-root",
+            "folder whose source files may be read; OLD stands for it in debug "
+            "information",
+            metavar="[OLD=]DIR",
+            repeatable=True,
+        ),
+        Option("--enable-asm", "answer /asm/v1: code of the binaries of --binary-dir"),
+        Option(
+            "--binary-dir",
+            "folder of binaries to disassemble, by name or by build id",
+            metavar="DIR",
+            repeatable=True,
+        ),
         Option(
             "--set",
             "any other setting",
@@ -83,7 +98,10 @@ _LISTS = {
     "--source": "sources",
     "--path-map": "path_map",
     "--source-map": "source_map",
+    "--source-root": "source_roots",
+    "--binary-dir": "binary_dirs",
 }
+_SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
 _TEXTS = {
     "--host": "host",
     "--port": "port",
@@ -134,6 +152,9 @@ def _flags(values: Values) -> dict[str, object]:
     for option, name in _LISTS.items():
         if values.texts(option):
             flags[name] = values.texts(option)
+    for option, name in _SWITCHES.items():
+        if values.flag(option):
+            flags[name] = True
     for setting in values.texts("--set"):
         name, equals, value = setting.partition("=")
         if not equals:

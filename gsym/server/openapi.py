@@ -133,6 +133,51 @@ _SCHEMAS: dict[str, Any] = {
     },
 }
 
+_NUMBER = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,16}$"}
+_TEXT = {"type": "string"}
+_DEBUG_ID = {"type": "string", "pattern": "^[0-9A-F]{33}$"}
+_SCHEMAS |= {
+    "SourceFile": {
+        "type": "object",
+        "required": ["debugName", "debugId", "moduleOffset", "file"],
+        "properties": {
+            "debugName": _TEXT,
+            "debugId": _DEBUG_ID,
+            "moduleOffset": _NUMBER,
+            "file": _TEXT,
+        },
+    },
+    "Source": {
+        "type": "object",
+        "required": ["symbolsLastModified", "sourceLastModified", "file", "source"],
+        "properties": {"file": _TEXT, "source": _TEXT},
+    },
+    "Code": {
+        "type": "object",
+        "required": ["startAddress", "size", "debugId"],
+        "properties": {
+            "startAddress": _NUMBER,
+            "size": _NUMBER,
+            "name": {"type": ["string", "null"]},
+            "codeId": {"type": ["string", "null"]},
+            "debugName": {"type": ["string", "null"]},
+            "debugId": _DEBUG_ID,
+            "continueUntilFunctionEnd": {"type": "boolean"},
+        },
+    },
+    "Assembly": {
+        "type": "object",
+        "required": ["startAddress", "size", "arch", "syntax", "instructions"],
+        "properties": {
+            "startAddress": _NUMBER,
+            "size": _NUMBER,
+            "arch": _TEXT,
+            "syntax": {"type": "array", "items": _TEXT},
+            "instructions": {"type": "array", "items": {"type": "array"}},
+        },
+    },
+}
+
 
 def _schema(*names: str) -> dict[str, Any]:
     found = [{"$ref": f"#/components/schemas/{name}"} for name in names]
@@ -159,6 +204,80 @@ def _symbolication(summary: str, asked: dict[str, Any], answer: str) -> dict[str
     }
 
 
+def _file(summary: str, *names: str) -> dict[str, Any]:
+    error = _content(_schema("Error"))
+    return {
+        "get": {
+            "summary": summary,
+            "parameters": [
+                {
+                    "name": name,
+                    "in": "path",
+                    "required": True,
+                    "schema": {"type": "string", "minLength": 1},
+                }
+                for name in names
+            ],
+            "responses": {
+                "200": {"description": "The file", "content": {"*/*": {}}},
+                "302": {"description": "The same by debug file and debug id"},
+                "404": {"description": "There is none", **error},
+                "default": {"description": "Not answered", **error},
+            },
+        }
+    }
+
+
+def _extension(summary: str, asked: str, answer: str) -> dict[str, Any]:
+    found = _symbolication(summary, _schema(asked), answer)
+    found["post"]["responses"]["404"] = {
+        "description": "There is no such thing",
+        **_content(_schema("Error")),
+    }
+    return found
+
+
+_UPLOAD: dict[str, Any] = {
+    "post": {
+        "summary": "Put debug information into the store",
+        "security": [{"token": []}],
+        "parameters": [
+            {
+                "name": "name",
+                "in": "query",
+                "description": "what a single file is called",
+                "schema": {"type": "string"},
+            }
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "properties": {
+                            "url": {"type": "string"},
+                            "symbols": {"type": "string", "format": "binary"},
+                        },
+                    }
+                },
+                "application/octet-stream": {},
+            },
+        },
+        "responses": {
+            "201": {
+                "description": "It is in the store",
+                **_content({"type": "object", "required": ["upload"]}),
+            },
+            "default": {
+                "description": "Refused",
+                **_content(_schema("Error")),
+            },
+        },
+    }
+}
+
+
 def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": summary}
     if media_type is not None:
@@ -172,6 +291,15 @@ _PATHS: dict[str, Any] = {
     ),
     "/symbolicate/v4": _symbolication(
         "Symbolicate the stacks of one job", _schema("Job"), "Calls"
+    ),
+    "/source/v1": _extension("A source file", "SourceFile", "Source"),
+    "/asm/v1": _extension("Code as text", "Code", "Assembly"),
+    "/upload/": _UPLOAD,
+    "/buildid/{build_id}/{kind}": _file(
+        "A file by build id: gsym, debuginfo or executable", "build_id", "kind"
+    ),
+    "/{name}/{module_id}/{file}": _file(
+        "A file as Breakpad's stores have it", "name", "module_id", "file"
     ),
     "/__heartbeat__": _get("The server lives"),
     "/__lbheartbeat__": _get("The server lives"),
@@ -197,7 +325,10 @@ def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any
         },
         "servers": [{"url": root_path or "/"}],
         "paths": {path: _PATHS[path] for path in paths if path in _PATHS},
-        "components": {"schemas": _SCHEMAS},
+        "components": {
+            "schemas": _SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 

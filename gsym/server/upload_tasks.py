@@ -135,7 +135,7 @@ def _form_files(
                     files.append((part.file.replace("\\", "/").split("/")[-1], path))
                 elif part.name == "url":
                     text = data[part.start : min(part.end, part.start + _LONGEST_URL)]
-                    urls.append(text.decode("utf-8", "replace").strip())
+                    urls += text.decode("utf-8", "replace").split()[:1]
     return files, urls
 
 

@@ -179,7 +179,7 @@ class _Uploads:
         size = os.path.getsize(path)
         try:
             names, urls = take_apart(folder, path, content_type, name, rules)
-            if urls:
+            if urls and not names:
                 folder = os.path.join(folder, "fetched")
                 path = os.path.join(folder, "body")
                 address = self._fetch(urls[0], folder, path)

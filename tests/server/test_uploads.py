@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import socket
 import struct
 import sys
 import time
@@ -31,7 +32,7 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.server.running import Answer
 
@@ -389,6 +390,53 @@ def test_conversions_that_take_too_much_memory_are_stopped(tmp_path: Path) -> No
         answer = put(server, binary(45))
         assert answer.status in {413, 422}
         assert not any("gsym" in name for name in files_in(server))
+
+
+def test_a_client_that_goes_away_leaves_nothing(tmp_path: Path) -> None:
+    with running(tmp_path / "store") as server:
+        head = (
+            "POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+            "Content-Length: 100000\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(head.encode() + bytes(5000))
+            place = tmp_path / "store" / ".tmp"
+            wait_until(lambda: place.is_dir() and any(place.iterdir()))
+        wait_until(lambda: not any(place.iterdir()))
+        assert put(server, binary(46)).status == 201
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_more_uploads_than_are_taken_at_a_time_come_later(tmp_path: Path) -> None:
+    with running(tmp_path / "store", max_uploads=1) as server:
+        head = (
+            "POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+            "Content-Length: 100000\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(head.encode())
+            place = tmp_path / "store" / ".tmp"
+            wait_until(lambda: place.is_dir() and any(place.iterdir()))
+            answer = put(server, binary(47))
+        assert answer.status == 503
+        assert int(answer.headers["retry-after"]) > 0
+
+
+def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path / "store", upload_timeout=0.2) as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(
+                b"POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+                b"Content-Length: 100000\r\n\r\nabc"
+            )
+            assert client.recv(1000).startswith(b"HTTP/1.1 408 ")
+        wait_until(lambda: files_in(server) == [])
 
 
 # ---- by URL
