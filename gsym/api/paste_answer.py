@@ -124,8 +124,12 @@ class ModuleOfPaste:
         self.seconds = 0.0
         self.reason = named.problem
 
-    def identify(self, listing: StoreListing) -> None:
+    def identify(self, listing: StoreListing, same: ModuleKey | None) -> None:
         """Find out what to open it by.
+
+        Args:
+            listing: Of the store.
+            same: A key with an id, which the paste has elsewhere for this name.
 
         Raises:
             GsymError: The store cannot be used.
@@ -136,6 +140,9 @@ class ModuleOfPaste:
             return
         if known.debug_id or known.code_id:
             self.key = known
+            return
+        if same is not None and not self.chosen:
+            self.key = same
             return
         self.candidates = listing.named(self.named.name)
         debug_ids = [entry.identity.debug_id for entry in self.candidates]
@@ -192,6 +199,22 @@ class PasteWork:
         for at, frame in enumerate(self._frames):
             if frame.module != NO_MODULE:
                 self.modules[frame.module].frames.append(at)
+
+    def identify(self, listing: StoreListing) -> None:
+        """Find out what to open the modules by.
+
+        Raises:
+            GsymError: The store cannot be used.
+            OSError: It cannot be read.
+        """
+        keys = {
+            each.named.name: each.named.key
+            for each in reversed(self.modules)
+            if not each.named.problem
+            and (each.named.key.debug_id or each.named.key.code_id)
+        }
+        for module in self.modules:
+            module.identify(listing, keys.get(module.named.name))
 
     def answer(self) -> PasteAnswer:
         """The answer, once the modules that are wanted are open.

@@ -91,9 +91,8 @@ class PageData:
         name = asked.module.strip()[:_LONGEST_QUERY]
         chosen = module_of_path(name) if name else None
         work = PasteWork(parse_pasted_stack(asked.text, chosen), asked.choices)
-        for module in work.modules:
-            if self._listing is not None:
-                module.identify(self._listing)
+        if self._listing is not None:
+            work.identify(self._listing)
         return work
 
     def modules(self, query: str, first: int) -> dict[str, Any]:

@@ -131,6 +131,15 @@ def test_a_name_alone_is_a_guess_that_a_person_may_change(page: RunningServer) -
     assert module["debug_id"] == OLD_FOO_ID
 
 
+def test_a_name_alone_is_the_module_that_the_paste_has_an_id_of(
+    page: RunningServer,
+) -> None:
+    text = f"libfoo.so+0x1000\nlibfoo.so/{OLD_FOO_ID}+0x1000"
+    alone, full = symbolized(page, text)["modules"]
+    assert not alone["is_guess"]
+    assert alone["debug_id"] == full["debug_id"] == OLD_FOO_ID
+
+
 def test_a_name_that_the_store_has_not_is_missing(page: RunningServer) -> None:
     (module,) = symbolized(page, "libbar.so+0x1000")["modules"]
     assert module["state"] == "missing"
