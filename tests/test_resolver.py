@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from gsym.store.source import Source
 
 LIMITS = TransferLimits(
-    connect_seconds=0.3,
-    header_seconds=0.3,
-    idle_seconds=0.3,
-    total_seconds=1,
+    connect_seconds=1,
+    header_seconds=1,
+    idle_seconds=1,
+    total_seconds=9,
     attempts=1,
     backoff_seconds=0.01,
     most_inflated=1 << 20,
@@ -263,7 +263,7 @@ FAULTS = {
     "garbage": Reply(b"\0garbage" * 99),
     "wrong module": Reply(symbols(7)),
     "500": Reply(status=500),
-    "429": Reply(status=429, headers=(("Retry-After", "9"),)),
+    "429": Reply(status=429),
 }
 
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from gsym import __version__
+from gsym.store import transfer as transfer_module
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.transfer import Transfer
 from gsym.store.transfer_limits import TransferLimits
 from gsym.store.web_address import read_web_address
+from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 
 if sys.version_info >= (3, 14):
@@ -324,6 +326,47 @@ def test_a_wait_past_the_total_time_is_not_begun(
     with pytest.raises(SourceError, match="503, which asks to wait 11 s"):
         fetch(f"{server.url}/x", LIMITS._replace(attempts=2))
     assert fetch.waits == []
+
+
+class Busy:
+    """Connections to a server that asks for some time at first."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @contextmanager
+    def get(self, *_: object, **__: object) -> Iterator[SimpleNamespace]:
+        self.asked += 1
+        is_busy = self.asked == 1
+        yield SimpleNamespace(
+            status=429 if is_busy else 200,
+            headers={"retry-after": "100"} if is_busy else {},
+            pieces=iter([b"body"]),
+        )
+
+
+def test_a_server_that_asks_for_a_long_wait_is_left_in_peace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    times = SimpleNamespace(monotonic=clock, time=time.time)
+    monkeypatch.setattr(transfer_module, "time", times)
+    busy, waits = Busy(), list[float]()
+    limits = LIMITS._replace(attempts=9, wait_seconds=10, total_seconds=1000)
+    transfer = Transfer(limits, sleep=waits.append, connections=cast("Any", busy))
+    address, path = read_web_address("https://h.example"), str(tmp_path / "file")
+    with pytest.raises(SourceError, match="which asks to wait 100 s"):
+        transfer.fetch(address.below("x"), path, is_trusted=True)
+    with pytest.raises(SourceError, match="asked for no requests; 100 s") as caught:
+        transfer.fetch(address.below("y"), path, is_trusted=True)
+    assert caught.value.may_retry
+    assert (busy.asked, waits) == (1, [])
+    clock.now += 95
+    transfer.fetch(address.below("y"), path, is_trusted=True)
+    assert (busy.asked, waits) == (2, [5])
+    clock.now += 5
+    transfer.fetch(address.below("x"), path, is_trusted=True)
+    assert (busy.asked, waits) == (3, [5])
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "1e9", "9" * 400, "Thu, 99"])

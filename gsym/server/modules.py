@@ -19,6 +19,8 @@ from gsym.symbolizer import Symbolizer
 
 __all__ = ["make_symbolizer", "store_path"]
 
+_LONGEST_WAIT = 2.0  # for a source; somebody waits for the answer
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.server.settings import Settings
@@ -62,6 +64,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
             total_seconds=settings.fetch_timeout,
             most_bytes=settings.max_fetch,
             most_inflated=settings.max_fetch_inflated,
+            wait_seconds=_LONGEST_WAIT,
         ),
         allow_private=settings.allow_private,
     )

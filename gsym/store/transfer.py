@@ -65,6 +65,7 @@ class Transfer:
     ) -> None:
         self.limits = TransferLimits() if limits is None else limits
         self._sleep = sleep
+        self._rests: dict[tuple[str, str, int], float] = {}
         self._connections = connections or _connect(self.limits, allow_private, resolve)
 
     def fetch(
@@ -89,16 +90,39 @@ class Transfer:
             SourceError: It cannot be had, or not within the limits.
         """
         until = time.monotonic() + self.limits.total_seconds
+        self._wait_for(address)
         request = _Request(self, address, tuple(headers), is_trusted, until)
         for attempt in count(1):
             error = request.attempt(path)
             if error is None:
                 return
             wait = max(error.wait, self._backoff(attempt))
-            is_last = attempt >= self.limits.attempts
+            is_last = attempt >= self.limits.attempts or wait > self.limits.wait_seconds
             if is_last or time.monotonic() + wait >= until:
+                if is_trusted and error.wait:
+                    self._note_wait(address, error.wait)
                 raise error
             self._sleep(wait)
+
+    def _note_wait(self, address: WebAddress, wait: float) -> None:
+        """Leave a server in peace for as long as it asks to, within reason."""
+        longest = min(wait, self.limits.total_seconds)
+        self._rests[address.origin] = time.monotonic() + longest
+
+    def _wait_for(self, address: WebAddress) -> None:
+        """Wait until a server may be asked again.
+
+        Raises:
+            SourceError: That takes too long.
+        """
+        left = self._rests.get(address.origin, 0.0) - time.monotonic()
+        if left <= 0:
+            return
+        most = min(self.limits.wait_seconds, self.limits.total_seconds / 2)
+        if left > most:  # what remains has to be enough for the file
+            reason = f"asked for no requests; {left:.0f} s of that are left"
+            raise SourceError(reason, path=str(address), may_retry=True)
+        self._sleep(left)
 
     def _backoff(self, attempt: int) -> float:
         longest = self.limits.backoff_seconds * 2 ** (attempt - 1)

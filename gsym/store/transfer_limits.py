@@ -24,6 +24,8 @@ if TYPE_CHECKING:
             least_bytes: See *idle_seconds*.
             redirects: So many are followed.
             attempts: So often it is asked where an answer may come later.
+            wait_seconds: Where a server asks for a longer wait, the attempt ends; it is
+                not asked for anything until that is over.
             backoff_seconds: The longest wait before the second attempt; it doubles with
                 each. How long it is each time is left to chance.
         """
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         least_bytes: int = 4 << 10
         redirects: int = 5
         attempts: int = 3
+        wait_seconds: float = 300
         backoff_seconds: float = 0.5
 
 else:
@@ -45,7 +48,7 @@ else:
     TransferLimits = record_type(
         "TransferLimits",
         "connect_seconds header_seconds idle_seconds total_seconds most_bytes "
-        "most_inflated least_bytes redirects attempts backoff_seconds",
-        defaults=(4, 4, 4, 300, 4 << 30, 8 << 30, 4 << 10, 5, 3, 0.5),
+        "most_inflated least_bytes redirects attempts wait_seconds backoff_seconds",
+        defaults=(4, 4, 4, 300, 4 << 30, 8 << 30, 4 << 10, 5, 3, 300, 0.5),
     )
     TransferLimits.__doc__ = "Limits of one transfer."
