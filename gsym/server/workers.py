@@ -47,11 +47,17 @@ def serve(
     config = _config(partial(reloading_app, load), settings)
     if settings.workers == 1:
         greet()
+        # uvicorn raises the signal once more when it has stopped.
+        signal.signal(signal.SIGTERM, _pass_over)
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run([listener])
         return
     with _figures_folder():
         _Workers(config, listener, greet).run()
+
+
+def _pass_over(_number: int, _frame: object) -> None:
+    """The server has stopped."""
 
 
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:

@@ -1,0 +1,198 @@
+"""`gsym serve` as a process: one worker or several, signals, configuration."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.symbol_files import debug_id, symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUEST = {"stacks": [[[0, 0x1004]]], "memoryMap": [["app", debug_id()]]}
+
+
+class Serving:
+    """A server as people start it, in a folder with a Breakpad file."""
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+        (folder / "any.sym").write_bytes(symbols())
+        words = [sys.executable, "-m", "gsym", "serve", "--port", "0", *arguments]
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            words,
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "XDG_CACHE_HOME": str(folder / ".cache"),
+                **environment,
+            },
+        )
+        self.port = 0
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            found = re.search(r"symbolServer=http://127.0.0.1:(\d+)", line)
+            if found:
+                self.port = int(found[1])
+                break
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        self.lines.extend(self.process.stderr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """Ask it to stop; its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(30)
+        self._reading.join()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        return code
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, json.dumps(body) if body else None)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def symbolicate(self) -> tuple[int, Any]:
+        status, body = self.ask("POST", "/symbolicate/v5", REQUEST)
+        return status, json.loads(body)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_without_a_choice_it_serves_what_lies_in_the_folder(tmp_path: Path) -> None:
+    with Serving(tmp_path) as serving:
+        status, answer = serving.symbolicate()
+        assert status == 200
+        (frame,) = answer["results"][0]["stacks"][0]
+        assert frame["function"] == "f0_0"
+        assert serving.lines[0] == f"serving at http://127.0.0.1:{serving.port}\n"
+        assert serving.stop() == 0
+    (line,) = [line for line in serving.lines if "/symbolicate/v5" in line]
+    assert json.loads(line)["status"] == 200
+
+
+def test_its_configuration_is_read_again(tmp_path: Path) -> None:
+    config = tmp_path / "gsym.toml"
+    config.write_text("max_jobs = 1\n")
+    two = {"jobs": [REQUEST] * 2}
+    with Serving(tmp_path, "--config", str(config)) as serving:
+
+        def status() -> int:
+            return serving.ask("POST", "/symbolicate/v5", two)[0]
+
+        assert status() == 400
+        config.write_text("max_jobs = 2\n")
+        serving.process.send_signal(signal.SIGHUP)
+        until(lambda: status() == 200)
+        config.write_text("max_jobs = 0\n")
+        serving.process.send_signal(signal.SIGHUP)
+        until(lambda: any("is not taken on" in line for line in serving.lines))
+        assert status() == 200
+
+
+def test_several_workers_share_the_work_and_the_figures(tmp_path: Path) -> None:
+    with Serving(tmp_path, GSYM_WORKERS="2") as serving:
+        assert serving.symbolicate()[0] == 200
+        for _ in range(19):
+            assert serving.ask("GET", "/__heartbeat__")[0] == 200
+        text = serving.ask("GET", "/metrics")[1].decode()
+        counted = re.findall(
+            r"^gsym_requests_total{.*heartbeat.*} (.*)$", text, re.MULTILINE
+        )
+        assert sum(map(float, counted)) == 19
+
+        workers = children(serving.process.pid)
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        until(lambda: len(set(children(serving.process.pid)) - {workers[0]}) == 2)
+        assert serving.symbolicate()[0] == 200
+        assert serving.stop() == 0
+
+
+def children(pid: int) -> list[int]:
+    """Processes that were started by *pid* and serve."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (path / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if parent == pid and b"spawn_main" in command:
+            found.append(int(path.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--port", "x"], "setting 'port'"),
+        (["--set", "x"], "not of the form NAME=VALUE"),
+        (["--set", "x=1"], "no setting 'x'"),
+        (["--workers", "0"], "setting 'workers'"),
+        (["--config", "/none/such"], "/none/such: No such file"),
+        (["--host", "203.0.113.1"], "203.0.113.1:"),
+        (["more"], "unexpected argument"),
+    ],
+)
+def test_a_bad_choice_is_one_line(
+    tmp_path: Path, arguments: list[str], reason: str
+) -> None:
+    words = [sys.executable, "-m", "gsym", "serve", "--port", "0", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in {1, 2}
+    assert reason in run.stderr
+    assert "Traceback" not in run.stderr
