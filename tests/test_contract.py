@@ -236,8 +236,8 @@ def test_the_architecture_names_every_file_and_no_other() -> None:
     engine = {path.name for path in (ROOT / "csrc").iterdir() if path.is_file()}
     package = {
         path.relative_to(ROOT / "gsym").as_posix()
-        for path in (ROOT / "gsym").rglob("*.py*")
-        if path.suffix in {".py", ".pyi"} and not path.name.startswith("__")
+        for path in (ROOT / "gsym").rglob("*.*")
+        if path.suffix in {".py", ".pyi", ".h"} and not path.name.startswith("__")
     }
     assert named == engine | package
 

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
 
 # Lowest first. A name stands for a module of the package or for a whole subpackage.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"records"}),
+    frozenset({"records", "include"}),
     frozenset({"errors", "diagnostics", "model", "conversion_report"})
     | frozenset({"atomic_file", "workers"}),
     frozenset({"_core"}),

@@ -1,0 +1,31 @@
+/* A program that crashes and logs where, without a single symbol of its own.
+ *
+ *     cc -g crash.c -o crash -I "$(python -m gsym.include)"
+ *     ./crash 2> crash.log
+ *     gsym filter --debug-file-directory=symbols crash.log
+ */
+#define _GNU_SOURCE
+#include <execinfo.h>
+#include <signal.h>
+
+#include "gsym_markup.h"
+
+static void on_fault(int number) {
+  void *addresses[64];
+  int count = backtrace(addresses, 64);
+  gsym_markup_context(2);
+  /* The first two frames are this function and the trampoline of the signal. */
+  gsym_markup_frames(2, addresses + 2, (unsigned)count - 2, 1);
+  _exit(128 + number);
+}
+
+__attribute__((noinline)) static int look_up(const volatile int *table, int index) {
+  return table[index];
+}
+
+int main(void) {
+  void *first[1];
+  backtrace(first, 1); /* loads what it needs, which a handler must not */
+  signal(SIGSEGV, on_fault);
+  return look_up(0, 3) + 1;
+}

@@ -1,0 +1,222 @@
+"""Programs that log markup, and the filter at the other end."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import logging
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gsym.cli.filter_modules import FolderModules
+from gsym.formats.markup import LLVM_DIALECT, Fault, decode, encode, find_elements
+from gsym.formats.markup_elements import Backtrace, Data, Mmap, Module, Pc, Symbol
+from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.logging_handler import MarkupHandler
+from gsym.markup_filter.own_modules import own_modules_markup
+from tests.markup_modules import CONTEXT, SUMMARY, Modules
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "docs/examples/markup"
+INCLUDE = ROOT / "gsym/include"
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-D_GNU_SOURCE"]
+DEMO = ["-Wall", "-Wextra", "-Werror", "-O0"]
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="reads /proc/self/maps"
+)
+
+EMITTER = """
+#include "gsym_markup.h"
+int main(int argc, char **argv) {
+  void *addresses[2];
+  addresses[0] = (void *)0x1000;
+  addresses[1] = (void *)0x123;
+  errno = 77;
+  int status = gsym_markup_context(1);
+  status |= gsym_markup_symbol(1, argc > 1 ? argv[1] : "");
+  status |= gsym_markup_frames(1, addresses, 2, 1);
+  status |= gsym_markup_data(1, (void *)0);
+  status |= gsym_markup_pc(1, (void *)(uintptr_t)-1, GSYM_MARKUP_RETURN);
+  return status || errno != 77;
+}
+"""
+
+
+def elements(log: str) -> list[object]:
+    faults: list[Fault] = []
+    tokens = find_elements(log.encode(), LLVM_DIALECT)
+    found: list[object] = [decode(each, LLVM_DIALECT, faults) for each in tokens]
+    assert not faults
+    return found
+
+
+def build_id_of(path: Path) -> str:
+    notes = subprocess.run(
+        ["readelf", "-n", path], check=True, capture_output=True, text=True
+    ).stdout
+    found = re.search(r"Build ID: (\w+)", notes)
+    assert found
+    return found[1]
+
+
+def install(path: Path, folder: Path) -> None:
+    """Put a debug file where it is found by its build id."""
+    digits = build_id_of(path)
+    target = folder / ".build-id" / digits[:2] / f"{digits[2:]}.debug"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, target)
+
+
+def filtered(log: str, folder: Path) -> str:
+    made = MarkupFilter(FolderModules([str(folder)], []))
+    return made.feed(log) + made.finish().decode()
+
+
+@pytest.mark.parametrize(
+    ("program", "flags"),
+    [
+        ("gcc", ["-std=c99", "-pedantic"]),
+        ("g++", ["-xc++", "-std=c++11"]),
+        ("clang-19", ["-std=c99", "-fsanitize=address,undefined"]),
+        ("clang-19", ["-xc++", "-std=c++17"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["_Z1fv", "a:b}}}{{{\n\x7f", "x" * 300, ""])
+def test_the_header_writes_what_can_be_read(
+    program: str, flags: list[str], name: str, tmp_path: Path
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"not installed: {program}")
+    source, path = tmp_path / "emit.c", tmp_path / "emit"
+    source.write_text(EMITTER)
+    command: list[str | Path] = [
+        program,
+        *flags,
+        *STRICT,
+        "-g",
+        "-I",
+        INCLUDE,
+        source,
+        "-o",
+        path,
+    ]
+    subprocess.run([*command, "-Wl,--build-id"], check=True)
+    log = subprocess.run(
+        [path, name], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    *context, symbol, first, second, data, pc = elements(log)
+    assert symbol == Symbol(re.sub(r"[:{}\n\x7f]", "_", name)[:256])
+    assert (first, second) == (Backtrace(0, 0x1000, "pc"), Backtrace(1, 0x123, "ra"))
+    assert (data, pc) == (Data(0), Pc((1 << 64) - 1, "ra"))
+    modules = [each for each in context if isinstance(each, Module)]
+    assert modules[0].name == str(path)
+    assert modules[0].build_id.hex() == build_id_of(path)
+    assert any("libc.so" in module.name for module in modules)
+    code = [each for each in context if isinstance(each, Mmap) and "x" in each.mode]
+    assert {each.module for each in code} == {module.id for module in modules}
+
+
+def test_a_crash_is_symbolized_later(compiler: str, tmp_path: Path) -> None:
+    path = tmp_path / "crash"
+    source = EXAMPLES / "crash.c"
+    command: list[str | Path] = [
+        compiler,
+        *DEMO,
+        "-g",
+        "-I",
+        INCLUDE,
+        source,
+        "-o",
+        path,
+    ]
+    subprocess.run([*command, "-Wl,--build-id"], check=True)
+    done = subprocess.run([path], check=False, capture_output=True, text=True)
+    assert done.returncode == 128 + 11
+    install(path, tmp_path / "symbols")
+    shown = filtered(done.stderr, tmp_path / "symbols")
+    lines = source.read_text().splitlines()
+    at = {
+        text: number
+        for number, line in enumerate(lines, 1)
+        for text in ("return table[index]", "return look_up(")
+        if text in line
+    }
+    fault, caller = (
+        f"look_up {source}:{at['return table[index]']}",
+        f"main {source}:{at['return look_up(']}",
+    )
+    frames = [line for line in shown.splitlines() if line.startswith("    #")]
+    assert fault in frames[0]
+    assert caller in frames[1]
+
+
+def test_a_python_program_logs_its_own_addresses(tmp_path: Path) -> None:
+    log = subprocess.run(
+        [sys.executable, EXAMPLES / "log_addresses.py"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT)},
+    ).stdout
+    modules = [each for each in elements(log) if isinstance(each, Module)]
+    (libc,) = (each for each in modules if "libc.so" in each.name)
+    install(Path(libc.name), tmp_path)
+    assert libc.build_id.hex() == build_id_of(Path(libc.name))
+    assert "sorting is done by qsort" in filtered(log, tmp_path)
+
+
+def test_own_modules_are_where_they_are() -> None:
+    function = ctypes.cast(ctypes.CDLL(None).qsort, ctypes.c_void_p).value
+    assert function
+    found = elements(own_modules_markup())
+    (mmap,) = (
+        each
+        for each in found
+        if isinstance(each, Mmap) and each.start <= function < each.start + each.size
+    )
+    assert "x" in mmap.mode
+    (module,) = (
+        each for each in found if isinstance(each, Module) and each.id == mmap.module
+    )
+    assert "libc" in module.name
+
+
+@pytest.mark.parametrize("size", [0, 4, 40, 63, 100, 300])
+def test_a_module_that_is_no_whole_file_is_left_out(size: int, tmp_path: Path) -> None:
+    path, maps = tmp_path / "lib.so", tmp_path / "maps"
+    path.write_bytes(Path(sys.executable).read_bytes()[:size])
+    maps.write_text(f"1000-2000 r-xp 00000000 00:00 1  {path}\n3000-4000 rw-p 0 0 0\n")
+    assert own_modules_markup(str(maps)) == "{{{reset}}}\n"
+
+
+def test_a_logging_handler_symbolizes_messages() -> None:
+    stream = io.StringIO()
+    handler = MarkupHandler(MarkupFilter(Modules()), stream)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("tests.markup")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        for line in CONTEXT.decode().splitlines():
+            logger.error(line)
+        logger.error("at %s", encode(Pc(0x1011, "pc")))
+        logger.error("{{{mmap:0x2000:10:load:0:r:0}}}")
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+    adds = '[[[ELF module #0x0 "a.o"; adds [0x2000-0x200f](r)]]]\n'
+    assert stream.getvalue() == SUMMARY.decode() + "at first()[/src/a.c:3]\n" + adds
+
+
+def test_the_folder_of_the_header_is_told() -> None:
+    command = [sys.executable, "-m", "gsym.include"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert (Path(done.stdout.strip()) / "gsym_markup.h").samefile(
+        INCLUDE / "gsym_markup.h"
+    )
