@@ -20,10 +20,11 @@ from gsym.client.transport import Transport
 from gsym.errors import GsymError
 from gsym.server.answer_comparison import FrameDifference, compare_answers
 
-__all__ = ["Shadow"]
+__all__ = ["Shadow", "is_from_shadow"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from gsym.server.answer_comparison import ModuleDifference
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     Comparison = tuple[str, bytes, bytes]  # version, request, answer
 
 _LOG = logging.getLogger("gsym.shadow")
+_USER_AGENT = "gsym-shadow"
 _OK = 200
 _FIELDS: tuple[str, ...] = (
     "module",
@@ -58,7 +60,7 @@ class Shadow:
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         client = ClientSettings(
-            user_agent="gsym-shadow", waits=(), timeout=settings.request_timeout
+            user_agent=_USER_AGENT, waits=(), timeout=settings.request_timeout
         )
         self._transport = Transport(settings.shadow, client)
         self._metrics = metrics
@@ -162,6 +164,14 @@ class Shadow:
 
     def _count(self, result: str) -> None:
         self._metrics.shadow_requests.labels(result).inc()
+
+
+def is_from_shadow(headers: Mapping[str, str]) -> bool:
+    """Whether a request is for comparison only: it is compared with nothing further.
+
+    Two servers could name each other.
+    """
+    return headers.get("user-agent") == _USER_AGENT
 
 
 def _log(difference: FrameDifference | ModuleDifference) -> None:

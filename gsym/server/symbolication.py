@@ -16,6 +16,7 @@ from gsym.api.response import answer_v4, answer_v5
 from gsym.api.symbolication import Symbolication
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
+from gsym.server.shadow import is_from_shadow
 
 __all__ = ["symbolication_routes"]
 
@@ -103,7 +104,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                     text = await answering.run(body)
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
-                if service.shadow is not None:
+                if service.shadow is not None and not is_from_shadow(request.headers):
                     service.shadow.offer(version, body, text)
             return Response(text, media_type="application/json")
 

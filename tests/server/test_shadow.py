@@ -187,3 +187,13 @@ def test_a_refused_request_is_not_sent_on(modules: KnownModules) -> None:
     with Server(Answer(b"{}")) as other, beside(modules, other.url) as tried:
         assert tried.post({"jobs": [3]}).status == 400
     assert other.requests == []
+
+
+def test_what_comes_for_comparison_is_not_sent_on(
+    server: RunningServer, modules: KnownModules
+) -> None:
+    with beside(modules, server.url) as tried:
+        assert tried.post(JOB, user_agent="gsym-shadow").status == 200
+        assert tried.post(JOB).status == 200
+        wait_for(tried, "same")
+        assert sum(counted(tried).values()) == 1
