@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.sanitizer import has_address_sanitizer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,6 +28,8 @@ def open_browser() -> Iterator[Any]:
     chromium = find_chromium()
     if chromium is None:
         pytest.skip("chromium is not installed")
+    if has_address_sanitizer():
+        pytest.skip("the browser would load the sanitizer as well")
     with playwright.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
         yield browser
