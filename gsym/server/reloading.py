@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gsym.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
+_NEW_OBJECTS = 100_000  # until cycles are looked for
 # With others than these the modules that are open stay so.
 _OF_MODULES = (
     "store",
@@ -40,7 +42,20 @@ def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
     """The application of a worker process, which has its logs configured."""
     settings = load()
     configure_logs(settings)
-    return ReloadingApp(load, settings)
+    app = ReloadingApp(load, settings)
+    _collect_seldom()
+    return app
+
+
+def _collect_seldom() -> None:
+    """Have Python look for cycles now and then only.
+
+    A request with many frames makes a list of each, none of them in a cycle, and what
+    the program itself is made of need not be looked through again and again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
 
 
 class ReloadingApp:
