@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from gsym.module_identity import ModuleIdentity, identify
     from gsym.reader import Reader, open
     from gsym.segment_set import SegmentSetReader, open_segments
+    from gsym.symbolizer import Symbolizer
 
 _MODULE_OF = {
     "ArchitectureError": "errors",
@@ -87,6 +88,7 @@ _MODULE_OF = {
     "ServerError": "errors",
     "StackFrame": "client.answers",
     "SymbolicationClient": "client.symbolication_client",
+    "Symbolizer": "symbolizer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "convert": "conversion",
@@ -137,6 +139,7 @@ __all__ = [
     "ServerError",
     "StackFrame",
     "SymbolicationClient",
+    "Symbolizer",
     "UnsupportedError",
     "UuidMismatchError",
     "convert",
