@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -12,6 +11,7 @@ from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer
+from gsym.server.process_memory import tune_memory
 
 __all__ = ["ReloadingApp", "reloading_app"]
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gsym.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
-_NEW_OBJECTS = 100_000  # until cycles are looked for
 # With others than these the modules that are open stay so.
 _OF_MODULES = (
     "store",
@@ -43,19 +42,8 @@ def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
     settings = load()
     configure_logs(settings)
     app = ReloadingApp(load, settings)
-    _collect_seldom()
+    tune_memory()
     return app
-
-
-def _collect_seldom() -> None:
-    """Have Python look for cycles now and then only.
-
-    A request with many frames makes a list of each, none of them in a cycle, and what
-    the program itself is made of need not be looked through again and again.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS)
 
 
 class ReloadingApp:
