@@ -462,6 +462,45 @@ gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
                                 size_t prefix_size, const char *lines, size_t size,
                                 size_t limit, size_t *used_ret, gsym_error *error);
 
+/* ---- text, as filters of symbolizer markup print it ----------------------------- */
+
+typedef enum gsym_markup_flags {
+    GSYM_MARKUP_INLINES = 1,
+    GSYM_MARKUP_BASENAMES = 2,
+    GSYM_MARKUP_ADJUSTED = 4, /* show the address that is looked up, not the logged one */
+    GSYM_MARKUP_COLUMNS = 8,  /* columns, all 0, and <invalid> for what is not known */
+    GSYM_MARKUP_INDENTS = 16, /* blanks in front of a frame are in front of all */
+    GSYM_MARKUP_STOPS_AT_ESCAPE = 32
+} gsym_markup_flags;
+
+typedef struct gsym_markup_segment {
+    uint64_t start; /* in memory */
+    uint64_t size;
+    uint64_t address; /* where it was linked */
+} gsym_markup_segment;
+
+typedef struct gsym_markup_job {
+    uint32_t flags;
+    uint32_t reserved;
+    const gsym_markup_segment *segments; /* of the module, sorted, without overlap */
+    size_t segment_count;
+    const char *module; /* its name */
+    size_t module_size;
+    size_t line_limit;  /* bytes of a line with an element */
+    uint64_t unknown;   /* counts the addresses without a frame */
+    const char *lines;  /* the engine's, from one call to the next */
+    size_t at;
+} gsym_markup_job;
+
+/* Answer lines of a log without markup and those with one backtrace element, to a line of
+ * any other form, an address in no segment, a line without an end; many gaps stop it as a
+ * full text does. The lines have to stay where they are while it goes on. Without `texts`
+ * names are printed as they are. Only a lack of memory is a failure. */
+gsym_status gsym_text_markup(gsym_text *text, const gsym_image *image,
+                             gsym_name_texts *texts, gsym_markup_job *job,
+                             const char *lines, size_t size, size_t limit,
+                             size_t *used_ret, gsym_error *error);
+
 /* ---- text, as `gsym lookup` prints it --------------------------------------------- */
 
 typedef enum gsym_lookup_text_flags {

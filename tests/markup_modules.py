@@ -18,7 +18,7 @@ CONTEXT = b"{{{module:0:a.o:elf:abcdef}}}\n{{{mmap:0x1000:0x100:load:0:rx:0x0}}}
 SUMMARY = b'[[[ELF module #0x0 "a.o"; BuildID=abcdef [0x1000-0x10ff](rx)]]]\n'
 
 
-def _gsym() -> bytes:
+def gsym_bytes() -> bytes:
     """`_Z5firstv`, 0x10 to 0x30, of which 0x18 to 0x20 is inlined from `second`."""
     outer, inner = "/src/a.c", "/src/b.h"
     lines = (
@@ -37,7 +37,7 @@ def _gsym() -> bytes:
 def write_module(path: Path) -> None:
     """Write the GSYM file of the module."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_gsym())
+    path.write_bytes(gsym_bytes())
 
 
 class Modules:
@@ -45,7 +45,7 @@ class Modules:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self._module = OpenModule(None, gsym.Reader(_gsym()))
+        self._module = OpenModule(None, gsym.Reader(gsym_bytes()))
 
     def open(self, key: ModuleKey) -> OpenModule:
         self.asked.append(key.code_id)

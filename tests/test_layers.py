@@ -31,6 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "addr2line_text",
             "llvm_text",
             "lookup_text",
+            "markup_text",
             "segments",
             "selection",
             "statistics",

@@ -38,16 +38,17 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
         _answer_all(answer, rest + b"\n")
 
 
-def read_ready(source: int, patience: float) -> bytes | None:
-    """What has come, at most a block; b"" at the end.
+def read_ready(source: int, size: int, patience: float) -> bytes | None:
+    """What has come; b"" at the end.
 
     Args:
         source: The descriptor.
+        size: How many bytes at most.
         patience: Seconds to wait for it; None is the answer where nothing has come.
     """
     if not _is_ready(source, patience):
         return None
-    return _read(source)
+    return _read(source, size)
 
 
 def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
@@ -56,15 +57,15 @@ def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
     return rest
 
 
-def _read(source: int) -> bytes:
+def _read(source: int, most: int = _BLOCK_SIZE) -> bytes:
     """What is there, at most a block, b"" at the end; waits only for the first byte."""
-    block = _read_once(source, _BLOCK_SIZE)
-    if not _LEAST_SIZE <= len(block) < _BLOCK_SIZE:
+    block = _read_once(source, most)
+    if not _LEAST_SIZE <= len(block) < most:
         return block
     # A pipe gives less at a time than is worth to be looked up together.
     parts, size = [block], len(block)
-    while size < _BLOCK_SIZE and _is_ready(source, 0):
-        block = _read_once(source, _BLOCK_SIZE - size)
+    while size < most and _is_ready(source, 0):
+        block = _read_once(source, most - size)
         if not block:
             break
         parts.append(block)

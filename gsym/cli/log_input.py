@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Comes where nothing has come for a moment.
 IDLE = b""
 _IDLE_AFTER = 0.2  # seconds
+_PIECE_SIZE = 1 << 19
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -59,7 +60,7 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
 
 def _read_all(source: int) -> Iterator[bytes]:
     while True:
-        piece = read_ready(source, _IDLE_AFTER)
+        piece = read_ready(source, _PIECE_SIZE, _IDLE_AFTER)
         if piece is None:
             yield IDLE
         elif piece:

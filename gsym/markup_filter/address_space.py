@@ -89,10 +89,12 @@ class AddressSpace:
 
     Attributes:
         modules: By their numbers.
+        version: Another one after each change.
     """
 
     def __init__(self, most: int = 1 << 16) -> None:
         self.modules: dict[int, LoadedModule] = {}
+        self.version = 0
         self._most = most
         self._starts: list[int] = []
         self._segments: list[Segment] = []
@@ -105,6 +107,7 @@ class AddressSpace:
 
     def clear(self) -> None:
         """Forget all."""
+        self.version += 1
         self.modules.clear()
         self._starts.clear()
         self._segments.clear()
@@ -149,6 +152,7 @@ class AddressSpace:
             return self._segments[at - 1]
         if len(self._starts) >= self._most:
             raise ContextError("too many mmaps")
+        self.version += 1
         self._starts.insert(at, added.start)
         self._segments.insert(at, added)
         return added

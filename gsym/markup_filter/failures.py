@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.formats.markup import Fault
+    from gsym.markup_filter.address_space import Segment
     from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.symbols import ModuleSymbols
 
 _MOST_MODULES = 4096
 
@@ -41,11 +43,15 @@ class Failures:
         """An address for which there is no symbol."""
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
-            return
-        module = answer.segment.module
-        key = module.build_id, module.name, answer.symbols.module.reason
+        else:
+            self.count_in(answer.segment, answer.symbols, 1)
+
+    def count_in(self, segment: Segment, symbols: ModuleSymbols, count: int) -> None:
+        """So many addresses in a module, for which there is no symbol."""
+        module = segment.module
+        key = module.build_id, module.name, symbols.module.reason
         if key in self._counts or len(self._counts) < _MOST_MODULES:
-            self._counts[key] = self._counts.get(key, 0) + 1
+            self._counts[key] = self._counts.get(key, 0) + count
 
     def summary(self) -> list[str]:
         """A line for each module that addresses were not resolved of, and why."""

@@ -41,6 +41,8 @@ HTML_END = b"</pre>\n</html>\n"
 class HtmlOutput:
     """The log in a `pre`, every byte of it escaped."""
 
+    takes_runs = False
+
     def __init__(self) -> None:
         self._parts = [_BEGIN]
 

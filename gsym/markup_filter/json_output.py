@@ -26,6 +26,8 @@ class JsonOutput:
     Bytes that are not UTF-8 are replaced.
     """
 
+    takes_runs = False
+
     def __init__(self) -> None:
         self._lines: list[str] = []
 

@@ -22,6 +22,7 @@ from gsym.markup_filter.address_space import AddressSpace, ContextError
 from gsym.markup_filter.answers import answer_address
 from gsym.markup_filter.colours import SGR, Colours
 from gsym.markup_filter.element_text import ElementText
+from gsym.markup_filter.frame_runs import FrameRuns
 from gsym.markup_filter.hexdict import annotate
 from gsym.markup_filter.line_parts import LineParts
 
@@ -69,6 +70,7 @@ class LineFilter:
         self._failures = failures
         self._output = output
         self._space = AddressSpace()
+        self._runs = FrameRuns(settings, symbols, self._space)
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
         self._open_module: LoadedModule | None = None
@@ -81,6 +83,22 @@ class LineFilter:
     def awaits_line(self) -> bool:
         """Whether text without an element would still change what comes out."""
         return self._open_module is not None or self._colours.is_set
+
+    def filter_run(self, lines: memoryview, element: int) -> int:
+        """Take many lines in at once, if they are such that it can be done.
+
+        Args:
+            lines: Whole lines, the first of which has an element.
+            element: Offset of that.
+
+        Returns:
+            How many bytes of *lines* were taken in; 0: the first line is to be filtered
+            by itself.
+        """
+        if self.awaits_line or not self._output.takes_runs:
+            return 0
+        output, count = self._output.text, self._failures.count_in
+        return self._runs.answer(lines, element, output, count)
 
     def filter(self, line: bytes) -> None:
         """Take a line in, with its end."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import Symbols
 
 _BEGIN, _END = b"{{{", b"}}}"
+_FRAME = b"{{{bt:"
 _ESCAPE = b"\x1b"
 _HEXDICT = b"{{{hexdict:"
 
@@ -82,13 +83,18 @@ class LogStream:
         while at < size:
             start = at
             if not self._open:
-                start = self._next(lines, at)
-                if start < 0:
+                begin = self._next(lines, at)
+                if begin < 0:
                     self._pass(lines[at:] if at else lines)
                     return
-                start = lines.rfind(b"\n", at, start) + 1 or at
+                start = lines.rfind(b"\n", at, begin) + 1 or at
                 if start > at:
                     self._pass(lines[at:start])
+                if lines.startswith(_FRAME, begin):
+                    run = memoryview(lines)[start:]
+                    at = start + self._lines.filter_run(run, begin - start)
+                    if at > start:
+                        continue
             at = lines.find(b"\n", start) + 1 or size
             self._filter_line(lines[start:at])
 

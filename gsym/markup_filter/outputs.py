@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from gsym.markup_filter.answers import Answer
 
     class Output(Protocol):
-        """Takes what comes out of a filter, in order."""
+        """Takes what comes out of a filter, in order.
+
+        Attributes:
+            takes_runs: Whether many lines may come as text, with what stands in place
+                of their elements.
+        """
+
+        takes_runs: bool
 
         def text(self, text: bytes) -> None:
             """Text of the log, or lines on its modules."""
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 
 class TextOutput:
     """The log as text."""
+
+    takes_runs = True
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []

@@ -152,13 +152,16 @@ class Symbols:
         source: Opens modules.
         options: What is shown.
         most: How many modules stay open.
+
+    Attributes:
+        options: What is shown.
     """
 
     def __init__(
         self, source: Opening, options: SymbolOptions, *, most: int = 256
     ) -> None:
         self._source = source
-        self._options = options
+        self.options = options
         self._most = most
         self._modules: dict[bytes, ModuleSymbols] = {}
 
@@ -169,7 +172,7 @@ class Symbols:
             if len(self._modules) >= self._most:
                 del self._modules[next(iter(self._modules))]
             module = self._source.open(key_of_build_id(build_id))
-            symbols = self._modules[build_id] = ModuleSymbols(module, self._options)
+            symbols = self._modules[build_id] = ModuleSymbols(module, self.options)
         return symbols
 
 
