@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
 _HEAD_END = b"\r\n\r\n"
@@ -196,7 +196,7 @@ async def ask_in_turn(
     until: Callable[[int], bool],
     keep: Callable[[int, Answer], None],
 ) -> None:
-    """Every client asks, and asks again when it has its answer.
+    """Every client asks, and asks again when it has its answer; at last all hang up.
 
     Args:
         clients: All of them ask at the same time.
@@ -213,4 +213,14 @@ async def ask_in_turn(
             sent += 1
             keep(at, await client.ask(messages[at]))
 
-    await asyncio.gather(*map(go_on, clients))
+    try:
+        await asyncio.gather(*map(go_on, clients))
+    finally:
+        await hang_up(clients)
+
+
+async def hang_up(clients: Iterable[Client]) -> None:
+    """End all connections."""
+    for client in clients:
+        client.close()
+    await asyncio.sleep(0)  # until they are

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvloop
 
 from benchmarks.breakpad_tree import TreeServer, with_new_id
-from benchmarks.http_load import Client
+from benchmarks.http_load import Client, hang_up
 from benchmarks.http_load import request as http_request
 from benchmarks.server_latency import API, WrongAnswerError
 from benchmarks.serving import HOST, ServerProcess
@@ -56,7 +56,7 @@ def first_answer(port: int, symbols: SymbolFile, offset: int) -> float:
         nonlocal taken
         client = Client(HOST, port, PATIENCE)
         answer = await client.ask(http_request(HOST, API, body.encode()))
-        client.close()
+        await hang_up([client])
         if answer.status != _OK or b'"function"' not in answer.body:
             raise WrongAnswerError(f"{answer.status} {answer.body[:500]!r}")
         taken = answer.seconds

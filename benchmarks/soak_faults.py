@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 from benchmarks.faulty_upstream import COLD, FUNCTION, OFFSET
-from benchmarks.http_load import Client
+from benchmarks.http_load import Client, hang_up
 from benchmarks.http_load import request as http_request
 from benchmarks.server_latency import API
 from benchmarks.serving import HOST, free_port, wait_until_it_answers
@@ -99,9 +99,7 @@ async def ask_for_cold(
         again = ids and asked % REPEATED == 0
         debug_id = secrets.choice(ids) if again else new_id()
         ids.append(debug_id)
-        answer = await client.ask(cold_request(debug_id, module, offset))
-        tally.statuses[answer.status] += 1
-        tally.seconds.append(answer.seconds)
+        answer = await tally.ask(client, cold_request(debug_id, module, offset))
         if answer.status == OK:
             frame = json.loads(answer.body)["results"][0]["stacks"][0][1]
             frame.pop("function_size", None)
@@ -113,7 +111,7 @@ def new_id() -> str:
     return secrets.token_hex(16).upper() + "0"
 
 
-async def hang_up(port: int, message: bytes, end: float, went: list[int]) -> None:
+async def hang_up_early(port: int, message: bytes, end: float, went: list[int]) -> None:
     """Send a part of a request or all of it and go, until *end*; keeps the sizes."""
     while time.monotonic() < end:
         size = max(0, len(message) - secrets.choice((0, 1, len(message) // 2, 1 << 20)))
@@ -134,12 +132,13 @@ async def kill_workers(
     while time.monotonic() + interval < end:
         await asyncio.sleep(interval)
         workers = server.workers()
-        os.kill(workers[-1], signal.SIGKILL)
+        killed = secrets.choice(workers)
+        os.kill(killed, signal.SIGKILL)
         start = time.monotonic()
         while time.monotonic() - start < _GIVE_UP:
             await asyncio.sleep(_POLL)
             now = server.workers()
-            if len(now) >= len(workers) and workers[-1] not in now:
+            if len(now) >= len(workers) and killed not in now:
                 break
         seconds.append(time.monotonic() - start)
 
@@ -155,5 +154,5 @@ async def recovery(port: int, module: Module, ids: list[str]) -> float:
             if FUNCTION.encode() in answer.body:
                 break
             await asyncio.sleep(_POLL)
-    client.close()
+    await hang_up([client])
     return time.monotonic() - start

@@ -45,6 +45,20 @@ class Tally:
         self.asked_again = 0
         self.seconds: list[float] = []
 
+    async def ask(self, client: Client, message: bytes) -> Answer:
+        """The answer to a message, which is counted.
+
+        One whose connection broke is sent once more, as clients of the API do.
+        """
+        answer = await client.ask(message)
+        if answer.status == 0:
+            self.asked_again += 1
+            again = await client.ask(message)
+            answer = again._replace(seconds=answer.seconds + again.seconds)
+        self.statuses[answer.status] += 1
+        self.seconds.append(answer.seconds)
+        return answer
+
     @property
     def success(self) -> float:
         """The part of the requests that were answered rightly."""
@@ -95,22 +109,14 @@ async def ask_steadily(
 ) -> None:
     """Ask random questions.
 
-    A request whose connection broke is asked once more, as clients of the API do. The
-    answers were verified, so that equal bytes are right.
+    The answers were verified, so that equal bytes are right.
     """
     generator = pace.generator
     due = time.monotonic() + pace.interval * generator.random()
     while due < pace.end:
         await asyncio.sleep(due - time.monotonic())
         question = generator.choice(questions)
-        answer = await client.ask(question.message)
-        seconds = answer.seconds
-        if answer.status == 0:
-            tally.asked_again += 1
-            answer = await client.ask(question.message)
-            seconds += answer.seconds
-        tally.statuses[answer.status] += 1
-        tally.seconds.append(seconds)
+        answer = await tally.ask(client, question.message)
         tally.wrong += answer.status == OK and answer.body != question.answer
         due += generator.expovariate(1 / pace.interval)
         due = max(due, time.monotonic())

@@ -53,6 +53,7 @@ else:
 _KEPT = 32  # connections that nobody uses
 _KEPT_SECONDS = 30
 _WRITE_SECONDS = 10
+_READ_SIZE = 1 << 20  # bytes read at once: each piece costs as much as 100 KiB of it
 _LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -272,7 +273,8 @@ class _Stream(httpcore2.NetworkStream):
         self._clock = clock
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = bytes(self._stream.read(max_bytes, self._clock.cut(timeout)))
+        size = max(max_bytes, _READ_SIZE)
+        data = bytes(self._stream.read(size, self._clock.cut(timeout)))
         self._clock.length.count(data)
         return data
 
