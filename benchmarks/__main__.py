@@ -26,6 +26,9 @@ PARTS = (
     ("lookup", ROUNDS),
     ("growth",),
     ("in_process",),
+    ("server", ROUNDS),
+    ("soak", "--minutes=1"),
+    ("soak", "--minutes=1", "--faults"),
 )
 WITHOUT_CORPUS = ("growth",)
 

@@ -147,8 +147,8 @@ async def fails(_wish: Wish, writer: StreamWriter) -> None:
 
 
 async def is_busy(_wish: Wish, writer: StreamWriter) -> None:
-    """503, with the wish to be left alone for an hour."""
-    writer.write(head("503 Service Unavailable", 0, "Retry-After: 3600"))
+    """503, with the wish to be left alone for a moment, which is granted."""
+    writer.write(head("503 Service Unavailable", 0, "Retry-After: 1"))
 
 
 FAULTS: tuple[Callable[[Wish, StreamWriter], Awaitable[None]], ...] = (

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # A large module, a large one without inlined calls, a small one.
 INPUTS = (("ceph-osd.plain", True), ("libjvm.plain", False), ("libc.plain", True))
-SIZES = {1: 200, 10: 200, 100: 100, 1_000: 40, 10_000: 6}  # frames: requests a round
+SIZES = {1: 60, 10: 60, 100: 30, 1_000: 15, 10_000: 4}  # frames: requests a round
 SMALL = 10  # frames of the requests whose rate is taken
 CLIENTS = 16
 LEGEND = """\
