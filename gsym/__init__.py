@@ -51,6 +51,11 @@ if TYPE_CHECKING:
     from gsym.module_identity import ModuleIdentity, identify
     from gsym.reader import Reader, open
     from gsym.segment_set import SegmentSetReader, open_segments
+    from gsym.store.adding import add_file
+    from gsym.store.directory import Store
+    from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
+    from gsym.store.resolver import Resolver
+    from gsym.store.source_settings import open_source
     from gsym.symbolizer import Symbolizer
 
 _MODULE_OF = {
@@ -81,16 +86,20 @@ _MODULE_OF = {
     "MergeReport": "merging",
     "MissingDebugInfoError": "errors",
     "ModuleIdentity": "module_identity",
+    "ModuleKey": "store.module_key",
     "Range": "model",
     "Reader": "reader",
-    "SegmentSetReader": "segment_set",
     "RemoteSymbolizer": "client.remote_symbolizer",
+    "Resolver": "store.resolver",
+    "SegmentSetReader": "segment_set",
     "ServerError": "errors",
     "StackFrame": "client.answers",
+    "Store": "store.directory",
     "SymbolicationClient": "client.symbolication_client",
     "Symbolizer": "symbolizer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
+    "add_file": "store.adding",
     "convert": "conversion",
     "convert_members": "conversion",
     "convert_slices": "conversion",
@@ -99,9 +108,12 @@ _MODULE_OF = {
     "export_breakpad": "breakpad_export",
     "extract": "embedding.transfer",
     "identify": "module_identity",
+    "key_of_build_id": "store.module_key",
+    "key_of_debug_id": "store.module_key",
     "merge_files": "merging",
     "open": "reader",
     "open_segments": "segment_set",
+    "open_source": "store.source_settings",
 }
 
 __all__ = [
@@ -132,16 +144,20 @@ __all__ = [
     "MergeReport",
     "MissingDebugInfoError",
     "ModuleIdentity",
+    "ModuleKey",
     "Range",
     "Reader",
     "RemoteSymbolizer",
+    "Resolver",
     "SegmentSetReader",
     "ServerError",
     "StackFrame",
+    "Store",
     "SymbolicationClient",
     "Symbolizer",
     "UnsupportedError",
     "UuidMismatchError",
+    "add_file",
     "convert",
     "convert_members",
     "convert_slices",
@@ -150,9 +166,12 @@ __all__ = [
     "export_breakpad",
     "extract",
     "identify",
+    "key_of_build_id",
+    "key_of_debug_id",
     "merge_files",
     "open",
     "open_segments",
+    "open_source",
 ]
 
 

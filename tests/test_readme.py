@@ -60,7 +60,7 @@ def run(command: str) -> list[str]:
 
 
 def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
-    (console,) = blocks("console")
+    console, _ = blocks("console")
     for command, shown in steps(console):
         printed = run(command)
         if command.startswith("gsym lookup"):
@@ -69,6 +69,25 @@ def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
         else:
             assert list(map(shape, printed)) == list(map(shape, shown)), command
     assert (checkout / "stairs.gsym").exists()
+
+
+def test_the_service_says_what_is_shown(checkout: Path) -> None:
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    _, service = blocks("console")
+    (_, (command, shown)) = steps(service)
+    with subprocess.Popen(
+        [*command.split(), "--port", "0"],
+        cwd=checkout,
+        env={**os.environ, "XDG_DATA_HOME": str(checkout / "data")},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            printed = [process.stderr.readline().rstrip("\n") for _ in shown]
+        finally:
+            process.terminate()
+    assert list(map(shape, printed)) == list(map(shape, shown))
 
 
 def test_the_python_example_runs(checkout: Path) -> None:
@@ -102,7 +121,8 @@ def test_the_recipes_for_columns_run() -> None:
     for package in ("numpy", "pyarrow", "polars", "duckdb"):
         pytest.importorskip(package, reason=f"{package} is not installed")
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    _, *recipes = blocks("python", page)
+    section = page.partition("\n## Look up\n")[2].partition("\n## ")[0]
+    recipes = blocks("python", section)
     start = (
         "import duckdb, gsym, polars\nfrom tests.handmade import START, file_bytes\n"
     )

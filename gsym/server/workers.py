@@ -46,18 +46,23 @@ def serve(
     """
     config = _config(partial(reloading_app, load), settings)
     if settings.workers == 1:
+        server = uvicorn.Server(config)
+        signal.signal(signal.SIGTERM, partial(_stop, server))
         greet()
-        # uvicorn raises the signal once more when it has stopped.
-        signal.signal(signal.SIGTERM, _pass_over)
         with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run([listener])
+            server.run([listener])
         return
     with _figures_folder():
         _Workers(config, listener, greet).run()
 
 
-def _pass_over(_number: int, _frame: object) -> None:
-    """The server has stopped."""
+def _stop(server: uvicorn.Server, _number: int, _frame: object) -> None:
+    """End, before the server heeds signals itself.
+
+    When it has stopped it raises those that it has heeded once more.
+    """
+    if not server.should_exit:
+        raise SystemExit
 
 
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
