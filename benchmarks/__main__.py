@@ -24,6 +24,7 @@ PARTS = (
     ("break_even",),
     ("start", "--rounds=9"),
     ("lookup", ROUNDS),
+    ("markup", ROUNDS),
     ("growth",),
     ("in_process",),
     ("server", ROUNDS),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 
-from gsym.cli.filter_dumps import DumpHandler
 from gsym.cli.filter_modules import FolderModules, SeveralModules
 from gsym.cli.log_input import IDLE, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
@@ -21,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gsym.cli.filter_dumps import DumpHandler
     from gsym.cli.options import Values
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.styles import Style
@@ -161,7 +160,8 @@ def run(arguments: list[str]) -> int:
         from gsym.markup_filter.html_output import HTML_END
 
         sys.stdout.buffer.write(HTML_END)
-    if path := values.text("--dumpfile-output"):
+    path = values.text("--dumpfile-output")
+    if dumps is not None and path is not None:
         dumps.write(path)
     if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
         sys.stdout.buffer.flush()
@@ -224,7 +224,7 @@ def _symbol_options(
 
 
 def _settings(
-    values: Values, style: Style, form: str, dumps: DumpHandler
+    values: Values, style: Style, form: str, dumps: DumpHandler | None
 ) -> FilterSettings:
     hexdict = values.text("--hexdict")
     if hexdict is not None:
@@ -235,28 +235,33 @@ def _settings(
         style = style._replace(elements=style.elements | {b"dumpfile"})
     when = _choice(values, "--color", ("auto", "always", "never"))
     is_coloured = when == "always" or (when == "auto" and sys.stdout.isatty())
-    return FilterSettings(
+    settings = FilterSettings(
         style=style,
         colour=is_coloured and form == "text",
         context=_choice(values, "--context", ("summary", "elide", "keep")),
         inline_hexdict=hexdict == "inline",
-        on_dump=dumps,
     )
+    return settings if dumps is None else settings._replace(on_dump=dumps)
 
 
-def _dump_handler(values: Values) -> DumpHandler:
+def _dump_handler(values: Values) -> DumpHandler | None:
+    """What takes dumps; None where nothing shall be done with them."""
     command = values.text("--dumpfile-hook")
+    coverage = values.text("--sancov") or ""
+    keeps = values.text("--dumpfile-output") is not None
     seconds = values.number("--dumpfile-timeout", minimum=1) or _HOOK_SECONDS
+    if not (command or coverage or keeps):
+        return None
+    import shlex
+
+    from gsym.cli.filter_dumps import DumpHandler
+
     try:
         words = shlex.split(command or "")
     except ValueError as error:
         raise UsageError(f"option '--dumpfile-hook': {error}") from None
     return DumpHandler(
-        words,
-        timeout=float(seconds),
-        coverage=values.text("--sancov") or "",
-        keeps=values.text("--dumpfile-output") is not None,
-        tell=_tell,
+        words, timeout=float(seconds), coverage=coverage, keeps=keeps, tell=_tell
     )
 
 
