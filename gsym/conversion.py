@@ -12,7 +12,7 @@ import time
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import convert_dwarf
-from gsym.errors import MemberError
+from gsym.errors import MemberError, UnsupportedError
 from gsym.selection import Selection
 from gsym.sources.archive import (
     is_archive,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _SIZE_END = 1 << 64
 _SUFFIX = ".gsym"
+_INDEX_AND_MORE = 2  # the version that can hold an index and variables
 _HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
@@ -68,6 +69,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
     index: bool = False,
+    data_symbols: bool = False,
     path_map: tuple[tuple[str, str], ...] = (),
     keep_warnings: bool = False,
     keep_same: bool = False,
@@ -109,6 +111,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         index: Add an index of large functions, with which the first lookup in one is
             as fast as any later one; other readers pass over it. Of a GSYM file that
             has an index the output has one in any case.
+        data_symbols: Keep the symbols of variables of an ELF file, too, for logs with
+            markup; other readers pass over them. They exclude an index in version 1.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         keep_warnings: Report each warning, not only counts.
         keep_same: Leave an output that would stay the same as it is.
@@ -162,6 +166,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         selection=Selection(keep_functions, drop_functions, address_ranges),
         segment_size=segment_size,
         has_index=index,
+        has_data_symbols=data_symbols,
         path_map=path_map,
         keep_warnings=keep_warnings,
         keep_same=keep_same,
@@ -178,6 +183,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     kind = recognise_file(source_path)
     if member is not None and kind != "archive":
         raise MemberError("is no archive and has no members", path=source_path)
+    if data_symbols and kind in {"breakpad", "gsym"}:
+        reason = "it has no symbols of variables, its binary has"
+        raise UnsupportedError(reason, path=source_path)
     if kind == "breakpad":
         from gsym.breakpad_conversion import convert_breakpad
 
@@ -326,6 +334,11 @@ def _check(request: ConversionRequest) -> None:
         raise ValueError(f"threads: at least 1, not {request.threads}")
     if request.byteorder not in {None, "little", "big"}:
         raise ValueError(f"byteorder: 'little' or 'big', not {request.byteorder!r}")
+    has_both = request.has_data_symbols and request.has_index
+    if has_both and request.version != _INDEX_AND_MORE:
+        raise ValueError("data_symbols: only version 2 holds them and an index")
+    if request.has_data_symbols and request.segment_size is not None:
+        raise ValueError("data_symbols: segments do not hold them")
     if request.segment_size is not None:
         if not 1 <= request.segment_size < _SIZE_END:
             raise ValueError(f"segment_size: {request.segment_size} is out of range")

@@ -8,6 +8,7 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.atomic_file import AtomicFile
 from gsym.conversion_report import ConversionReport
 from gsym.creator import iter_finished
+from gsym.data_part import DATA_ALIGNMENT, make_data_part
 from gsym.errors import EmptyError
 from gsym.sources.archive import member_label
 from gsym.sources.debug_info import SearchOptions
@@ -16,11 +17,12 @@ __all__ = ["ConversionOutput", "ConversionRequest"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, NamedTuple
 
     from gsym.conversion_report import ConversionWarning
     from gsym.selection import Selection
+    from gsym.sources.data_symbols import DataSymbol
 
     class ConversionRequest(NamedTuple):
         """The arguments of `gsym.convert`, checked; the paths as `str`.
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
         selection: Selection | None = None
         segment_size: int | None = None
         has_index: bool = False
+        has_data_symbols: bool = False
         path_map: tuple[tuple[str, str], ...] = ()
         keep_warnings: bool = False
         keep_same: bool = False
@@ -57,10 +60,10 @@ else:
         "ConversionRequest",
         "started input output architecture member threads version byteorder uuid "
         "merged_functions call_sites call_sites_yaml selection segment_size has_index "
-        "path_map keep_warnings keep_same full_walk search progress",
+        "has_data_symbols path_map keep_warnings keep_same full_walk search progress",
         defaults=(
             *(None, None, None, None, None, None, False, False, None, None, None),
-            *(False, (), False, False, False, SearchOptions(), None),
+            *(False, False, (), False, False, False, SearchOptions(), None),
         ),
     )
     ConversionRequest.__doc__ = (
@@ -160,6 +163,7 @@ class ConversionOutput:
         companions: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
         placements: tuple[tuple[str, int, int], ...] = (),
+        variables: Iterable[DataSymbol] = (),
     ) -> ConversionReport:
         """Lay the file out and write it, whole or in segments.
 
@@ -171,6 +175,7 @@ class ConversionOutput:
             companions: Files that were read besides the input.
             notes: Sentences on what was not found.
             placements: Of the code sections of a relocatable file.
+            variables: What is kept of them behind the file.
 
         Raises:
             EmptyError: There is no function.
@@ -189,6 +194,8 @@ class ConversionOutput:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator):
                     file.write(chunk)
+                if part := make_data_part(variables, self._uuid):
+                    file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
             outputs: tuple[str, ...] = (request.output,)
         else:
             counts = self._finish()

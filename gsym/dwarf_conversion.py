@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion_output import ConversionRequest
     from gsym.conversion_report import ConversionReport
+    from gsym.sources.data_symbols import DataSymbol
     from gsym.sources.debug_info import DebugInfo
     from gsym.sources.debug_map import DebugMap
     from gsym.sources.object_file import Section
@@ -91,6 +92,7 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
                 warnings=job.warnings(),
                 details=job.details(),
                 placements=source.placements,
+                variables=job.variables() if request.has_data_symbols else (),
             )
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
@@ -172,6 +174,13 @@ class _Job:
     def add_symbols(self) -> None:
         for file in self._found.symbols:
             self._call(lib.gsym_conversion_add_object_symbols, file.handle)
+
+    def variables(self) -> Iterator[DataSymbol]:
+        """The symbols of data in all symbol tables."""
+        from gsym.sources.data_symbols import VARIABLES, DataSymbols
+
+        for file in (self._binary, *self._found.symbols):
+            yield from DataSymbols(file, VARIABLES)
 
     def warnings(self) -> dict[str, int]:
         counts = {}

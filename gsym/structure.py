@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym._native import lib
+from gsym.data_part import data_part_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +100,9 @@ class Layout:
             self._read_version_2()
         else:
             raise BrokenError(4, f"unknown version {self.version}")
+        start = data_part_start(data, len(data))
+        if start >= 0:
+            self._add("the data symbols", start, len(data) - start)
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
         """The integers at *offset* of which *fields* is the `struct` format."""

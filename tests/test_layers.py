@@ -23,6 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reader"}),
     frozenset({"function_table"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
+    frozenset({"data_part"}),
     frozenset({"name_texts"}),
     frozenset({"text_buffer"}),
     frozenset({"json_text"}),

@@ -125,6 +125,11 @@ COMMAND = Command(
             "add an index of large functions, which makes the first lookup in one as "
             "fast as any later one; other readers of the file pass over it",
         ),
+        Option(
+            "--data-symbols",
+            "keep the symbols of variables, too, for 'gsym filter'; other readers of "
+            "the file pass over them",
+        ),
         Option("--uuid", "id of a binary that has no build id", metavar="HEX"),
         Option(
             "--path-map",
@@ -308,6 +313,7 @@ def _converter(values: Values) -> Converter:
                 address_ranges=ranges,
                 segment_size=segment_size,
                 index=values.flag("--index"),
+                data_symbols=values.flag("--data-symbols"),
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),

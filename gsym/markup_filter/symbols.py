@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym._native import to_bytes
+from gsym.data_part import open_data_part
 from gsym.demangling import demangle_bytes
 from gsym.errors import GsymError
 from gsym.store.module_key import key_of_build_id
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple, Protocol
 
+    from gsym.reader import Reader
     from gsym.sources.data_symbols import DataSymbols
     from gsym.store.module_key import ModuleKey
     from gsym.symbolizer import OpenModule
@@ -60,6 +62,7 @@ else:
 # Under this name an open module may carry the path of its binary, for its variables.
 BINARY = "binary"
 _DATA_SYMBOLS = "data_symbols"
+_KEPT = "data_part"
 _MOST_ANSWERS = 1 << 14  # that are remembered for a module
 
 
@@ -95,20 +98,19 @@ class ModuleSymbols:
         A function has a name as well.
         """
         symbols = self._data_symbols()
-        found = None if symbols is None else symbols.find(address)
-        if found is not None:
-            return self._shown(to_bytes(found.name)), address - found.start
-        reader = self.module.reader
-        lookup = None
-        if symbols is None and reader is not None:
+        if symbols is not None:
+            found = symbols.find(address)
+            if found is not None:
+                return self._shown(to_bytes(found.name)), address - found.start
+        for reader in (self._kept_variables(), self.module.reader):
             try:
-                lookup = reader.lookup(address)
+                lookup = None if reader is None else reader.lookup(address)
             except GsymError:
-                return None
-        if lookup is None:
-            return None
-        frame = lookup.frames[-1]
-        return self._shown(to_bytes(frame.name)), frame.offset
+                continue
+            if lookup is not None:
+                frame = lookup.frames[-1]
+                return self._shown(to_bytes(frame.name)), frame.offset
+        return None
 
     def _look_up(self, address: int) -> tuple[Location, ...]:
         reader = self.module.reader
@@ -142,6 +144,18 @@ class ModuleSymbols:
             path = _binary(self.module)
             texts[_DATA_SYMBOLS] = _read_data_symbols(path) if path else None
         found: DataSymbols | None = texts[_DATA_SYMBOLS]
+        return found
+
+    def _kept_variables(self) -> Reader | None:
+        """Those behind the GSYM file of the module."""
+        texts, reader = self.module.texts, self.module.reader
+        if _KEPT not in texts:
+            try:
+                path = None if reader is None else reader.path
+                texts[_KEPT] = open_data_part(path) if path else None
+            except OSError:
+                texts[_KEPT] = None
+        found: Reader | None = texts[_KEPT]
         return found
 
 

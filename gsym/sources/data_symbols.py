@@ -11,7 +11,7 @@ from struct import Struct
 
 from gsym._native import to_str
 
-__all__ = ["DataSymbol", "DataSymbols"]
+__all__ = ["VARIABLES", "DataSymbol", "DataSymbols"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ else:
 
 _TABLES = ((b".symtab", b".strtab"), (b".dynsym", b".dynstr"))
 _CLASS_AT, _CLASS_64 = 4, 2
-_WANTED_KINDS = {0, 1, 2, 10}  # NOTYPE, OBJECT, FUNC, GNU_IFUNC
+_WANTED_KINDS = frozenset({0, 1, 2, 10})  # NOTYPE, OBJECT, FUNC, GNU_IFUNC
+VARIABLES = frozenset({1})
 _FILE = 4
 _LOCAL = 0
 _NO_SECTION = {0, 0xFFF1, 0xFFF2}  # undefined, absolute, common
@@ -47,11 +48,19 @@ _NO_FILE = b""
 class DataSymbols:
     """Finds symbols of *binary* by address; empty for what is no ELF file.
 
+    Args:
+        binary: The file.
+        kinds: Types of symbols that count; by default all but those of sections, files
+            and threads.
+
     Raises:
         FormatError: A section reaches past the file.
     """
 
-    def __init__(self, binary: ObjectFile) -> None:
+    def __init__(
+        self, binary: ObjectFile, kinds: frozenset[int] = _WANTED_KINDS
+    ) -> None:
+        self._kinds = kinds
         found: dict[int, tuple[int, int, bytes]] = {}
         self._names = b""
         for table, names in _TABLES if binary.is_elf else ():
@@ -66,6 +75,11 @@ class DataSymbols:
                 break
         self._found = found
         self._starts = sorted(found)
+
+    def __iter__(self) -> Iterator[DataSymbol]:
+        for start in self._starts:
+            size, name, file = self._found[start]
+            yield DataSymbol(self._text(name), start, size, to_str(file))
 
     def find(self, address: int) -> DataSymbol | None:
         """The symbol at *address*; None where there is none."""
@@ -95,7 +109,7 @@ class DataSymbols:
             if info & 15 == _FILE:
                 file = self._raw(name)
                 continue
-            is_wanted = section not in _NO_SECTION and info & 15 in _WANTED_KINDS
+            is_wanted = section not in _NO_SECTION and info & 15 in self._kinds
             if is_wanted and not self._is_mapping(name):
                 yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
 

@@ -1,0 +1,98 @@
+"""The variables of a binary, kept behind its GSYM file.
+
+They are a GSYM file by themselves, of variables instead of functions, which stands
+behind the last byte of the other one; behind it a footer of 16 bytes:
+
+    8 bytes  "GSYMDATA"
+    u64      bytes of the GSYM file of variables, little-endian
+
+Readers that do not know of it read the tables of the first file and never come there.
+"""
+
+from __future__ import annotations
+
+import os
+from struct import Struct
+
+from gsym.errors import GsymError
+from gsym.model import FunctionInfo
+
+__all__ = ["DATA_ALIGNMENT", "data_part_start", "make_data_part", "open_data_part"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Buffer
+
+    from gsym.reader import Reader
+    from gsym.sources.data_symbols import DataSymbol
+
+# Of the place of the part in its file.
+DATA_ALIGNMENT = 16
+_FOOTER = Struct("<8sQ")
+_MAGIC = b"GSYMDATA"
+_LONGEST_UUID = 20  # of version 1
+
+
+def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
+    """The part with *symbols*; b"" where there is none with a size.
+
+    Args:
+        symbols: In any order. Of several at one address the largest one is kept.
+        uuid: That of the binary, of which the first 20 bytes are kept.
+    """
+    variables = [
+        FunctionInfo(symbol.start, symbol.size, symbol.name)
+        for symbol in symbols
+        if symbol.size and symbol.name
+    ]
+    if not variables:
+        return b""
+    from gsym.creator import Creator
+
+    with Creator(uuid=uuid[:_LONGEST_UUID]) as creator:
+        for variable in variables:
+            creator.add(variable)
+        image = creator.to_bytes()
+    return image + _FOOTER.pack(_MAGIC, len(image))
+
+
+def data_part_start(tail: Buffer, size: int) -> int:
+    """Where the part begins in a file; -1 where it has none.
+
+    Args:
+        tail: The end of the file, 16 bytes at least.
+        size: Of the file.
+    """
+    end = memoryview(tail)[-_FOOTER.size :]
+    if len(end) < _FOOTER.size:
+        return -1
+    magic, image_size = _FOOTER.unpack(end)
+    start = size - _FOOTER.size - image_size
+    return start if magic == _MAGIC and start >= 0 else -1
+
+
+def open_data_part(path: str) -> Reader | None:
+    """A reader of the variables that are kept behind the GSYM file at *path*.
+
+    Returns:
+        None where there are none, and where they are damaged.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    from gsym.reader import Reader
+
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _FOOTER.size))
+        start = data_part_start(file.read(_FOOTER.size), size)
+        if start < 0:
+            return None
+        file.seek(start)
+        image = file.read(size - _FOOTER.size - start)
+    try:
+        return Reader(image, path=path)
+    except GsymError:
+        return None
