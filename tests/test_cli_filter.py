@@ -284,6 +284,22 @@ def test_a_page_that_shows_details(run: Run) -> None:
     assert done.out.endswith(HTML_END)
 
 
+def test_registers_on_a_page_show_what_is_there(run: Run) -> None:
+    log = CONTEXT + b"{{{hexdict: RIP: 0x1011 <b>: 0x1 }}}\n"
+    out = run(log, "--format=html").out.decode()
+    assert (
+        ' RIP: <span class="e" tabindex="0">0x1011<span role="tooltip">first() '
+        "/src/a.c:3 (a.o+0x11)</span></span> &lt;b&gt;: 0x1 \n"
+    ) in out
+
+
+def test_registers_as_an_object(run: Run) -> None:
+    log = CONTEXT + b"{{{hexdict: RIP: 0x1011 RAX: 0 }}}\n{{{hexdict:A: 0}}}\n"
+    first, second = map(json.loads, run(log, "--json").out.splitlines()[2:])
+    assert first["places"] == {"RIP": "first() /src/a.c:3 (a.o+0x11)"}
+    assert second == {"element": "hexdict", "text": "A: 0"}
+
+
 def test_every_byte_in_a_page_is_escaped() -> None:
     made = MarkupFilter(Modules(), output=HtmlOutput())
     page = made.feed(bytes(range(256)) * 2) + made.finish()

@@ -211,7 +211,7 @@ def test_registers_stay_as_they_are_with_notes_behind(run: Run) -> None:
 def test_registers_with_what_is_there_in_their_line(run: Run) -> None:
     log = CONTEXT + b"{{{hexdict:RDI: 0x1045}}}\n"
     shown = b"RDI: 0x1045 [bare (a.o+0x45)]\n"
-    assert run(log, inline_hexdict=True) == SUMMARY + shown
+    assert run(log, hexdict="inline") == SUMMARY + shown
 
 
 @pytest.mark.parametrize("size", [63, 64, 65])

@@ -10,6 +10,7 @@ from gsym.cli.log_input import IDLE, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.terminal import printable
 from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.hexdict import HEXDICT_FORMS
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
 from gsym.markup_filter.symbols import SymbolOptions
@@ -90,7 +91,8 @@ COMMAND = Command(
         ),
         Option(
             "--hexdict",
-            "what is at the values of a dictionary: notes behind it, inline, off",
+            "what is at the values of a dictionary: notes behind it, inline, plain "
+            "(on a page: on hover), off",
             metavar="HOW",
         ),
         Option("--dumpfile", "act on dumps also in style llvm"),
@@ -228,7 +230,7 @@ def _settings(
 ) -> FilterSettings:
     hexdict = values.text("--hexdict")
     if hexdict is not None:
-        _choice(values, "--hexdict", ("notes", "inline", "off"))
+        _choice(values, "--hexdict", (*HEXDICT_FORMS, "off"))
         added = frozenset() if hexdict == "off" else {b"hexdict"}
         style = style._replace(elements=style.elements - {b"hexdict"} | added)
     if values.flag("--dumpfile"):
@@ -239,7 +241,7 @@ def _settings(
         style=style,
         colour=is_coloured and form == "text",
         context=_choice(values, "--context", ("summary", "elide", "keep")),
-        inline_hexdict=hexdict == "inline",
+        hexdict=hexdict or ("plain" if form == "html" else "notes"),
     )
     return settings if dumps is None else settings._replace(on_dump=dumps)
 

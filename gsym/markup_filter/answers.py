@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.address_space import AddressSpace, Segment
+    from gsym.markup_filter.hexdict import Value
     from gsym.markup_filter.symbols import Location, ModuleSymbols, Symbols
 
     class Answer(NamedTuple):
@@ -26,23 +27,25 @@ if TYPE_CHECKING:
             symbols: Those of the module; None without a segment.
             frames: What is there, innermost first.
             variable: For data: name, and offset behind its start.
+            values: Those of a dictionary that are addresses.
         """
 
         element: Element
-        looked_up: int
+        looked_up: int = 0
         segment: Segment | None = None
         linked: int = 0
         symbols: ModuleSymbols | None = None
         frames: tuple[Location, ...] = ()
         variable: tuple[bytes, int] | None = None
+        values: tuple[Value, ...] = ()
 
 else:
     from gsym.records import record_type
 
     Answer = record_type(
         "Answer",
-        "element looked_up segment linked symbols frames variable",
-        defaults=(None, 0, None, (), None),
+        "element looked_up segment linked symbols frames variable values",
+        defaults=(0, None, 0, None, (), None, ()),
     )
     Answer.__doc__ = "An element and what it stands for."
 

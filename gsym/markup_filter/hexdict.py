@@ -4,35 +4,66 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["annotate"]
+__all__ = ["HEXDICT_FORMS", "Value", "annotate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NamedTuple
+
+    class Value(NamedTuple):
+        """A value that is an address.
+
+        Attributes:
+            key: What stands in front of it.
+            start: Offset of its first byte in the text of the dictionary.
+            end: Offset behind it.
+            place: What is there.
+        """
+
+        key: bytes
+        start: int
+        end: int
+        place: bytes
+
+else:
+    from gsym.records import record_type
+
+    Value = record_type("Value", "key start end place")
+    Value.__doc__ = "A value that is an address."
+
+# Where it is told what is at values: in lines behind the dictionary, behind each value,
+# or not in the text.
+HEXDICT_FORMS = ("notes", "inline", "plain")
 
 _PAIR = re.compile(rb"([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 
 
 def annotate(
-    text: bytes, place: Callable[[int], bytes], *, is_inline: bool
-) -> tuple[bytes, list[bytes]]:
-    """What stands in place of a dictionary, and the lines behind it.
+    text: bytes, place: Callable[[int], bytes], form: str
+) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
+    """What stands in place of a dictionary, the lines behind it, and its addresses.
 
     Args:
         text: All of it behind the tag.
         place: Says what is at an address; b"" where it is none that is known.
-        is_inline: Whether that goes behind each value; else into lines of its own, and
-            the dictionary stays as it is.
+        form: One of HEXDICT_FORMS.
     """
-    notes: list[bytes] = []
-
-    def note(found: re.Match[bytes]) -> bytes:
-        shown = place(int(found[2], 16))
-        if not shown:
-            return found[0]
-        if is_inline:
-            return b"%s [%s]" % (found[0], shown)
-        notes.append(b"  %s = %s: %s" % (found[1], found[2], shown))
-        return found[0]
-
-    return _PAIR.sub(note, text), notes
+    values = tuple(
+        Value(pair[1], *pair.span(2), shown)
+        for pair in _PAIR.finditer(text)
+        if (shown := place(int(pair[2], 16)))
+    )
+    if form == "notes":
+        notes = [
+            b"  %s = %s: %s" % (each.key, text[each.start : each.end], each.place)
+            for each in values
+        ]
+        return text, notes, values
+    if form == "inline":
+        parts, at = [], 0
+        for each in values:
+            parts.append(b"%s [%s]" % (text[at : each.end], each.place))
+            at = each.end
+        text = b"".join(parts) + text[at:]
+    return text, [], values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from gsym._native import to_str
+from gsym._native import to_bytes, to_str
 from gsym.formats.markup_elements import HexDict
 
 __all__ = ["HTML_END", "HtmlOutput"]
@@ -54,16 +54,18 @@ class HtmlOutput:
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
         """What stands in place of an element; details on hover, and on a tap."""
-        detail = _detail(token, answer)
-        if isinstance(element, HexDict):
-            detail = ""
-        text = _escaped(shown)
-        if detail:
-            text = (
-                f'<span class="e" tabindex="0">{text}'
-                f'<span role="tooltip">{escape(detail)}</span></span>'
-            )
-        self._parts.append(text)
+        if not isinstance(element, HexDict):
+            self._parts.append(_marked(shown, _detail(token, answer)))
+            return
+        at = 0
+        # The places of values are right where nothing was put between them.
+        is_plain = shown == to_bytes(element.text)
+        for value in answer.values if answer is not None and is_plain else ():
+            self._parts.append(_escaped(shown[at : value.start]))
+            detail = to_str(value.place)
+            self._parts.append(_marked(shown[value.start : value.end], detail))
+            at = value.end
+        self._parts.append(_escaped(shown[at:]))
 
     def context(self, token: Token, element: Element) -> None:
         """The line on the module says all."""
@@ -83,6 +85,14 @@ def _escaped(text: bytes) -> str:
 _CONTROLS = {
     code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
+
+
+def _marked(text: bytes, detail: str) -> str:
+    """Text that shows a detail."""
+    return (
+        f'<span class="e" tabindex="0">{_escaped(text)}'
+        f'<span role="tooltip">{_escaped(to_bytes(detail))}</span></span>'
+    )
 
 
 def _detail(token: Token, answer: Answer | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from gsym._native import to_str
+from gsym.formats.markup_elements import HexDict
 
 __all__ = ["JsonOutput"]
 
@@ -73,6 +74,11 @@ def _record(token: Token, element: Element) -> dict[str, Any]:
 
 
 def _resolution(answer: Answer) -> dict[str, Any]:
+    if answer.values:
+        values = ((each.key, each.place) for each in answer.values)
+        return {"places": {to_str(key): to_str(place) for key, place in values}}
+    if isinstance(answer.element, HexDict):
+        return {}
     resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
     if answer.segment is None or answer.symbols is None:
         return resolution | {"module": None, "reason": "in no module of the log"}

@@ -19,7 +19,7 @@ from gsym.formats.markup_elements import (
     Symbol,
 )
 from gsym.markup_filter.address_space import AddressSpace, ContextError
-from gsym.markup_filter.answers import answer_address
+from gsym.markup_filter.answers import Answer, answer_address
 from gsym.markup_filter.colours import SGR, Colours
 from gsym.markup_filter.element_text import ElementText
 from gsym.markup_filter.frame_runs import FrameRuns
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gsym.formats.markup import Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.address_space import LoadedModule, Segment
-    from gsym.markup_filter.answers import Answer
     from gsym.markup_filter.failures import Failures
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
@@ -227,13 +226,10 @@ class LineFilter:
             name = demangle_bytes(to_bytes(element.name))
             return self._text.plain(name), None
         if isinstance(element, HexDict):
-            text, added = annotate(
-                to_bytes(element.text),
-                self._place,
-                is_inline=self._settings.inline_hexdict,
-            )
+            form = self._settings.hexdict
+            text, added, values = annotate(to_bytes(element.text), self._place, form)
             notes += added
-            return text, None
+            return text, Answer(element, values=values)
         if isinstance(element, DumpFile):
             shown = self._settings.on_dump(element, self._space, self._symbols)
             return (self._text.raw(token) if shown is None else shown), None

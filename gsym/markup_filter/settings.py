@@ -24,8 +24,8 @@ if TYPE_CHECKING:
             colour: Whether what stands in place of elements is coloured.
             context: What is seen of contextual elements: "summary": a line for each
                 module, "elide": nothing, "keep": the elements themselves.
-            inline_hexdict: Whether what is at a value stands behind it; else in lines
-                behind the whole.
+            hexdict: Where it is told what is at the values of a dictionary: one of
+                `HEXDICT_FORMS`.
             on_dump: Takes a dump that was published, what is loaded where, and the
                 symbols. Gives the text to show, or None.
             line_limit: Bytes of a line; what is longer is text.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         style: Style = SPEC
         colour: bool = False
         context: str = "summary"
-        inline_hexdict: bool = False
+        hexdict: str = "notes"
         on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
             lambda _dump, _space, _symbols: None
         )
@@ -48,12 +48,12 @@ else:
 
     FilterSettings = record_type(
         "FilterSettings",
-        "style colour context inline_hexdict on_dump line_limit hexdict_limit",
+        "style colour context hexdict on_dump line_limit hexdict_limit",
         defaults=(
             SPEC,
             False,
             "summary",
-            False,
+            "notes",
             lambda _dump, _space, _symbols: None,
             1 << 20,
             1 << 16,
