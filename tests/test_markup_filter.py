@@ -369,6 +369,53 @@ def test_there_is_no_other_style() -> None:
         MarkupFilter(Modules(), style="gnu")
 
 
+HOSTILE = (
+    b" {{{bt:0:0x1011:pc}}}",
+    b"{{{bt:0:0x9}}}",
+    b"{{{bt:x}}}",
+    b"{{{",
+    b"{{{a:",
+    b"}}}",
+    b"{{{hexdict:",
+    b"{{{pc:::::::",
+    b"{{{module:0:a:elf:1}}}",
+    b"\x1b[1m",
+    b"{",
+    b":",
+)
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_line_of_many_elements_takes_no_longer_than_its_size_tells(
+    piece: bytes, style: str, run: Run
+) -> None:
+    line = CONTEXT + b"{{{x" + piece * ((1 << 17) // len(piece)) + b"\n"
+    run(line, style)
+    assert sum(map(len, run.told)) < 200 * len(line)
+
+
+@pytest.mark.parametrize("join", [None, "> "])
+@pytest.mark.parametrize("demux", [None, "[0-9]"])
+def test_a_long_line_that_comes_byte_by_byte(
+    join: str | None, demux: str | None
+) -> None:
+    log = b"7" * 100_000 + b"\n> {{{symbol:_Z1fv}}}\n"
+    made = MarkupFilter(Modules(), join=join, demux=demux)
+    shown = b"".join(made.feed(log[at : at + 1]) for at in range(len(log)))
+    lines = log.replace(b"{{{symbol:_Z1fv}}}", b"f()")
+    if join is not None:
+        lines = lines.replace(b"\n> ", b"")
+    assert shown + made.finish() == lines
+
+
+def test_many_parts_of_a_line_are_joined_up_to_a_limit() -> None:
+    made = MarkupFilter(Modules(), join="> ")
+    shown = made.feed(b"a\n" + b"> 0123456789\n" * 200_000) + made.finish()
+    assert shown.startswith(b"a" + b"0123456789" * 100_000)
+    assert shown.count(b"\n") == 2
+
+
 # ---- what is loaded
 
 

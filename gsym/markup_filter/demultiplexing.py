@@ -38,19 +38,21 @@ class Demultiplexer:
         self._most = most
         self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream] = OrderedDict()
-        self._rest = b""
+        self._rest = bytearray()  # the beginning of a line
 
     def __len__(self) -> int:
         return len(self._streams)
 
     def feed(self, block: bytes) -> None:
         """Take a piece of the log in; it may end anywhere."""
-        *lines, self._rest = (self._rest + block).split(b"\n")
+        *lines, rest = block.split(b"\n")
         for line in lines:
-            self._stream_of(line).feed(line + b"\n")
+            whole = bytes(self._rest) + line
+            self._rest.clear()
+            self._stream_of(whole).feed(whole + b"\n")
+        self._rest += rest
         if len(self._rest) > self._limit:
-            rest, self._rest = self._rest, b""
-            self._stream_of(rest).feed(rest)
+            self._hand_on_rest()
 
     def idle(self) -> None:
         """Nothing more may come for a while."""
@@ -60,10 +62,15 @@ class Demultiplexer:
     def finish(self) -> None:
         """The log is at its end."""
         if self._rest:
-            self._stream_of(self._rest).feed(self._rest)
+            self._hand_on_rest()
         for stream in self._streams.values():
             stream.finish()
         self._streams.clear()
+
+    def _hand_on_rest(self) -> None:
+        rest = bytes(self._rest)
+        self._rest.clear()
+        self._stream_of(rest).feed(rest)
 
     def _stream_of(self, line: bytes) -> LogStream:
         found = self._key.search(line)

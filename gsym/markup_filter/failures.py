@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import ModuleSymbols
 
 _MOST_MODULES = 4096
+# Bytes of a line that is shown with a message: it may have many faults.
+_LONGEST_LINE = 4096
 
 
 class Failures:
@@ -31,6 +33,9 @@ class Failures:
     def add(self, fault: Fault, line: bytes) -> None:
         """A fault in a line, which may or may not have its end."""
         kind = b"warning" if fault.is_warning else b"error"
+        if len(line) > _LONGEST_LINE:
+            self._tell(b"%s: %s\n" % (kind, fault.message[:_LONGEST_LINE]))
+            return
         ended = line if line.endswith(b"\n") else line + b"\n"
         place = b" " * fault.offset
         self._tell(b"%s: %s\n%s%s^\n" % (kind, fault.message, ended, place))

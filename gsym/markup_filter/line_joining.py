@@ -21,35 +21,42 @@ class LineJoiner:
     def __init__(self, mark: re.Pattern[bytes], *, limit: int = 1 << 20) -> None:
         self._mark = mark
         self._limit = limit
-        self._held = b""  # a line with its end, which may go on
-        self._rest = b""  # the beginning of the next one
+        self._held = bytearray()  # a line with its end, which may go on
+        self._rest = bytearray()  # the beginning of the next one
 
     def feed(self, block: bytes) -> bytes:
         """Take a piece of a log in; all lines that are known to be whole."""
-        *lines, self._rest = (self._rest + block).split(b"\n")
-        whole = []
+        *lines, rest = block.split(b"\n")
+        whole: list[bytes] = []
         for line in lines:
-            mark = self._mark.match(line)
-            if mark and self._held and len(self._held) < self._limit:
-                begin = self._held.removesuffix(b"\n").removesuffix(b"\r")
-                self._held = b"%s%s\n" % (begin, line[mark.end() :])
-                continue
-            whole.append(self._held)
-            self._held = line + b"\n"
+            self._add(bytes(self._rest) + line + b"\n", whole)
+            self._rest.clear()
+        self._rest += rest
         if len(self._rest) > self._limit:
-            whole += (self._held, self._rest)
-            self._held = self._rest = b""
+            whole.append(self.finish())
         return b"".join(whole)
 
     def finish(self) -> bytes:
-        """What was kept back. Also where nothing may come for a while."""
-        held, self._held = self._held, b""
-        rest, self._rest = self._rest, b""
-        if rest and held and (mark := self._mark.match(rest)):
-            return held.removesuffix(b"\n").removesuffix(b"\r") + rest[mark.end() :]
-        return held + rest
+        """What was kept back."""
+        whole: list[bytes] = []
+        if self._rest:
+            self._add(bytes(self._rest), whole)
+            self._rest.clear()
+        return b"".join((*whole, self.idle()))
 
     def idle(self) -> bytes:
         """A whole line that nothing may follow soon."""
-        held, self._held = self._held, b""
+        held = bytes(self._held)
+        self._held.clear()
         return held
+
+    def _add(self, line: bytes, whole: list[bytes]) -> None:
+        """Join a line to the one that is held, or hold it; *whole* gets that then."""
+        mark = self._mark.match(line)
+        if mark and self._held and len(self._held) < self._limit:
+            ending = b"\r\n" if self._held.endswith(b"\r\n") else b"\n"
+            del self._held[len(self._held) - len(ending) :]
+            self._held += line[mark.end() :]
+            return
+        whole.append(self.idle())
+        self._held += line

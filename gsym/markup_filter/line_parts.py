@@ -33,6 +33,7 @@ class LineParts:
         self.has_context = False
         self.has_other = False
         self._line = line
+        self._blanks = len(line) - len(line.lstrip(b" \t"))
         self._ending = ending
         self._splits_frames = splits_frames
         self._at = 0
@@ -41,8 +42,8 @@ class LineParts:
 
     def indent(self, token: Token) -> bytes:
         """The blanks in front of an element; b"" where there is anything else."""
-        before = self._line[: token.start]
-        return b"" if before.strip(b" \t") else before
+        blanks = self._blanks
+        return self._line[: token.start] if token.start <= blanks else b""
 
     def remove(self, token: Token) -> None:
         """Take an element out."""

@@ -42,7 +42,7 @@ class LogStream:
         self._settings = settings
         self._output = output
         self._lines = LineFilter(settings, symbols, failures, output)
-        self._rest = b""  # the beginning of a line
+        self._rest = bytearray()  # the beginning of a line
         self._open = b""  # lines of an element that is not at its end
         self._is_long = False  # the line that has begun is too long for elements
         self._has_hexdict = b"hexdict" in settings.style.elements
@@ -56,8 +56,8 @@ class LogStream:
         if not end:
             self._rest += block
         else:
-            lines = self._rest + block[:end] if self._rest else block[:end]
-            self._rest = block[end:]
+            lines = bytes(self._rest) + block[:end] if self._rest else block[:end]
+            self._rest = bytearray(block[end:])
             self._filter_lines(lines)
         if len(self._rest) > self._settings.line_limit:
             self._give_up_line()
@@ -69,7 +69,8 @@ class LogStream:
 
     def finish(self) -> None:
         """The log is at its end."""
-        rest, self._rest = self._rest, b""
+        rest = bytes(self._rest)
+        self._rest.clear()
         if rest and self._settings.style.ends_last_line:
             rest += b"\n"
         if rest:
@@ -144,8 +145,8 @@ class LogStream:
     def _give_up_line(self) -> None:
         self._close_hexdict()
         self._lines.close_line()
-        self._output.text(self._rest)
-        self._rest = b""
+        self._output.text(bytes(self._rest))
+        self._rest.clear()
         self._is_long = True
 
     def _skip_long(self, block: bytes) -> bytes:
