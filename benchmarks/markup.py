@@ -36,9 +36,9 @@ BUILD_ID = b"\xab\xcd"
 HEAD = ("log", "llvm-symbolizer", "gsym filter", "ratio", "its peak", "our peak")
 LEGEND = """\
 Thousands of lines a second of processor time, {count} lines in a log, medians of
-{rounds} rounds, start of the process included; peaks of memory in MiB. Frames are at random addresses inside
-functions; both print the same but for columns, and which of several names of a
-function."""
+{rounds} rounds, start of the process included; peaks of memory in MiB. Frames are at
+random addresses inside functions; both print the same but for columns, and which of
+several names of a function."""
 
 
 def write_log(path: Path, share: int, count: int, addresses: list[int]) -> None:
