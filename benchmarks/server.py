@@ -1,7 +1,7 @@
 """The server beside a peer: seconds, requests a second, first answers, memory.
 
     python -m benchmarks.server CORPUS [--peer PORT] [--symbols-port N] [--rounds N]
-        [--big SYM] [--requests N] [--write]
+        [--big-size BYTES] [--requests N] [--write]
 
 All servers get the same Breakpad files from one server of files on this machine and
 are asked the same. A peer is started by hand, such as Mozilla's eliot with
@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.breakpad_tree import TreeServer, export, place, with_new_id
+from benchmarks.breakpad_tree import TreeServer, export, with_new_id
+from benchmarks.large_breakpad import grow
 from benchmarks.markdown import table
 from benchmarks.report import environment, write_region
 from benchmarks.server_cold import FirstAnswers, first_answers
@@ -135,13 +135,15 @@ def rate_table(bench: Bench) -> str:
     return f"{legend}\n\n{table(head, rows)}"
 
 
-def cold_table(bench: Bench, path: Path) -> str:
-    """First answers about the big file at *path*."""
-    tree = bench.files[0].path.parents[2]
-    shutil.copyfile(path, tree / "big.sym")
-    big = with_new_id(place(tree / "big.sym", tree))
+def cold_table(bench: Bench, size: int) -> str:
+    """First answers about a file of about *size* bytes, grown of the first input."""
+    first = bench.files[0]
+    folder = first.path.parent.with_name("grown")
+    folder.mkdir()
+    grow(first.path, folder / first.path.name, size)
+    big = with_new_id(first._replace(path=folder / first.path.name))
     offset = first_function(big.path)
-    size = big.path.stat().st_size / 1e9
+    gigabytes = big.path.stat().st_size / 1e9
     other = (bench.files[-1], bench.modules[-1].offsets[0])
     rounds: list[FirstAnswers] = []
     for _ in range(bench.rounds):
@@ -156,7 +158,7 @@ def cold_table(bench: Bench, path: Path) -> str:
         row.append(f"**{medians.peer / medians.fetched:.1f}x**")
     else:
         row.pop()
-    legend = COLD_LEGEND.format(size=size, rounds=bench.rounds)
+    legend = COLD_LEGEND.format(size=gigabytes, rounds=bench.rounds)
     return f"{legend}\n\n{table(head, [row])}"
 
 
@@ -200,7 +202,7 @@ def main() -> None:
     parser.add_argument("--peer", type=int, help="port of a server on this machine")
     parser.add_argument("--symbols-port", type=int, default=0, help="for the peer")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--big", type=Path, help="Breakpad file of 1 GB")
+    parser.add_argument("--big-size", type=int, default=1 << 30, help="0: left out")
     parser.add_argument("--requests", type=int, default=200_000, help="for memory")
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
@@ -223,8 +225,8 @@ def main() -> None:
                 latency_table(bench),
                 rate_table(bench),
             ]
-            if arguments.big:
-                parts.append(cold_table(bench, arguments.big))
+            if arguments.big_size:
+                parts.append(cold_table(bench, arguments.big_size))
             parts.append(memory_table(bench, arguments.requests))
     if arguments.write:
         write_region("server", "\n\n".join(parts))
