@@ -186,7 +186,7 @@ class FaultyUpstream:
             request = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             await self._answer(request.split(" ", 2)[1], writer)
             await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, IndexError):
+        except (OSError, RuntimeError, asyncio.IncompleteReadError, IndexError):
             pass
         finally:
             writer.close()
