@@ -59,6 +59,7 @@ else:
     Symbolization.__doc__ = "The answer to one address."
 
 _ADDRESS_END = 1 << 64
+_OPEN_TRIES = 10
 # The name is part of an id only where the id is that of a PE file.
 _CacheKey = tuple[str, str, str]
 
@@ -199,17 +200,16 @@ class Symbolizer:
             return module
         try:
             entry = self.store.get(key)
+            is_new = entry is not None and (module is None or not _is_of(module, entry))
+            found = self._load(Resolution(entry, is_cached=True)) if is_new else None
         except (GsymError, OSError):
             return module
         if module is not None:
             # One that the store has let go of meanwhile answers as well as before.
             module.checked = time.monotonic()
-            if entry is None or (module.entry and entry.path == module.entry.path):
-                return module
-        if entry is None:
-            return None
-        found = self._load(Resolution(entry, is_cached=True))
-        return module if found.reader is None else self._keep(name, found)
+        if found is None or found.reader is None:
+            return module
+        return self._keep(name, found)
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, fetched and converted if need be; this may take long.
@@ -220,8 +220,14 @@ class Symbolizer:
         module = self.find(key)
         if module is not None:
             return module
-        found = self._load(self.resolver.resolve(key))
-        return found if found.reader is None else self._keep(_cache_key(key), found)
+        for _ in range(_OPEN_TRIES):
+            resolution = self.resolver.resolve(key)
+            try:
+                found = self._load(resolution)
+            except FileNotFoundError:
+                continue  # replaced or removed since
+            return found if found.reader is None else self._keep(_cache_key(key), found)
+        return self._unusable(resolution, "its file is gone")
 
     def symbolize(
         self, key: ModuleKey, *, offset: int | None = None, va: int | None = None
@@ -256,23 +262,35 @@ class Symbolizer:
             self._mapped = 0
 
     def _load(self, resolution: Resolution) -> OpenModule:
+        """The module of a resolution with its file opened.
+
+        Raises:
+            FileNotFoundError: The file is gone.
+        """
         entry, attempts = resolution.entry, resolution.attempts
         if entry is None:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
         try:
             reader = open_reader(entry.path, index_limit=self._index_limit)
             _check_uuid(reader, entry)
+        except FileNotFoundError:
+            raise
         except (GsymError, OSError) as error:
-            attempts += (Attempt("store", "refused", str(error)),)
-            return OpenModule(entry, None, attempts, is_cached=resolution.is_cached)
+            return self._unusable(resolution, str(error))
         return OpenModule(entry, reader, attempts, is_cached=resolution.is_cached)
+
+    def _unusable(self, resolution: Resolution, reason: str) -> OpenModule:
+        attempts = (*resolution.attempts, Attempt("store", "refused", reason))
+        return OpenModule(
+            resolution.entry, None, attempts, is_cached=resolution.is_cached
+        )
 
     def _keep(self, name: _CacheKey, module: OpenModule) -> OpenModule:
         with self._lock:
             there = self._open.pop(name, None)
             if there is not None:
                 self._mapped -= _size(there)
-                if _is_same(there, module):  # another thread was faster
+                if module.entry and _is_of(there, module.entry):  # somebody was faster
                     module = there
             self._open[name] = module
             self._mapped += _size(module)
@@ -295,12 +313,8 @@ def _size(module: OpenModule) -> int:
     return module.reader.size if module.reader is not None else 0
 
 
-def _is_same(one: OpenModule, other: OpenModule) -> bool:
-    return (
-        one.entry is not None
-        and other.entry is not None
-        and one.entry.path == other.entry.path
-    )
+def _is_of(module: OpenModule, entry: Entry) -> bool:
+    return module.entry is not None and module.entry.path == entry.path
 
 
 def _check_uuid(reader: Reader, entry: Entry) -> None:

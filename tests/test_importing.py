@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,11 @@ def counts(outcomes: list[FileOutcome]) -> dict[str, int]:
 def test_all_modules_of_a_tree_are_imported(store: Store, tree: Path) -> None:
     assert counts(run(store, tree)) == {"added": COUNT, "skipped": 1, "failed": 1}
     assert all(store.get(key(number)) for number in range(COUNT))
+
+
+def test_an_import_does_not_wait_for_pipes(store: Store, tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    assert counts(run(store, tree)) == {"added": COUNT, "skipped": 1, "failed": 1}
 
 
 def test_what_is_done_is_not_done_again_unless_it_changed_or_failed(

@@ -24,6 +24,7 @@ from gsym.store.source import FoundFile, NotThereError, SourceError
 from gsym.store.source_health import SourceHealth
 from gsym.store.source_settings import SourceOpener
 from gsym.store.transfer_limits import TransferLimits
+from gsym.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, path, symbols
@@ -31,6 +32,7 @@ from tests.symbol_files import debug_id, key, path, symbols
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gsym.store.entry import Entry
     from gsym.store.publication import Publication
     from gsym.store.resolution import Resolution
     from gsym.store.source import Source
@@ -171,6 +173,83 @@ def test_nothing_is_left_of_what_was_fetched(store: Store) -> None:
     sources = [Given("bad", having(symbols(9))), Given("good", having(symbols()))]
     assert Resolver(store, sources).resolve(key()).entry
     assert list(Path(store.path, ".tmp").iterdir()) == []
+
+
+# ---- damaged in the store
+
+DAMAGE = {
+    "no record": ("module.json", b""),
+    "garbage for a record": ("module.json", b"{"),
+    "an empty file": ("module.gsym", b""),
+    "half a file": ("module.gsym", b"MYSG\x01\0\x08\x14"),
+    "no file": ("module.gsym", None),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_module_is_fetched_anew(store: Store, damage: str) -> None:
+    entry = put_and_damage(store, *DAMAGE[damage])
+    for again in range(2):
+        symbolizer = Symbolizer(Resolver(store, [Given("a", having(symbols()))]))
+        found = symbolizer.symbolize(key(), va=0x1000)
+        assert found.lookup is not None
+        assert found.lookup.function.name == "f0_0"
+        assert found.module.is_cached == bool(again)
+        assert found.module.entry is not None
+        assert found.module.entry.path != entry.path
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_module_that_nobody_has_tells_its_damage(
+    store: Store, damage: str
+) -> None:
+    put_and_damage(store, *DAMAGE[damage])
+    for sources in ([], [Given("a", missing)]):
+        found = Resolver(store, sources).resolve(key())
+        assert found.entry is None
+        assert found.attempts[0].source == "store"
+        assert found.attempts[0].detail
+        assert outcomes(found) == ["failed", *("missing" for _ in sources)]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_whoever_adds_a_damaged_module_again_heals_it(
+    store: Store, tmp_path: Path, damage: str
+) -> None:
+    put_and_damage(store, *DAMAGE[damage])
+    file = tmp_path / "app.sym"
+    file.write_bytes(symbols())
+    assert add_file(Store(store.path), file).outcome == "replaced"
+    assert function_of(Resolver(store).resolve(key())) == "f0_0"
+
+
+def put_and_damage(store: Store, name: str, contents: bytes | None) -> Entry:
+    """A module of which one file holds something else; another process put it there."""
+    entry = Resolver(Store(store.path), [Given("a", having(symbols()))]).resolve(key())
+    assert entry.entry is not None
+    file = Path(entry.entry.path).with_name(name)
+    file.unlink()
+    if contents is not None:
+        file.write_bytes(contents)
+    return entry.entry
+
+
+def test_a_module_that_goes_before_it_is_opened_is_fetched_again(store: Store) -> None:
+    class Forgetful(Resolver):
+        """Somebody makes the store smaller right after each of the first answers."""
+
+        left = 2
+
+        def resolve(self, key: ModuleKey) -> Resolution:
+            found = super().resolve(key)
+            if self.left:
+                self.left -= 1
+                Store(self.store.path).collect(0)
+            return found
+
+    symbolizer = Symbolizer(Forgetful(store, [Given("a", having(symbols()))]))
+    found = symbolizer.symbolize(key(), va=0x1000)
+    assert found.lookup is not None
 
 
 # ---- refused

@@ -7,6 +7,7 @@ import lzma
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -281,6 +282,55 @@ def test_a_file_that_is_no_module_is_refused_with_its_name(
     assert list(store.entries()) == []
     left = Path(store.path, ".tmp")
     assert not left.exists() or list(left.iterdir()) == []
+
+
+def test_a_build_id_of_another_module_is_not_believed(
+    store: Store, tmp_path: Path
+) -> None:
+    add_file(store, write_sym(tmp_path / "victim.sym", 1))
+    claimed = identity(1).code_id
+    thief = tmp_path / "thief.sym"
+    thief.write_text(
+        f"MODULE Linux x86_64 {identity(2).debug_id} thief\n"
+        f"INFO CODE_ID {claimed}\nFUNC 1000 10 0 wrong\n"
+    )
+    added = add_file(store, thief)
+    assert added.entry.identity.code_id == ""
+    found = store.get(key_of_build_id(build_id(1)))
+    assert found is not None
+    assert found.identity.debug_id == identity(1).debug_id
+    with pytest.raises(UuidMismatchError, match="its code id is"):
+        add_file(store, thief, key=key_of_build_id(build_id(1)))
+
+
+@pytest.mark.parametrize("name", ["\u0130" * 127, "\x01" * 255, "%" * 255])
+def test_a_name_that_grows_too_long_for_a_link_is_no_hindrance(
+    store: Store, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / "a.sym"
+    file.write_text(
+        f"MODULE windows x86_64 {identity(1).debug_id} a.pdb\n"
+        f"INFO CODE_ID 5E8F310E69D0000 {name}\nFUNC 1000 10 0 f\n",
+        encoding="utf-8",
+    )
+    assert add_file(store, file).entry.identity.code_file == name
+    assert store.get(key(1)) is not None
+
+
+def test_an_original_may_be_on_another_file_system(
+    store: Store, tmp_path: Path
+) -> None:
+    with tempfile.TemporaryDirectory(dir=_other_file_system(tmp_path)) as folder:
+        file = Path(write_sym(Path(folder) / "a.sym", 1))
+        kept = add_file(store, file, keep_original=True).entry.originals["sym"]
+        assert Path(kept).read_bytes() == file.read_bytes()
+
+
+def _other_file_system(path: Path) -> Path:
+    other = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
+    if not other.is_dir() or other.stat().st_dev == path.stat().st_dev:
+        pytest.skip("there is no second file system to write to")
+    return other
 
 
 def test_names_with_folders_lose_them(store: Store, tmp_path: Path) -> None:

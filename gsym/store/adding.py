@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16
-_COPIED_AT_ONCE = 1 << 30
 
 
 def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -318,9 +317,6 @@ def _original(module: ModuleFile, folder: str) -> str:
 
     Of a fat file that is all of it: its slices share the file.
     """
-    copy = os.path.join(folder, "original")
-    with open(module.path, "rb") as source, open(copy, "wb") as target:
-        # Some file systems let both files share the bytes.
-        while os.copy_file_range(source.fileno(), target.fileno(), _COPIED_AT_ONCE):
-            pass
-    return copy
+    from shutil import copyfile
+
+    return copyfile(module.path, os.path.join(folder, "original"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
@@ -85,6 +86,8 @@ class _Folder:
                     status = os.stat(path)
                 except OSError:
                     continue  # gone, or a link that leads nowhere
+                if not S_ISREG(status.st_mode):
+                    continue  # who opens a pipe waits for a writer
                 mark = f"{status.st_size} {status.st_mtime_ns}"
                 yield ImportItem(os.path.relpath(path, self.name), mark)
 

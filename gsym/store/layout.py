@@ -106,6 +106,9 @@ def name_fault(name: str) -> str:
 def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
     """*identity* with its ids as the store has them.
 
+    A build id that makes another debug id is left out: it is that of another module,
+    which would not be found by it any more.
+
     Raises:
         ValueError: It has no debug id, or a name or an id in it is none.
     """
@@ -114,10 +117,12 @@ def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
             raise ValueError(f"'{name[:80]}' cannot be the name of a module: {fault}")
     if identity.code_id and not _is_hex(identity.code_id):
         raise ValueError(f"'{identity.code_id[:80]}' is no code id")
-    return identity._replace(
-        debug_id=normal_debug_id(identity.debug_id),
-        code_id=identity.code_id.upper(),
-    )
+    debug_id = normal_debug_id(identity.debug_id)
+    code_id = identity.code_id.upper()
+    build_id = "" if identity.os.lower() == "windows" else build_id_digits(code_id)
+    if build_id and debug_id not in debug_ids_of_build_id(build_id):
+        code_id = ""
+    return identity._replace(debug_id=debug_id, code_id=code_id)
 
 
 def escape_name(name: str) -> str:
@@ -226,8 +231,10 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
         if key and key.code_id.upper() in {identity.code_id, ""}:
             codes.add((key.code_file, identity.code_id))
         for code in codes:
-            if all(code) and not name_fault(code[0]):
-                found[link_of_code_id(*code)] = GSYM_FILE
+            link = link_of_code_id(*code)
+            is_name = not name_fault(code[0]) and not name_fault(link.split("/")[1])
+            if all(code) and is_name:
+                found[link] = GSYM_FILE
         return found
     build_ids = {build_id_digits(each) for each in (identity.code_id, uuid.hex())}
     for build_id in build_ids - {""}:

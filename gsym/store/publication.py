@@ -14,8 +14,9 @@ import os
 import time
 from contextlib import suppress
 
+import gsym.reader
 from gsym.atomic_file import sync
-from gsym.errors import FormatError
+from gsym.errors import FormatError, GsymError
 from gsym.store.aliases import (
     add_aliases,
     make_link,
@@ -260,7 +261,14 @@ def _current(store: str, debug_id: str) -> Entry | None:
         entry = read_entry(folder)
     except (FormatError, FileNotFoundError):
         return None
-    return entry if os.path.exists(entry.path) else None
+    try:
+        with gsym.reader.open(entry.path) as reader:
+            is_whole = len(reader) == entry.quality.functions
+    except (FormatError, FileNotFoundError):
+        return None
+    except GsymError:
+        return entry  # for a newer version
+    return entry if is_whole else None
 
 
 def _is_richer(new: Entry, old: Entry) -> bool:

@@ -12,7 +12,7 @@ import threading
 import time
 from functools import partial
 
-from gsym.errors import GsymError
+from gsym.errors import FormatError, GsymError
 from gsym.store.adding import add_file
 from gsym.store.misses import Misses
 from gsym.store.resolution import Attempt, Resolution
@@ -95,14 +95,32 @@ class Resolver:
         store does.
         """
         try:
-            entry = self.store.get(key)
+            entry, damage = self._stored(key)
         except (GsymError, OSError) as error:
             return Resolution(None, (_local_failure(error),))
         if entry is not None:
             return Resolution(entry, is_cached=True)
         if not _has_id(key):
             return Resolution(None)
-        return self._flights.run(key, partial(self._search, key))
+        found = self._flights.run(key, partial(self._search, key))
+        if found.entry is not None:
+            return found
+        return found._replace(attempts=damage + found.attempts)
+
+    def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
+        """The module in the store, and what is wrong with it there.
+
+        One that is damaged is as good as missing: what is fetched takes its place.
+        """
+        try:
+            opened = self.store.open(key)
+        except (FormatError, FileNotFoundError) as error:
+            return None, (_local_failure(error),)
+        if opened is None:
+            return None, ()
+        entry, reader = opened
+        reader.close()
+        return entry, ()
 
     def _search(self, key: ModuleKey) -> Resolution:
         """Not in the store, as far as is known."""
@@ -116,7 +134,7 @@ class Resolver:
             return Resolution(None)
         try:
             with self.store.lock(key):
-                entry = self.store.get(key)  # somebody may have been faster
+                entry, _ = self._stored(key)  # somebody may have been faster
                 if entry is not None:
                     return Resolution(entry, is_cached=True)
                 return self._ask_all(key, probed)
