@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
+from base64 import b64encode
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
@@ -339,6 +340,37 @@ def test_headers_and_the_name_of_the_user_are_sent() -> None:
     ((_, headers),) = server.requests
     assert headers["user-agent"] == "mine/1 (+https://example.com)"
     assert headers["authorization"] == "Bearer x"
+
+
+def test_credentials_in_the_url_are_sent_and_shown_nowhere() -> None:
+    with Server(title("no", 403)) as server:
+        url = server.url.replace("://", "://me:s%C3%A9cret@") + "/below?key=secret"
+        with (
+            SymbolicationClient(url) as client,
+            pytest.raises(ServerError) as caught,
+        ):
+            client.answer(job([5]))
+    ((_, headers),) = server.requests
+    expected = b64encode("me:sécret".encode()).decode()
+    assert headers["authorization"] == f"Basic {expected}"
+    assert str(caught.value).startswith(f"{server.url}/below: ")
+
+
+def test_a_redirect_shows_no_secrets() -> None:
+    with (
+        Server(reply({}, 307, Location="http://me:x@elsewhere/a?key=secret")) as server,
+        pytest.raises(ServerError, match=r"redirects to http://elsewhere/a: name"),
+    ):
+        ask(server, job([5]))
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://me:secret@host/", "127.0.0.1:8000", "http://me:secret@host:x", ""]
+)
+def test_a_server_that_is_no_url_of_the_web_is_refused(url: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        SymbolicationClient(url)
+    assert "secret" not in str(caught.value)
 
 
 # ---- jobs that are refused

@@ -44,6 +44,7 @@ class SymbolicationClient:
         sleep: Waits for a number of seconds.
 
     Raises:
+        ServerError: *server* is no URL of http or https.
         UnsupportedError: The package for HTTP is not installed (extra `net`).
     """
 
@@ -56,7 +57,6 @@ class SymbolicationClient:
     ) -> None:
         self._settings = settings or ClientSettings()
         self._transport = Transport(server, self._settings, sleep)
-        self._server = server
         self._path = _VERSION_5
 
     def __enter__(self) -> Self:
@@ -118,7 +118,8 @@ class SymbolicationClient:
         title = body.get("title") if isinstance(body, dict) else None
         reason = title if isinstance(title, str) else f"HTTP status {status}"
         if status not in _REFUSALS:
-            raise ServerError(f"HTTP status {status}: {reason}", path=self._server)
+            place = str(self._transport.address)
+            raise ServerError(f"HTTP status {status}: {reason}", path=place)
         return _without_refused(batch, status, reason, assembly)
 
     def _older(self, batch: list[Piece], status: int) -> list[Piece]:
@@ -126,7 +127,7 @@ class SymbolicationClient:
         if self._path == _VERSION_4:
             self._path = _VERSION_5
             reason = f"HTTP status {status}: there is no symbolication API"
-            raise ServerError(reason, path=self._server)
+            raise ServerError(reason, path=str(self._transport.address))
         self._path = _VERSION_4
         return batch
 

@@ -10,6 +10,8 @@ import time
 
 from gsym import __version__
 from gsym.errors import ServerError, UnsupportedError
+from gsym.store.retry_after import read_retry_after
+from gsym.store.web_address import read_web_address
 
 __all__ = ["Transport"]
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.client.settings import ClientSettings
+    from gsym.store.web_address import WebAddress
 
     class Reply(NamedTuple):
         """What the server said.
@@ -56,11 +59,13 @@ class Transport:
     """A connection to one server, for one thread at a time.
 
     Args:
-        server: URL that the paths of the API are appended to.
+        server: URL that the paths of the API are appended to. Its credentials are sent
+            as basic authorization, and shown nowhere.
         settings: Limits, waits and headers.
         sleep: Waits for a number of seconds.
 
     Raises:
+        ServerError: *server* is no URL of http or https.
         UnsupportedError: The package for HTTP is not installed.
     """
 
@@ -75,12 +80,18 @@ class Transport:
         except ImportError:
             reason = "a client needs the package httpx2: pip install 'gsym[net]'"
             raise UnsupportedError(reason) from None
-        self._server = server.rstrip("/")
+        try:
+            self.address = read_web_address(server)
+        except ValueError as error:
+            raise ServerError(str(error)) from None
         self._settings = settings
         self._sleep = sleep
         agent = settings.user_agent or f"gsym/{__version__}"
+        headers = [("User-Agent", agent), *settings.headers]
+        if authorization := self.address.authorization:
+            headers.insert(0, ("Authorization", authorization))
         self._client = httpx2.Client(
-            headers=[("User-Agent", agent), *settings.headers],
+            headers=headers,
             timeout=httpx2.Timeout(settings.timeout, connect=settings.connect_timeout),
         )
 
@@ -95,7 +106,7 @@ class Transport:
             ServerError: There is none, or only a refusal to serve.
         """
         body, headers = self._encoded(payload)
-        url = self._server + path
+        url = self.address.below(path.lstrip("/"))
         for wait in self._settings.waits:
             reply = self._try(url, body, headers)
             if not isinstance(reply, _PassingError):
@@ -105,11 +116,11 @@ class Transport:
         reply = self._try(url, body, headers)
         if isinstance(reply, _PassingError):
             attempts = len(self._settings.waits) + 1
-            raise ServerError(f"{reply} (attempt {attempts})", path=url)
+            raise ServerError(f"{reply} (attempt {attempts})", path=str(url))
         return reply
 
     def _try(
-        self, url: str, body: bytes, headers: dict[str, str]
+        self, url: WebAddress, body: bytes, headers: dict[str, str]
     ) -> Reply | _PassingError:
         try:
             return self._attempt(url, body, headers)
@@ -128,27 +139,28 @@ class Transport:
             headers["Content-Encoding"] = "gzip"
         return body, headers
 
-    def _attempt(self, url: str, body: bytes, headers: dict[str, str]) -> Reply:
+    def _attempt(self, url: WebAddress, body: bytes, headers: dict[str, str]) -> Reply:
         import httpx2
 
         try:
             with self._client.stream(
-                "POST", url, content=body, headers=headers
+                "POST", url.url, content=body, headers=headers
             ) as response:
                 return self._reply(url, response)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise ServerError(str(error) or "is no URL", path=url) from None
+            raise ServerError(str(error) or "is no URL", path=str(url)) from None
         except httpx2.HTTPError as error:
             raise _PassingError(str(error) or type(error).__name__) from None
 
-    def _reply(self, url: str, response: Any) -> Reply:
+    def _reply(self, url: WebAddress, response: Any) -> Reply:
         status = response.status_code
         if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
-            wait = _retry_after(response.headers.get("Retry-After", ""))
+            wait = read_retry_after(response.headers.get("Retry-After", ""))
             raise _PassingError(f"HTTP status {status}", wait)
         if status in _REDIRECTS:
-            target = response.headers.get("Location", "nowhere")
-            raise ServerError(f"redirects to {target}: name that server", path=url)
+            target = _shown_target(url, response.headers.get("Location", ""))
+            reason = f"redirects to {target}: name that server"
+            raise ServerError(reason, path=str(url))
         try:
             return Reply(status, self._decoded(url, response))
         except (ValueError, RecursionError):
@@ -156,7 +168,7 @@ class Transport:
                 return Reply(status, None)
             raise _PassingError(f"HTTP status {status} without JSON") from None
 
-    def _decoded(self, url: str, response: Any) -> Any:
+    def _decoded(self, url: WebAddress, response: Any) -> Any:
         import json
 
         body = bytearray()
@@ -164,17 +176,13 @@ class Transport:
             body += piece
             if len(body) > self._settings.most_bytes:
                 reason = f"answers more than {self._settings.most_bytes} bytes"
-                raise ServerError(reason, path=url)
+                raise ServerError(reason, path=str(url))
         return json.loads(bytes(body))
 
 
-def _retry_after(text: str) -> float | None:
-    """Seconds that the header asks for, None where it does not say."""
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    from email.utils import parsedate_to_datetime
-
+def _shown_target(url: WebAddress, location: str) -> str:
+    """Where a redirect leads, without what is secret in it."""
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
-        return None
+        return str(url.joined(location)) if location else "nowhere"
+    except ValueError:
+        return "what is no URL"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import random
 import socket
 import time
-from contextlib import suppress
 from itertools import count
 
 from gsym.errors import UnsupportedError
 from gsym.store.network_guard import AddressRefusedError
 from gsym.store.received_file import inflated_pieces, keep_pieces, within_size
+from gsym.store.retry_after import read_retry_after
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.transfer_limits import TransferLimits
 
@@ -236,12 +235,8 @@ class _Request:
             raise SourceError(f"the proxy: {error}") from error
 
     def _own_headers(self) -> Iterator[tuple[str, str]]:
-        credentials = self._first.credentials
-        if credentials:
-            from urllib.parse import unquote
-
-            encoded = base64.b64encode(unquote(credentials).encode()).decode("ascii")
-            yield "Authorization", f"Basic {encoded}"
+        if authorization := self._first.authorization:
+            yield "Authorization", authorization
         yield from self._headers
 
     def _later(self, reason: str) -> SourceError:
@@ -264,7 +259,7 @@ class _Request:
         if status in _NOT_ALLOWED:
             raise SourceError(f"{what}: not allowed")
         if status in _LATER:
-            wait = _retry_after(fields.get("retry-after", ""))
+            wait = read_retry_after(fields.get("retry-after", "")) or 0.0
             asked = f", which asks to wait {wait:.0f} s" if wait else ""
             raise _LaterError(what + asked, wait)
         raise SourceError(what)
@@ -302,15 +297,3 @@ def _drain(answer: Answer) -> None:
         size += len(piece)
         if size > _DRAINED:
             return
-
-
-def _retry_after(text: str) -> float:
-    """The seconds that a header asks to wait: a number or a date."""
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    if text:
-        from email.utils import parsedate_to_datetime
-
-        with suppress(ValueError, TypeError, OverflowError):
-            return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    return 0.0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from ipaddress import IPv6Address
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 __all__ = ["WebAddress", "read_web_address"]
 
@@ -60,6 +61,19 @@ class WebAddress(_Parts):
         text = f"{self.scheme}://{self.host_header}{path}"
         return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
+    @property
+    def url(self) -> str:
+        """The URL as it is asked for: without credentials, with its query."""
+        return f"{self.scheme}://{self.host_header}{self.target}"
+
+    @property
+    def authorization(self) -> str:
+        """The header of that name that has the credentials; "" for none."""
+        if not self.credentials:
+            return ""
+        encoded = b64encode(unquote(self.credentials).encode()).decode("ascii")
+        return f"Basic {encoded}"
+
     def below(self, path: str) -> WebAddress:
         """The address of *path*, of plain characters, behind this one as a folder."""
         folder, question, query = self.target.partition("?")
@@ -76,8 +90,7 @@ class WebAddress(_Parts):
         Raises:
             ValueError: It is no URL of http or https.
         """
-        base = f"{self.scheme}://{self.host_header}{self.target}"
-        return read_web_address(urljoin(base, location))
+        return read_web_address(urljoin(self.url, location))
 
 
 def read_web_address(url: str) -> WebAddress:
