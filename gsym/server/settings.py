@@ -33,6 +33,7 @@ def _said(text: str, **limits: Any) -> msgspec.Meta:
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Token = Annotated[str, msgspec.Meta(min_length=1)]  # none at all is no token
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _said("addresses and networks whose forwarded headers are believed"),
     ] = []
     read_tokens: Annotated[
-        list[str],
+        list[Token],
         _said("tokens one of which a client has to show; none: anybody reads"),
     ] = []
     path_map: Annotated[
@@ -180,7 +181,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, _said("differences of a request that are logged", ge=0)
     ] = 20
     upload_tokens: Annotated[
-        list[str], _said("tokens that allow to upload; none: nobody uploads")
+        list[Token], _said("tokens that allow to upload; none: nobody uploads")
     ] = []
     upload_hosts: Annotated[
         list[str], _said("servers that `url=` of an upload may name")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _UNAUTHORIZED = 401
 _BEARER = "bearer "
-_UPLOADS = "/upload/"  # which have tokens of their own
+_UPLOADS = "/upload/"  # which has tokens of its own
 _PAGE_FILES = "/page/files/"  # of the page that asks for a token, and tells nothing
 
 
@@ -66,4 +66,4 @@ class ReadTokens:
 def _is_open(method: str, path: str) -> bool:
     """Whether an endpoint answers everybody, or has tokens of its own."""
     is_page = method == "GET" and (path == "/" or path.startswith(_PAGE_FILES))
-    return is_page or path in HEALTH_PATHS or path.startswith(_UPLOADS)
+    return is_page or path in HEALTH_PATHS or path == _UPLOADS

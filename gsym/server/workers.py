@@ -13,6 +13,7 @@ import tempfile
 from functools import partial
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from gsym.server.metrics import FOLDER_VARIABLE
@@ -115,6 +116,13 @@ class _Workers(Multiprocess):
         for worker in self.processes:
             worker.wait_until_ready(self.config.timeout_worker_healthcheck)
         self._greet()
+
+    def keep_subprocess_alive(self) -> None:
+        """Start successors of those that have died, whose state counts no more."""
+        before = {worker.pid for worker in self.processes}
+        super().keep_subprocess_alive()
+        for dead in before - {worker.pid for worker in self.processes}:
+            mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:
         """Hand the signal on."""

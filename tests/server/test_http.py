@@ -195,6 +195,15 @@ def test_a_server_with_tokens_answers_who_shows_one(modules: KnownModules) -> No
         assert server.ask("OPTIONS", "/symbolicate/v5").status == 200
 
 
+@pytest.mark.parametrize("name", ["upload", "page", "__heartbeat__"])
+def test_a_file_named_like_an_endpoint_takes_a_token_too(
+    modules: KnownModules, name: str
+) -> None:
+    with RunningServer(Symbolizer(modules), read_tokens=["one"]) as server:
+        path = f"/{name}/{'1' * 33}/{name}.sym"
+        assert server.ask("GET", path).status == 401
+
+
 # ---- how much
 
 

@@ -64,6 +64,8 @@ def test_text_of_the_environment_becomes_a_value(
         ("log_format", "xml"),
         ("nonsense", "1"),
         ("sources", 3),
+        ("read_tokens", [""]),
+        ("upload_tokens", ["one", ""]),
     ],
 )
 def test_a_value_that_is_none_is_refused_with_its_name(name: str, value: Any) -> None:

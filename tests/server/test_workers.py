@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 
@@ -19,7 +21,7 @@ from benchmarks.http_load import Client, request
 from benchmarks.serving import HOST, ServerProcess, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 LIVES = request(HOST, "/__lbheartbeat__")
@@ -65,11 +67,41 @@ def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None
 def test_a_killed_worker_has_a_successor(server: ServerProcess) -> None:
     killed, other = server.workers()
     os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: len(set(server.workers()) - {killed}) == 2)
+    assert other in server.workers()
+
+
+def requests_in_flight(server: ServerProcess) -> float:
+    try:
+        with urlopen(f"http://{HOST}:{server.port}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+    except OSError:
+        return -1  # nobody is there to tell
+    name = "gsym_requests_in_flight "
+    return sum(float(line[len(name) :]) for line in lines if line.startswith(name))
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
-    while len(set(server.workers()) - {killed}) < 2:
+    while not is_so():
         assert time.monotonic() < end
         time.sleep(0.05)
-    assert other in server.workers()
+
+
+def test_requests_of_a_killed_worker_are_not_in_flight_any_more(
+    server: ServerProcess,
+) -> None:
+    begun = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    address = (HOST, server.port)
+    clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
+    for client in clients:
+        client.sendall(begun)
+    wait_for(lambda: requests_in_flight(server) == CONNECTIONS)
+    for worker in server.workers():
+        os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: requests_in_flight(server) == 0)
+    for client in clients:
+        client.close()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
