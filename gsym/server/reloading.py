@@ -22,18 +22,17 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
+    from gsym.server.service import Service
     from gsym.server.settings import Settings
     from gsym.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
-# With others than these the modules that are open stay so.
-_OF_MODULES = (
-    "store",
-    "sources",
-    "allow_private",
-    "max_open",
-    "max_mapped",
-    "index_memory",
+# What `make_symbolizer` reads. With others than these modules that are open stay so.
+OF_MODULES = (
+    *("store", "sources", "allow_private", "max_open", "max_mapped", "index_memory"),
+    *("fetch_timeout", "max_fetch", "max_fetch_inflated", "max_conversions"),
+    *("missing_time", "failed_time", "refused_time"),
+    *("confine_fetched", "child_memory", "child_seconds"),
 )
 
 
@@ -65,14 +64,14 @@ class ReloadingApp:
         self._open_modules = open_modules
         self._settings = settings
         self._symbolizer = open_modules(settings)
-        self._app: Starlette = create_app(settings, self._symbolizer)
+        self.serving = _Serving(create_app(settings, self._symbolizer))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self.serving(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         loop = asyncio.get_running_loop()
@@ -81,7 +80,7 @@ class ReloadingApp:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         loop.remove_signal_handler(signal.SIGHUP)
-        self._app.state.service.close()
+        self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     def reload(self) -> None:
@@ -91,15 +90,42 @@ class ReloadingApp:
             symbolizer = self._symbolizer
             if any(
                 getattr(settings, name) != getattr(self._settings, name)
-                for name in _OF_MODULES
+                for name in OF_MODULES
             ):
                 symbolizer = self._open_modules(settings)
-            app = create_app(settings, symbolizer, self._app.state.service.metrics)
+            app = create_app(settings, symbolizer, self.serving.service.metrics)
         except (GsymError, OSError, ValueError) as error:
             _LOG.error("the configuration is not taken on: %s", error)
             return
-        old, self._app = self._app, app
+        old, self.serving = self.serving, _Serving(app)
         self._settings, self._symbolizer = settings, symbolizer
         configure_logs(settings)
-        old.state.service.retire()
+        old.retire()
         _LOG.info("worker %d has read its configuration again", os.getpid())
+
+
+class _Serving:
+    """An application that ends with its last request once it has a successor."""
+
+    def __init__(self, app: Starlette) -> None:
+        self.service: Service = app.state.service
+        self._app = app
+        self._under_way = 0
+        self._is_retired = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._under_way -= 1
+            self._close_once_idle()
+
+    def retire(self) -> None:
+        """No request comes any more; those that are under way go on."""
+        self._is_retired = True
+        self._close_once_idle()
+
+    def _close_once_idle(self) -> None:
+        if self._is_retired and not self._under_way:
+            self.service.close()

@@ -74,11 +74,6 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
-    def retire(self) -> None:
-        """Another service answers what comes; requests under way go on."""
-        loop = asyncio.get_running_loop()
-        loop.call_later(self.settings.request_timeout, self.close)
-
     def close(self) -> None:
         """Let the threads end once they have done what they are at."""
         self._threads.shutdown(wait=False, cancel_futures=True)
