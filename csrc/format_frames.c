@@ -62,7 +62,7 @@ static uint8_t *put_place_covered(uint8_t *at, piece file, uint32_t line) {
 static void put_calls(frames_job *job, size_t first, size_t end) {
     gsym_text *text = job->text;
     text_put_literal(text, ",\"inlines\":[");
-    for (size_t row = first; row < end; ++row) {
+    for (size_t row = first; row < end && text->out.size <= job->style->limit; ++row) {
         piece name = text_of_row(&job->style->names, row);
         piece file = text_of_row(&job->style->files, row);
         uint8_t *at = text_begin(text, MAX_CALL_SIZE + name.size + file.size);
@@ -125,6 +125,8 @@ gsym_status gsym_text_frames(gsym_text *text, const gsym_image *image,
         size_t first = row;
         while (row < job.columns.count && job.columns.address_index[row] == i) ++row;
         put_frame(&job, offsets[i], first, row);
+        if (text->out.size > style->limit)
+            return gsym_fail(error, GSYM_E_LIMIT, 0, "the frames have too much text");
         ends_ret[i] = text->out.size;
     }
     return text_status(text, error);

@@ -555,6 +555,7 @@ typedef struct gsym_frame_style {
     size_t head_size;
     gsym_column_texts names; /* "NAME", quotes and all */
     gsym_column_texts files; /* ,"file":"PATH" or nothing */
+    uint64_t limit;          /* bytes of the text; a frame that ends behind it fails */
 } gsym_frame_style;
 
 /* Append the answer to each offset that a batch has the frames of: the rest of a JSON

@@ -33,7 +33,7 @@ def serve(symbolizer: Symbolizer) -> Server:
         except RequestError as error:
             return Answer(json.dumps({"title": error.title}).encode(), error.status)
         work = Symbolication(jobs)
-        work.run(symbolizer)
+        work.open_all(symbolizer)
         return Answer(answer_v5(work))
 
     return Server(answer)

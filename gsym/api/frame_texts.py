@@ -13,6 +13,7 @@ import msgspec
 
 from gsym._native import check, ffi, lib, to_bytes
 from gsym.demangling import demangle_bytes
+from gsym.errors import LimitError
 from gsym.model import join_path
 from gsym.text_buffer import TextBuffer
 
@@ -42,45 +43,71 @@ class FrameTexts:
     Args:
         work: Looked up.
         path_map: What becomes of paths of source files; None: nothing.
+        most: Bytes of them, about.
+
+    Raises:
+        LimitError: They have more.
 
     Attributes:
         queue: The engine's view of them, which tells as well which one is next.
     """
 
-    def __init__(self, work: ModuleWork, path_map: PathMap | None) -> None:
+    def __init__(self, work: ModuleWork, path_map: PathMap | None, most: int) -> None:
         self._text = TextBuffer()
         self._ends = array("Q", bytes(work.offsets.itemsize * len(work.offsets)))
         self.queue: CData = ffi.new("gsym_frame_queue *")
         head = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
-        self._write(work, head, path_map)
+        self._write(work, head, path_map, most)
         if work.unknown:
             self._mend(work.unknown, b'%b-0x1"}' % head)
 
-    def _write(self, work: ModuleWork, head: bytes, path_map: PathMap | None) -> None:
+    @property
+    def size(self) -> int:
+        """Bytes of them all."""
+        return self._ends[-1] if self._ends else 0
+
+    def _write(
+        self, work: ModuleWork, head: bytes, path_map: PathMap | None, most: int
+    ) -> None:
         style = ffi.new("gsym_frame_style *")
         opening = ffi.from_buffer(head)
-        style.head, style.head_size = opening, len(head)
-        image, batch, kept = ffi.NULL, ffi.NULL, []
-        if work.frames is not None and work.module is not None:
-            frames = work.frames
-            image, batch = work.module.open_reader()._image, frames.batch  # noqa: SLF001
-            pieces = _pieces(work.module, image, frames.tables, path_map)
-            # What the engine reads has to live until it has.
-            kept = [
-                _fill(style.names, frames, "name", pieces.names),
-                _fill(style.files, frames, "file", pieces.files),
-            ]
-        text, count = self._text, len(work.offsets)
-        offsets = ffi.from_buffer("uint64_t[]", work.offsets)
+        style.head, style.head_size, style.limit = opening, len(head), most
         ends = ffi.from_buffer("uint64_t[]", self._ends)
+        asked = ffi.from_buffer("uint64_t[]", work.offsets), ends
+        if not work.is_found:
+            self._put(style, ffi.NULL, ffi.NULL, asked, 0, len(ends))
+        elif work.module is not None:
+            image = work.module.open_reader()._image  # noqa: SLF001
+            for first, count, frames in work.look_up():
+                pieces = _pieces(work.module, image, frames.tables, path_map)
+                # What the engine reads has to live until it has.
+                kept = [
+                    _fill(style.names, frames, "name", pieces.names, most),
+                    _fill(style.files, frames, "file", pieces.files, most),
+                ]
+                self._put(style, image, frames.batch, asked, first, count)
+                del kept
+        size = ffi.new("size_t *")
+        self.queue.bytes = lib.gsym_text_bytes(self._text.handle, size)
+        self._place(ends)
+
+    def _put(  # noqa: PLR0913, PLR0917 - what the engine takes
+        self,
+        style: CData,
+        image: CData,
+        batch: CData,
+        asked: tuple[CData, CData],
+        first: int,
+        count: int,
+    ) -> None:
+        """Append frames, and tell where each ends."""
+        offsets, ends = asked
+        text = self._text
         status = lib.gsym_text_frames(
-            *(text.handle, image, batch, style, offsets, count, ends, text.error)
+            *(text.handle, image, batch, style, offsets + first, count),
+            *(ends + first, text.error),
         )
         check(status, text.error)
-        del kept
-        size = ffi.new("size_t *")
-        self.queue.bytes = lib.gsym_text_bytes(text.handle, size)
-        self._place(ends)
 
     def _place(self, ends: CData) -> None:
         self._kept_ends = ends
@@ -124,16 +151,23 @@ def stacks_text(job: Job, texts: list[FrameTexts]) -> bytes:
     return text.take()
 
 
-def _fill(texts: CData, frames: Frames, column: str, pieces: _Kept) -> list[object]:
+def _fill(
+    texts: CData, frames: Frames, column: str, pieces: _Kept, most: int
+) -> list[object]:
     """Have *texts* tell what is written for a column; what it stands on."""
     codes, values = frames.distinct(column)
     found = [pieces[value] for value in values]
+    ends = array("Q", accumulate(map(len, found)))
+    if ends and ends[-1] > most:
+        raise LimitError("the frames have too much text")
     codes_view = ffi.from_buffer("uint32_t[]", codes)
-    whole = ffi.from_buffer(b"".join(found))
-    ends = ffi.from_buffer("uint64_t[]", array("Q", accumulate(map(len, found))))
-    texts.codes, texts.bytes, texts.ends = codes_view, whole, ends
+    whole, ends_view = (
+        ffi.from_buffer(b"".join(found)),
+        ffi.from_buffer("uint64_t[]", ends),
+    )
+    texts.codes, texts.bytes, texts.ends = codes_view, whole, ends_view
     texts.count = len(found)
-    return [codes_view, whole, ends]
+    return [codes_view, whole, ends_view]
 
 
 class _Pieces:
@@ -194,4 +228,9 @@ def quoted(text: str) -> bytes:
 
 def clean_text(text: str) -> str:
     """*text* without what is none: names are bytes of any kind."""
-    return text if text.isascii() else to_bytes(text).decode("utf-8", "replace")
+    if text.isascii():
+        return text
+    try:
+        return to_bytes(text).decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half of a pair, which no bytes stand for
+        return text.encode("utf-8", "replace").decode()

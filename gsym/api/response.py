@@ -6,18 +6,20 @@ import msgspec
 
 from gsym.api.frame_texts import FrameTexts, clean_text, stacks_text
 from gsym.demangling import demangle
+from gsym.errors import LimitError
 
 __all__ = ["answer_v4", "answer_v5"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.api.symbolication import ModuleWork, Symbolication
 
     PathMap = Callable[[str], str]
 
+_ANY = 1 << 62
 _STATES = {True: b"true", False: b"false", None: b"null"}
 _ERROR_NAMES = {
     "missing": "ModuleMissing",
@@ -32,14 +34,19 @@ def answer_v5(
     *,
     debug: dict[str, Any] | None = None,
     has_errors: bool = True,
+    most: int = _ANY,
 ) -> bytes:
     """The body of a response to `/symbolicate/v5`.
 
     Args:
-        work: Looked up.
+        work: Its modules are open.
         path_map: What becomes of paths of source files; None: nothing.
         debug: What stands under `debug`; None: no such key.
         has_errors: Whether it tells why modules are missing.
+        most: Bytes of all frames, about.
+
+    Raises:
+        LimitError: They have more.
     """
     texts: dict[int, FrameTexts] = {}
     parts = []
@@ -47,7 +54,8 @@ def answer_v5(
     for job, modules in work.jobs:
         for module in modules:
             if id(module) not in texts:
-                texts[id(module)] = FrameTexts(module, path_map)
+                text = texts[id(module)] = FrameTexts(module, path_map, most)
+                most -= text.size
         stacks = stacks_text(job, [texts[id(module)] for module in modules])
         named = {module.label: module for module in modules[:-1]}
         found = b",".join(
@@ -66,10 +74,23 @@ def answer_v5(
     return b"".join(parts)
 
 
-def answer_v4(work: Symbolication) -> bytes:
-    """The body of a response to `/symbolicate/v4`, of a request with one job."""
+def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
+    """The body of a response to `/symbolicate/v4`, of a request with one job.
+
+    Args:
+        work: Its modules are open.
+        most: Bytes of all frames, about.
+
+    Raises:
+        LimitError: They have more.
+    """
     ((job, modules),) = work.jobs
-    texts = {id(module): iter(_call_texts(module)) for module in modules}
+    texts: dict[int, Iterator[str]] = {}
+    for module in modules:
+        if id(module) not in texts:
+            calls = _call_texts(module, most)
+            most -= sum(map(len, calls))
+            texts[id(module)] = iter(calls)
     next_of = [texts[id(module)].__next__ for module in modules]
     stacks = [[next_of[index]() for index in stack.modules] for stack in job.stacks]
     known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
@@ -109,18 +130,23 @@ def _errors(work: ModuleWork) -> list[dict[str, str]]:
     return said or [{"name": "ModuleMissing", "message": message}]
 
 
-def _call_texts(work: ModuleWork) -> list[str]:
+def _call_texts(work: ModuleWork, most: int) -> list[str]:
     """The frames of a module, in their order, as version 4 has them."""
     module = clean_text(work.shown_name)
     calls = [hex(offset) for offset in work.offsets]
-    frames = work.frames
-    if frames is not None:
+    left = most - len(calls) * len(module)
+    for first, _count, frames in work.look_up():
+        codes, values = frames.distinct("name")
         strings = frames.tables.strings
-        for at, name, inlined in zip(  # noqa: B905 - of one table
-            frames.address_index, frames.name, frames.inlined
+        names = [clean_text(demangle(strings[value])) for value in values]
+        for at, code, inlined in zip(  # noqa: B905 - of one table
+            frames.address_index, codes, frames.inlined
         ):
             if not inlined:
-                calls[at] = clean_text(demangle(strings[name]))
+                calls[first + at] = names[code]
+                left -= len(names[code])
+        if left < 0:
+            raise LimitError("the frames have too much text")
     for at in work.unknown:
         calls[at] = "-0x1"
     return [f"{call} (in {module})" for call in calls]

@@ -1,7 +1,7 @@
 """Jobs -> what is at the addresses of their stacks, a module at a time.
 
 All frames of all jobs of a request are gathered first, and each module answers for its
-own at once. Opening modules may take long, so that is a step of its own: a server does
+own together. Opening modules may take long, so that is a step of its own: a server does
 it beside other requests.
 """
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
     from gsym.symbolizer import OpenModule, Symbolizer
 
+_MOST_AT_ONCE = 1 << 16  # offsets that are looked up together
 _UNKNOWN = "<unknown>"
 
 
@@ -38,12 +39,10 @@ class ModuleWork:
         module: What became of the search; None before it, and without a key.
         was_open: Whether it was open, or in the store.
         seconds: How long opening it took.
-        frames: The answers to `offsets`; None where the module cannot answer.
     """
 
     __slots__ = (
         "debug_id",
-        "frames",
         "key",
         "module",
         "name",
@@ -62,7 +61,6 @@ class ModuleWork:
         self.module: OpenModule | None = None
         self.was_open = False
         self.seconds = 0.0
-        self.frames: Frames | None = None
 
     @property
     def label(self) -> str:
@@ -98,10 +96,17 @@ class ModuleWork:
             self.module = symbolizer.open(self.key)
             self.seconds = time.perf_counter() - started
 
-    def look_up(self) -> None:
-        """Ask the module for all its offsets at once."""
+    def look_up(self) -> Iterator[tuple[int, int, Frames]]:
+        """What is at its offsets, as many at a time as may well take memory.
+
+        Yields:
+            Which offset is the first of them, how many they are, and the answers;
+            nothing where the module cannot answer.
+        """
         if self.module is not None and self.module.reader is not None:
-            self.frames = self.module.lookup_many(self.offsets)
+            for first in range(0, len(self.offsets), _MOST_AT_ONCE):
+                part = self.offsets[first : first + _MOST_AT_ONCE]
+                yield first, len(part), self.module.lookup_many(part)
 
     def add(self, offset: int) -> None:
         """Ask for an offset, or for one that is not known."""
@@ -170,16 +175,10 @@ class Symbolication:
     def _searched(self) -> Iterator[ModuleWork]:
         return (work for work in self.modules.values() if work.key is not None)
 
-    def look_up(self) -> None:
-        """Ask each open module for its offsets."""
-        for work in self.modules.values():
-            work.look_up()
-
-    def run(self, symbolizer: Symbolizer) -> None:
-        """Do all of it, one step after the other."""
+    def open_all(self, symbolizer: Symbolizer) -> None:
+        """Open all modules, one after the other."""
         for work in self.open_known(symbolizer):
             work.open(symbolizer)
-        self.look_up()
 
 
 def _ask(works: list[ModuleWork], stack: Stack) -> None:

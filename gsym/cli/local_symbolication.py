@@ -45,7 +45,7 @@ def answer_locally(
     symbolizer = make_symbolizer(Settings(store=store or "", sources=sources))
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
-        work.run(symbolizer)
+        work.open_all(symbolizer)
         found = iter(json.loads(answer_v5(work))["results"])
     finally:
         symbolizer.close()

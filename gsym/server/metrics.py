@@ -64,7 +64,8 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
         ("reason",),
         (
             "symbolication requests refused: bad_json, invalid_job, invalid_modules, "
-            "invalid_stacks, too_many_jobs, too_many_frames, too_many_modules"
+            "invalid_stacks, too_many_jobs, too_many_frames, too_many_modules, "
+            "too_large_answer"
         ),
     ),
     "gsym_symbolicate_jobs": (("version",), "jobs of a request"),

@@ -101,6 +101,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_jobs: Annotated[Count, _said("jobs of a request")] = 10
     max_frames: Annotated[Count, _said("frames of a request")] = 1_000_000
     max_modules: Annotated[Count, _said("modules of a request")] = 10_000
+    max_answer: Annotated[Count, _said("bytes of the frames of an answer, about")] = (
+        256 << 20
+    )
     max_in_flight: Annotated[
         Count, _said("requests that a worker has begun; to more it answers 503")
     ] = 200

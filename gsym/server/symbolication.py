@@ -14,6 +14,7 @@ from gsym.api.debug_figures import debug_figures
 from gsym.api.request import RequestError, read_v4, read_v5
 from gsym.api.response import answer_v4, answer_v5
 from gsym.api.symbolication import Symbolication
+from gsym.errors import LimitError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
 from gsym.server.shadow import is_from_shadow
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
+_TOO_LARGE = 413
 _UNAVAILABLE = 503
 _RETRY_AFTER = 5
 _READERS = {"v4": read_v4, "v5": read_v5}
@@ -55,17 +57,22 @@ class _Answering:
 
     def finish(self, work: Symbolication) -> bytes:
         """The body of the answer."""
-        service = self._service
-        work.look_up()
-        if self._version == "v4":
-            text = answer_v4(work)
-        else:
-            text = answer_v5(
-                work,
-                service.path_map,
-                debug=debug_figures(work) if self._is_debug else None,
-                has_errors=service.settings.module_errors,
-            )
+        service, most = self._service, self._service.settings.max_answer
+        try:
+            if self._version == "v4":
+                text = answer_v4(work, most)
+            else:
+                text = answer_v5(
+                    work,
+                    service.path_map,
+                    debug=debug_figures(work) if self._is_debug else None,
+                    has_errors=service.settings.module_errors,
+                    most=most,
+                )
+        except LimitError:
+            service.metrics.request_errors.labels("too_large_answer").inc()
+            title = f"please ask for less: the answer has more than {most} bytes"
+            raise ServerError(_TOO_LARGE, title) from None
         service.metrics.count_work(self._version, work)
         return text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -303,3 +304,23 @@ def test_a_file_that_is_damaged_is_a_missing_module(
     (result,) = answer.json["results"]
     assert result["found_modules"][LIB] is False
     assert result["module_errors"][LIB][0]["name"] == "FileRefused"
+
+
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_an_answer_may_have_so_many_bytes(
+    modules: KnownModules, server: RunningServer, version: str
+) -> None:
+    body = {"stacks": [[[0, 0x1015]] * 40], "memoryMap": MAP}
+    path = f"/symbolicate/{version}"
+    (whole,) = [*server.post(body, path).json.values()][:1]
+    assert len(json.dumps(whole)) > 600  # so there is much to be refused
+    statuses = {}
+    for most in (100, 600, 100_000):
+        with RunningServer(Symbolizer(modules), max_answer=most) as small:
+            answer = small.post(body, path)
+            statuses[most] = answer.status
+            if answer.status == 413:
+                assert answer.title == (
+                    f"please ask for less: the answer has more than {most} bytes"
+                )
+    assert statuses == {100: 413, 600: 413, 100_000: 200}

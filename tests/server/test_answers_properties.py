@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,8 +116,10 @@ def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
         symbolizer = Symbolizer(KnownModules(*entries))
 
         work = Symbolication(read_v5(json.dumps({"jobs": jobs}).encode(), LIMITS))
-        work.run(symbolizer)
-        results = json.loads(answer_v5(work))["results"]
+        work.open_all(symbolizer)
+        at_once = data.draw(st.sampled_from([1, 3, 1 << 16]))
+        with patch("gsym.api.symbolication._MOST_AT_ONCE", at_once):
+            results = json.loads(answer_v5(work))["results"]
         assert len(results) == len(jobs)
         for job, result in zip(jobs, results, strict=True):
             assert result["stacks"] == [
@@ -135,8 +138,9 @@ def check_version_4(
 ) -> None:
     """Version 4 says the same in fewer words."""
     work = Symbolication(read_v4(json.dumps(job).encode(), LIMITS))
-    work.run(symbolizer)
-    answer = json.loads(answer_v4(work))
+    work.open_all(symbolizer)
+    with patch("gsym.api.symbolication._MOST_AT_ONCE", 2):
+        answer = json.loads(answer_v4(work))
     assert answer["symbolicatedStacks"] == [
         [
             f"{frame.get('function', frame['module_offset'])} (in {frame['module']})"

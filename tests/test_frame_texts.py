@@ -1,0 +1,175 @@
+"""Frames as the engine writes them for servers: JSON, whatever names are made of."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("msgspec")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym._native import to_bytes, to_str
+from gsym.api.frame_texts import FrameTexts, clean_text, quoted, stacks_text
+from gsym.api.request import Job, Stack
+from gsym.api.symbolication import ModuleWork
+from gsym.errors import GsymError, LimitError
+from gsym.module_identity import ModuleIdentity
+from gsym.store.entry import Entry
+from gsym.symbolizer import OpenModule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+START, SIZE, STEP = 0x1000, 0x100, 0x40
+ANY = 1 << 40
+# Each is the name of a function, of a call within it, and of its files.
+NAMES: dict[str, bytes] = {
+    "controls": bytes(range(1, 0x20)) + b"\x7f",
+    "quotes": b'"\\/\b\\"\\u0041',
+    "no UTF-8": b"a\xff\xc3(\xed\xa0\x80\xf5z",
+    "UTF-8": "\u00e9\u2028\U0001f600".encode(),
+    "very long": b"n" * 70_000,
+    "looks like JSON": b'","line":1}]}',
+    "one byte": b"x",
+}
+
+
+def work_of(name: str, offsets: list[int], code_file: str = "") -> ModuleWork:
+    """A module with a function that has a call in it, asked at offsets from 0."""
+    inner = InlineInfo(name, name, 7, (Range(START + STEP, START + 2 * STEP),))
+    function = FunctionInfo(
+        START,
+        SIZE,
+        name,
+        line_table=(
+            LineEntry(START, name, 3),
+            LineEntry(START + STEP, name, 5),
+            LineEntry(START + 2 * STEP, "", 9),
+        ),
+        inline=InlineInfo(name, "", 0, (Range(START, START + SIZE),), (inner,)),
+    )
+    with tempfile.NamedTemporaryFile(suffix=".gsym") as file:
+        with Creator(base_address=0) as creator:
+            creator.add(function)
+            creator.save(file.name)
+        reader = gsym.open(file.name)
+    identity = ModuleIdentity(debug_id="A" * 33, code_file=code_file)
+    work = ModuleWork("a.pdb", "A" * 33)
+    work.module = OpenModule(Entry("a.gsym", identity), reader)
+    for offset in offsets:
+        work.add(offset)
+    return work
+
+
+def written(work: ModuleWork) -> list[dict[str, Any]]:
+    """All its frames as one stack, read as JSON."""
+    texts = FrameTexts(work, None, ANY)
+    count = len(work.offsets)
+    job = Job([("a.pdb", "A" * 33)], [Stack([0] * count, [*work.offsets])])
+    (stack,) = json.loads(b"[%b]" % stacks_text(job, [texts, texts]))
+    return list(stack)
+
+
+def shown(text: str) -> str:
+    return to_bytes(text).decode("utf-8", "replace")
+
+
+def expected(work: ModuleWork) -> Iterator[dict[str, Any]]:
+    """The same by lookups one by one, and Python's own JSON."""
+    assert work.module is not None
+    for number, offset in enumerate(work.offsets):
+        frame = {"frame": number, "module": clean_text(work.shown_name)}
+        if number in work.unknown:
+            yield {**frame, "module_offset": "-0x1"}
+            continue
+        frame["module_offset"] = hex(offset)
+        found = work.module.open_reader().lookup(offset)
+        calls = [
+            {
+                "function": shown(each.name),
+                **({"file": shown(each.path)} if each.path else {}),
+                **({"line": each.line} if each.path and each.line else {}),
+            }
+            for each in (found.frames if found else ())
+        ]
+        if found:
+            frame |= calls[-1]
+            frame["function_offset"] = hex(found.frames[-1].offset)
+            frame["function_size"] = hex(found.function.size)
+            if calls[:-1]:
+                frame["inlines"] = calls[:-1]
+        yield frame
+
+
+OFFSETS = [START, START + STEP, -1, START + 2 * STEP, START + SIZE, 0, (1 << 64) - 1]
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_of_any_bytes_become_json(name: bytes) -> None:
+    work = work_of(to_str(name), OFFSETS)
+    frames = written(work)
+    assert frames == list(expected(work))
+    assert frames[1]["function"] == name.decode("utf-8", "replace")
+    assert "inlines" in frames[1]
+
+
+@given(
+    st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name),
+    st.lists(st.sampled_from([-1, *range(0xF00, 0x1200, 0x20)]), max_size=12),
+)
+def test_what_is_written_is_what_lookups_say(name: bytes, offsets: list[int]) -> None:
+    work = work_of(to_str(name), offsets)
+    assert written(work) == list(expected(work))
+
+
+@pytest.mark.parametrize(
+    "code_file", [chr(0xD800), "\udcff.dll", "a\0b", '"', "\u00fc"]
+)
+def test_a_module_of_any_name_is_json(code_file: str) -> None:
+    work = work_of("f", OFFSETS, code_file)
+    names = {frame["module"] for frame in written(work)}
+    assert names == {clean_text(code_file)}
+
+
+@given(st.text())
+def test_quoted_text_is_json_of_the_same_text(text: str) -> None:
+    assert json.loads(quoted(text)) == clean_text(text)
+    if text.isprintable():
+        assert clean_text(text) == text
+
+
+def test_a_module_that_is_not_there_has_frames_without_names() -> None:
+    work = ModuleWork("a.pdb", "A" * 33)
+    for offset in (0, -1, 5):
+        work.add(offset)
+    assert [frame["module_offset"] for frame in written(work)] == ["0x0", "-0x1", "0x5"]
+    assert {len(frame) for frame in written(work)} == {3}
+
+
+def test_frames_have_so_many_bytes_and_no_more() -> None:
+    work = work_of("name", [START + STEP] * 9)
+    size = FrameTexts(work, None, ANY).size
+    assert FrameTexts(work, None, size).size == size
+    with pytest.raises(LimitError):
+        FrameTexts(work, None, size - 1)
+
+
+def test_a_long_name_is_not_written_to_be_refused() -> None:
+    with pytest.raises(LimitError):
+        FrameTexts(work_of("n" * 5000, [START]), None, 4999)
+
+
+def test_stacks_of_other_frames_are_refused() -> None:
+    work = work_of("f", [START])
+    texts = FrameTexts(work, None, ANY)
+    for modules in ([0, 0], [5], [-1, -1]):
+        job = Job([], [Stack(modules, [0] * len(modules))])
+        with pytest.raises((GsymError, ValueError)):
+            stacks_text(job, [texts])
