@@ -11,5 +11,6 @@ from gsym.formats.markup_elements import Pc
 from gsym.markup_filter.own_modules import own_modules_markup
 
 print(own_modules_markup(), end="")
-function = ctypes.cast(ctypes.CDLL(None).qsort, ctypes.c_void_p).value or 0
-print("sorting is done by", encode(Pc(function, "pc")))
+function = ctypes.CDLL(None).gnu_get_libc_version
+address = ctypes.cast(function, ctypes.c_void_p).value or 0
+print("the C library is that of", encode(Pc(address, "pc")))
