@@ -193,6 +193,14 @@ def test_what_is_shown_of_symbols(run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize("style", ["spec", "fuchsia"])
+def test_the_colours_of_the_log_go_on_behind_an_element(style: str, run: Run) -> None:
+    log = b"\x1b[33mbefore{{{symbol:a}}}after\nplain{{{symbol:a}}}\n"
+    assert run(log, style, colour=True) == (
+        b"\x1b[33mbefore\x1b[0;34ma\x1b[0;33mafter\nplain\x1b[0;34ma\x1b[0m\n"
+    )
+
+
 # ---- dictionaries and dumps
 
 REGISTERS = (

@@ -81,7 +81,8 @@ class LineFilter:
     @property
     def awaits_line(self) -> bool:
         """Whether text without an element would still change what comes out."""
-        return self._open_module is not None or self._colours.is_set
+        is_coloured = self._style.interprets_sgr and self._colours.is_set
+        return self._open_module is not None or is_coloured
 
     def filter_run(self, lines: memoryview, element: int) -> int:
         """Take many lines in at once, if they are such that it can be done.
@@ -153,7 +154,11 @@ class LineFilter:
     def _filter_elements(self, tokens: list[Token]) -> None:
         style = self._style
         parts = LineParts(self._line, self._ending, splits_frames=style.splits_frames)
+        self._colours.reset()  # those of a line end with it
+        at = 0
         for token in tokens:
+            self._follow_colours(at, token.start)
+            at = token.end
             if token.tag in _CONTEXT:
                 element = self._take_context(token, _nothing)
                 if element is not None:
@@ -173,6 +178,12 @@ class LineFilter:
         is_elided = style.elides_prefixes and not parts.has_other
         if not (parts.has_context and (is_elided or parts.is_blank())):
             parts.put(self._output)
+
+    def _follow_colours(self, start: int, end: int) -> None:
+        """Know the colours of the log behind a part of the line, which stays text."""
+        if self._settings.colour:
+            for code in SGR.finditer(self._line, start, end):
+                self._colours.interpret(code[0])
 
     # ---- lines as llvm-symbolizer has them
 
@@ -256,8 +267,7 @@ class LineFilter:
             elif style.tells_each_failure and not self._is_there(answer):
                 self._failures.add_missing_module()
                 return self._text.raw(token), answer
-        ending = self._ending
-        return self._text.answer(answer, token, ending + indent), answer
+        return self._text.answer(answer, token, self._ending + indent), answer
 
     def _is_there(self, answer: Answer) -> bool:
         return answer.symbols is None or answer.symbols.is_there

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import Symbols
 
 _BEGIN, _END = b"{{{", b"}}}"
+_BRACE = b"{"
 _FRAME = b"{{{bt:"
 _ESCAPE = b"\x1b"
 _HEXDICT = b"{{{hexdict:"
@@ -101,7 +102,10 @@ class LogStream:
 
     def _next(self, lines: bytes, at: int) -> int:
         """Where the next byte is that may begin something to do; below 0: nowhere."""
-        begin = lines.find(_BEGIN, at)
+        # Far quicker than the search for three, where there is none at all.
+        begin = lines.find(_BRACE, at)
+        if begin >= 0:
+            begin = lines.find(_BEGIN, begin)
         if not self._has_sgr:
             return begin
         escape = lines.find(_ESCAPE, at, begin if begin >= 0 else len(lines))
