@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.module_identity import ModuleIdentity
 from gsym.store.directory import Store
 from gsym.store.local_trees import LocalStore, LocalTree
 from gsym.store.module_key import ModuleKey
+from gsym.store.sidecar import identity_text
 from gsym.store.source_settings import SourceOpener, open_source
 from tests.fault_server import FaultServer, Reply
-from tests.symbol_files import key, path, symbols
+from tests.symbol_files import debug_id, key, path, symbols
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,6 +139,30 @@ def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
         (source,) = opener.open(f"gsym+{server.url}")
         source.find(key(), str(tmp_path))
         assert list(server.requests) == [f"{tree}.gsym", f"{tree}.sym"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 60_000,
+        b'{"format": 2}',
+        identity_text(ModuleIdentity(debug_id=debug_id(), debug_file="../x")),
+        identity_text(ModuleIdentity(debug_id="nonsense")),
+        identity_text(ModuleIdentity(debug_id=debug_id(), os="x" * 70_000)),
+    ],
+)
+def test_what_a_server_tells_of_a_module_counts_only_if_it_can_be_read(
+    tmp_path: Path, told: bytes
+) -> None:
+    tree = path().removesuffix(".sym")
+    with FaultServer() as server, SourceOpener(environment={}) as opener:
+        server.replies[f"{tree}.gsym"] = Reply(b"a GSYM file")
+        server.replies[f"{tree}.json"] = Reply(told)
+        (source,) = opener.open(f"gsym+{server.url}")
+        assert source.find(key(), str(tmp_path)).identity == ModuleIdentity()
 
 
 def test_a_store_is_opened_by_its_path(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Files of the store, where clients of Breakpad's stores and of debuginfod ask.
 
-/NAME/ID/NAME.sym   /NAME/ID/NAME.gsym
-/buildid/ID/gsym    /buildid/ID/debuginfo    /buildid/ID/executable
+/NAME/ID/NAME.sym   /NAME/ID/NAME.gsym       /NAME/ID/NAME.json
+/buildid/ID/gsym    /buildid/ID/debuginfo    /buildid/ID/executable   /buildid/ID/json
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.store.directory import Store
 from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
+from gsym.store.sidecar import identity_text
 
 __all__ = ["download_routes"]
 
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
     from gsym.store.entry import Entry
 
 _NOT_FOUND = 404
-_BINARY, _TEXT = "application/octet-stream", "text/plain; charset=utf-8"
+_BINARY = "application/octet-stream"
+_TYPES = {"sym": "text/plain; charset=utf-8", "json": "application/json"}
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
 _METHODS = ["GET", "HEAD"]
+_NAMED_KINDS = {"sym", "gsym", "json"}
+_DROPPED = {".pdb", ".dll", ".exe"}
 
 
 def download_routes(service: Service) -> list[Route]:
@@ -97,7 +101,7 @@ class _Downloads:
             key = key_of_build_id(bytes.fromhex(request.path_params["build_id"]))
         except ValueError:
             key = None
-        if kind not in {"gsym", "debuginfo", "executable"}:
+        if kind not in {"gsym", "json", "debuginfo", "executable"}:
             raise ServerError(_NOT_FOUND)
         entry, reason = await self._find(key)
         if entry is None:
@@ -123,7 +127,7 @@ class _Downloads:
         body = await self._service.run(self._open, entry, kind)
         version = os.path.basename(os.path.dirname(entry.path))
         name = entry.identity.debug_file.encode("ascii", "replace").decode()
-        headers = {"content-type": _TEXT if kind == "sym" else _BINARY}
+        headers = {"content-type": _TYPES.get(kind, _BINARY)}
         if kind in {"debuginfo", "executable"}:
             headers["x-debuginfod-file"] = quote(name, safe=" +@~()[]{}")
             headers["x-debuginfod-size"] = str(body.size)
@@ -157,6 +161,8 @@ def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
 def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
     if kind == "gsym":
         return FileBody(FileIO(entry.path))
+    if kind == "json":
+        return TextBody(iter([identity_text(entry.identity)]), lambda: None)
     if kind == "sym":
         if "sym" in entry.originals:
             return FileBody(FileIO(entry.originals["sym"]))
@@ -183,11 +189,14 @@ def _holds(path: str, kind: str) -> bool:
 
 
 def _breakpad_kind(name: str, file: str) -> str:
-    """What the last part of a path asks for: "sym", "gsym", or "" for nothing here."""
+    """What the last part of a path asks for: "sym", "gsym", "json", or "" for none.
+
+    It is named with the suffix of the module or without it, as clients have it.
+    """
     stem, dot, kind = file.rpartition(".")
-    is_pdb = name.lower().endswith(".pdb")
-    fits = stem == name or (is_pdb and stem == name[: -len(".pdb")])
-    return kind if dot and fits and kind in {"sym", "gsym"} else ""
+    bare, suffix = os.path.splitext(name)
+    fits = stem == name or (suffix.lower() in _DROPPED and stem == bare)
+    return kind if dot and fits and kind in _NAMED_KINDS else ""
 
 
 def _debug_path(request: Request, entry: Entry, kind: str) -> str:

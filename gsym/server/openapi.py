@@ -296,7 +296,7 @@ _PATHS: dict[str, Any] = {
     "/asm/v1": _extension("Code as text", "Code", "Assembly"),
     "/upload/": _UPLOAD,
     "/buildid/{build_id}/{kind}": _file(
-        "A file by build id: gsym, debuginfo or executable", "build_id", "kind"
+        "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),
     "/{name}/{module_id}/{file}": _file(
         "A file as Breakpad's stores have it", "name", "module_id", "file"

@@ -172,6 +172,13 @@ def _debuginfod_server(key: ModuleKey) -> Iterator[str]:
             yield f"buildid/{build_id}/{kind}"
 
 
+def _gsym_server(key: ModuleKey) -> Iterator[str]:
+    yield from _breakpad(key, (".gsym", ".sym"))
+    if key.code_id:
+        for build_id in _build_ids(key):
+            yield f"buildid/{build_id}/gsym"
+
+
 def _unified(key: ModuleKey) -> Iterator[str]:
     ids = [each for each in _build_ids(key) if len(each) > _MOST_PE_DIGITS]
     if (guid := _guid(key)) is not None:
@@ -231,7 +238,7 @@ BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
 BREAKPAD_TREE = Layout(
     "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
 )
-GSYM = Layout("gsym", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym")))
+GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server)
 BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
 DEBUGINFOD = Layout("debuginfod", _BUILD_ID, _debuginfod_server)
 DEBUGINFOD_CACHE = Layout("debuginfod cache", _BUILD_ID, _debuginfod_cache)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _MISSES = ".misses"
 # What files are called in places that go by build id.
-_NAMELESS = {"debuginfo", "executable", "_"}
+_NAMELESS = {"gsym", "debuginfo", "executable", "_"}
 _GUID_DIGITS = 32
 
 

@@ -18,7 +18,7 @@ from gsym.store.layout import (
     checked_identity,
 )
 
-__all__ = ["read_entry", "write_sidecar"]
+__all__ = ["identity_text", "read_entry", "read_identity", "write_sidecar"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +77,25 @@ def read_entry(folder: str) -> Entry:
         raise FormatError(reason, path=path) from None
 
 
+def identity_text(identity: ModuleIdentity) -> bytes:
+    """An identity as servers of GSYM files tell it; `read_identity` reads it."""
+    import json
+
+    return json.dumps({"format": _FORMAT, **identity._asdict()}).encode("ascii")
+
+
+def read_identity(text: bytes) -> ModuleIdentity:
+    """The identity that somebody tells.
+
+    Raises:
+        ValueError: *text* tells none.
+    """
+    try:
+        return _identity(_parse(text))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def _parse(text: bytes) -> dict[str, Any]:
     import json
 
@@ -91,8 +110,7 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 
 def _entry(folder: str, record: dict[str, Any]) -> Entry:
-    names = (_field(record, name, str) for name in ModuleIdentity._fields)
-    identity = checked_identity(ModuleIdentity(*names))
+    identity = _identity(record)
     files = _field(record, "files", dict)
     known = {GSYM_FILE, *ORIGINAL_FILES.values()}
     if GSYM_FILE not in files or not known.issuperset(files):
@@ -118,6 +136,11 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
             if file in files
         },
     )
+
+
+def _identity(record: dict[str, Any]) -> ModuleIdentity:
+    names = (_field(record, name, str) for name in ModuleIdentity._fields)
+    return checked_identity(ModuleIdentity(*names))
 
 
 def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:

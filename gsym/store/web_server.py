@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gsym.module_identity import ModuleIdentity
 from gsym.store.foreign_layouts import ANY
-from gsym.store.source import FoundFile, NotThereError
+from gsym.store.sidecar import read_identity
+from gsym.store.source import FoundFile, NotThereError, SourceError
 
 __all__ = ["WebServer"]
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
     from gsym.store.transfer import Transfer
     from gsym.store.web_address import WebAddress
+
+# Of a GSYM file and of what is told of it, as paths end.
+_GSYM = "gsym"
+_IDENTITY = "json"
+_MOST_IDENTITY = 64 << 10  # bytes
 
 
 class WebServer:
@@ -66,5 +73,23 @@ class WebServer:
             except NotThereError as error:
                 answers.append(str(error))
             else:
-                return FoundFile(target, str(address))
+                return FoundFile(target, str(address), self._identity(path, folder))
         raise NotThereError("; ".join(answers) or f"needs {self._layout.needs}")
+
+    def _identity(self, path: str, folder: str) -> ModuleIdentity:
+        """What the server tells of the module of a GSYM file, as far as it does.
+
+        Such a file knows neither the names nor the system of its module.
+        """
+        if not path.endswith(_GSYM):
+            return ModuleIdentity()
+        target = os.path.join(folder, _IDENTITY)
+        address = self._address.below(path.removesuffix(_GSYM) + _IDENTITY)
+        try:
+            self._transfer.fetch(
+                address, target, headers=self._headers, is_trusted=True
+            )
+            with open(target, "rb") as file:
+                return read_identity(file.read(_MOST_IDENTITY))
+        except (NotThereError, SourceError, ValueError):
+            return ModuleIdentity()

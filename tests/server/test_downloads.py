@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,9 @@ import gsym
 from gsym.breakpad_export import export_breakpad
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.module_key import ModuleKey
 from gsym.store.resolver import Resolver
+from gsym.store.source_settings import SourceOpener
 from gsym.symbolizer import Symbolizer
 from tests.inputs import elf
 from tests.server.running import RunningServer
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from tests.server.running import Answer
 
 KEPT_SYM, EXPORTED, WINDOWS, DEBUG_FILE, EXECUTABLE = range(1, 6)
+PDB_ID = "44E4EC8C2F41492B9369D6B9A059577C2A"
 
 
 def running(folder: Path, **settings: Any) -> RunningServer:
@@ -66,6 +70,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = place / f"lib{number}.so"
         path.write_bytes(debug_file(number, has_code=number == EXECUTABLE))
         add_file(store, path, keep_original=True)
+    (place / "pdb.sym").write_text(
+        f"MODULE windows x86_64 {PDB_ID} app.pdb\n"
+        "INFO CODE_ID 5CF2591C6859A000 app.dll\nFUNC 1000 10 0 f\n"
+    )
+    add_file(store, place / "pdb.sym")
     return place / "store"
 
 
@@ -137,10 +146,50 @@ def test_a_pdb_is_named_without_its_suffix(downloads: RunningServer) -> None:
 
 
 def test_the_code_id_leads_to_the_debug_id(downloads: RunningServer) -> None:
-    answer = get(downloads, f"/xul.dll/{PE_CODE_ID}/xul.dll.sym")
     debug_id = windows_identity(WINDOWS).debug_id
-    assert answer.status == 302
-    assert answer.headers["location"] == f"/xul.pdb/{debug_id}/xul.sym"
+    for file in ("xul.dll.sym", "xul.sym"):
+        answer = get(downloads, f"/xul.dll/{PE_CODE_ID}/{file}")
+        assert answer.status == 302
+        assert answer.headers["location"] == f"/xul.pdb/{debug_id}/xul.sym"
+
+
+@pytest.mark.parametrize(
+    ("debug_id", "asked"),
+    [
+        (PDB_ID, ModuleKey("app.pdb", PDB_ID)),
+        (PDB_ID, ModuleKey(code_file="app.dll", code_id="5CF2591C6859A000")),
+        (identity(EXECUTABLE).debug_id, ModuleKey("a", identity(EXECUTABLE).debug_id)),
+        (
+            identity(EXECUTABLE).debug_id,
+            ModuleKey(code_id=identity(EXECUTABLE).code_id),
+        ),
+    ],
+)
+def test_another_server_gets_all_that_is_known_of_a_module(
+    downloads: RunningServer,
+    folder: Path,
+    tmp_path: Path,
+    debug_id: str,
+    asked: ModuleKey,
+) -> None:
+    pytest.importorskip("httpx2", reason="the extra `net` is not installed")
+    there = Store(folder).get(ModuleKey(debug_id=debug_id))
+    assert there is not None
+    with SourceOpener(environment={}) as opener:
+        sources = list(opener.open(f"gsym+{downloads.url}"))
+        found = Resolver(Store(tmp_path / "mine"), sources).resolve(asked)
+    assert found.entry is not None
+    assert found.entry.identity == there.identity
+    assert found.entry.source.endswith("gsym")
+
+
+def test_what_is_known_of_a_module_hides_where_it_is_from(
+    downloads: RunningServer,
+) -> None:
+    answer = get(downloads, path_of(EXPORTED, "json"))
+    assert answer.headers["content-type"] == "application/json"
+    assert json.loads(answer.body) == {"format": 1, **identity(EXPORTED)._asdict()}
+    assert get(downloads, path_of(99, "json")).status == 404
 
 
 MISSES = [
