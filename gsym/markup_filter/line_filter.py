@@ -30,7 +30,7 @@ __all__ = ["LineFilter"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from gsym.formats.markup import Token
     from gsym.formats.markup_elements import Element
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import Symbols
 
 _CONTEXT = frozenset({b"mmap", b"reset", b"module"})
-_UNKNOWN_MODULE = b"unknown module ID"
 _ADDRESS_MASK = (1 << 64) - 1
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 
@@ -223,8 +222,13 @@ class LineFilter:
     def _decode(self, token: Token) -> Element | None:
         if token.tag not in self._style.elements:
             return None
+        return self._decode_with(token, None)
+
+    def _decode_with(
+        self, token: Token, modules: Container[int] | None
+    ) -> Element | None:
         faults: list[Fault] = []
-        element = decode(token, self._style.dialect, faults, self._space.modules)
+        element = decode(token, self._style.dialect, faults, modules)
         for fault in faults:
             self._failures.add(fault, self._line)
         return element
@@ -298,13 +302,9 @@ class LineFilter:
         Returns:
             None where it is malformed, or does not fit what came before.
         """
-        faults: list[Fault] = []
-        element = decode(token, self._style.dialect, faults, self._space.modules)
-        for fault in faults:
-            if fault.message == _UNKNOWN_MODULE and not self._style.lists_segments:
-                self._put_text(b"symbolizer: Invalid module id." + self._ending)
-                return Reset()
-            self._failures.add(fault, self._line)
+        # Without a list of segments, an unknown module is told in the log.
+        known = self._space.modules if self._style.lists_segments else None
+        element = self._decode_with(token, known)
         try:
             if isinstance(element, Module):
                 self._take_module(element, put_before)
@@ -326,6 +326,9 @@ class LineFilter:
             self._begin_line(module, is_new=True)
 
     def _take_mmap(self, element: Mmap, put_before: Callable[[], None]) -> None:
+        if element.module not in self._space.modules:
+            self._put_text(b"symbolizer: Invalid module id." + self._ending)
+            return
         segment = self._space.add_segment(element)
         module = segment.module
         if not self._style.lists_segments:
