@@ -75,15 +75,12 @@ def test_blocks_hold_what_came_and_no_more_than_fits(
     reading, writing = os.pipe()
     whole = bytes(range(251)) * (sum(sizes) // 251 + 1)
     sent, blocks = 0, []
-    with (
-        mock.patch.object(line_stream, "_BLOCK_SIZE", block_size),
-        mock.patch.object(line_stream, "_LEAST_SIZE", least_size),
-    ):
+    with mock.patch.object(line_stream, "_LEAST_SIZE", least_size):
         for size in sizes:
             sent += os.write(writing, whole[sent : sent + size])
-            blocks.append(read_block(reading))
+            blocks.append(read_block(reading, block_size))
         os.close(writing)
-        while block := read_block(reading):
+        while block := read_block(reading, block_size):
             blocks.append(block)
     os.close(reading)
     assert all(0 < len(block) <= block_size for block in blocks)
@@ -234,7 +231,7 @@ def test_names_of_all_modules_share_one_bound(
     blocks = [line for line in lines for _ in range(2)]
     sizes = []
 
-    def next_block(_source: int) -> bytes:
+    def next_block(_source: int, _most: int) -> bytes:
         sizes.append(kept())
         return blocks.pop(0) if blocks else b""
 

@@ -30,7 +30,7 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
             that is too long, which nobody means: what follows is another line.
     """
     rest = b""
-    while block := _read(source):
+    while block := _read(source, _BLOCK_SIZE):
         rest = _answer_all(answer, rest + block)
         if len(rest) > _LONGEST_LINE:
             rest = _answer_all(answer, rest + b"\n")
@@ -57,8 +57,8 @@ def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
     return rest
 
 
-def _read(source: int, most: int = _BLOCK_SIZE) -> bytes:
-    """What is there, at most a block, b"" at the end; waits only for the first byte."""
+def _read(source: int, most: int) -> bytes:
+    """What is there, at most so much, b"" at the end; waits only for the first byte."""
     block = _read_once(source, most)
     if not _LEAST_SIZE <= len(block) < most:
         return block
