@@ -14,6 +14,7 @@ from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
 from gsym.errors import ArchitectureError, EmptyError
 from gsym.sources.breakpad import read_module
+from gsym.workers import core_count
 
 __all__ = ["convert_breakpad"]
 
@@ -110,7 +111,7 @@ class _Text:
                 encoding.stop()
 
     def _start_encoding(self, size: int) -> EncodingAtOnce | EncodingAhead:
-        threads = self._request.threads or os.cpu_count() or 1
+        threads = self._request.threads or core_count()
         is_ahead = threads > 1 and size >= _LEAST_FOR_THREAD
         return (EncodingAhead if is_ahead else EncodingAtOnce)(self._check, self._keep)
 

@@ -17,7 +17,7 @@ from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.section_loading import load_debug_sections
-from gsym.workers import run_workers
+from gsym.workers import core_count, run_workers
 
 __all__ = ["convert_dwarf"]
 
@@ -310,5 +310,4 @@ class _Job:
 def _thread_count(wanted: int | None, info_size: int) -> int:
     if wanted is not None:
         return min(wanted, _MOST_THREADS)
-    cores = len(os.sched_getaffinity(0))
-    return max(1, min(cores, info_size // _BYTES_PER_THREAD))
+    return max(1, min(core_count(), info_size // _BYTES_PER_THREAD))

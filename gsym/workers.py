@@ -6,14 +6,22 @@
 from __future__ import annotations
 
 import _thread
+import os
 
-__all__ = ["run_workers"]
+__all__ = ["core_count", "run_workers"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _POLL_SECONDS = 0.1
+
+
+def core_count() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_workers(

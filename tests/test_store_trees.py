@@ -166,6 +166,18 @@ def test_all_modules_in_an_archive_are_added(
     assert list(Path(store.path, ".tmp").iterdir()) == []
 
 
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_who_stops_in_the_middle_leaves_nothing_unpacked(
+    store: Store, folder: Path, tmp_path: Path, jobs: int
+) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(zip_of(folder))
+    added = add_tree(store, [path], jobs=jobs)
+    next(added)
+    added.close()  # type: ignore[attr-defined]
+    assert list(Path(store.path, ".tmp").iterdir()) == []
+
+
 def test_archives_in_archives_are_opened_as_deep_as_allowed(
     store: Store, tmp_path: Path
 ) -> None:

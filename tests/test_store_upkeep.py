@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -352,3 +353,35 @@ def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) ->
         key=ModuleKey("lib1.so", debug_id),
     ).entry
     assert entry.uuid == build_id(1)
+
+
+# ---- what killed processes leave
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_who_dies_while_files_take_their_places_leaves_nothing_for_long(
+    tmp_path: Path, calls: int
+) -> None:
+    store = Store(tmp_path / "store")
+    child = os.fork()
+    if not child:
+        left = [calls]
+
+        def replace(source: str, target: str) -> None:
+            if not left[0]:
+                os._exit(0)
+            left[0] -= 1
+            rename(source, target)
+
+        rename, os.replace = os.replace, replace  # type: ignore[assignment]
+        put(store, 1)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, "there are fewer calls"
+    put(store, 1)
+    list(verify_store(store, repair=True))
+    assert list(verify_store(store)) == []
+    names = {re.sub(r"\.[0-9a-f]{16}/", "/", each) for each in files(store)}
+    whole = Store(tmp_path / "other")
+    put(whole, 1)
+    assert names == {re.sub(r"\.[0-9a-f]{16}/", "/", each) for each in files(whole)}

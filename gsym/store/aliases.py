@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gsym.atomic_file import AtomicFile
+from gsym.atomic_file import sync
 from gsym.store.layout import link_of_debug_id
 
 __all__ = [
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LIST = "aliases"
+_NEW_LIST = "aliases.new"  # until it takes its place
 _NEW_LINK = "link"  # in the folder of the module, until it takes its place
 _TRIES = 100
 _PARTS = 2  # of a line: path and file
@@ -62,8 +63,13 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
         OSError: The list cannot be written.
     """
     lines = (f"{alias}\t{file}\n" for alias, file in sorted(aliases.items()))
-    with AtomicFile(os.path.join(folder, _LIST)) as list_file:
+    # What a killed process leaves of it is written over by the next one.
+    new = os.path.join(folder, _NEW_LIST)
+    with open(new, "wb") as list_file:
         list_file.write(os.fsencode("".join(lines)))
+    sync(new)
+    os.replace(new, os.path.join(folder, _LIST))
+    sync(folder)
 
 
 def add_aliases(

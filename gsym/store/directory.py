@@ -350,15 +350,20 @@ class Store:
         """
         if self._check_marker():
             return
-        from gsym.atomic_file import AtomicFile
+        from gsym.atomic_file import AtomicFile, sync
 
         os.makedirs(self.path, exist_ok=True)
         if any(not name.startswith(".") for name in os.listdir(self.path)):
             if self._check_marker():  # made meanwhile
                 return
             raise GsymError("a folder with files, and no store", path=self.path)
-        with AtomicFile(os.path.join(self.path, MARKER)) as file:
-            file.write(b'{"layout": %d}\n' % _LAYOUT)
+        # Not beside it: there, nobody would remove what a killed process leaves.
+        with owned_folder(os.path.join(self.path, TEMPORARY) + os.sep) as folder:
+            new = os.path.join(folder, MARKER)
+            with AtomicFile(new) as file:
+                file.write(b'{"layout": %d}\n' % _LAYOUT)
+            os.replace(new, os.path.join(self.path, MARKER))
+        sync(self.path)
         self._is_checked = True
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import EmptyError, GsymError, UnsupportedError
+from gsym.errors import GsymError
 from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_all
 from gsym.store.import_journal import ImportJournal
 from gsym.store.parallel_work import in_parallel
-from gsym.store.tree_adding import FileOutcome
+from gsym.store.tree_adding import FileOutcome, outcome_of
 
 __all__ = ["import_all"]
 
@@ -89,19 +89,8 @@ def _import(
                 source=found.location,
                 **options,
             ):
-                if isinstance(result, GsymError):
-                    yield _refusal(item, result)
-                else:
-                    yield FileOutcome(item.path, result.outcome, entry=result.entry)
+                yield outcome_of(item.path, result)
         except GsymError as error:
-            yield _refusal(item, error)
+            yield outcome_of(item.path, error)
         except OSError as error:
             yield FileOutcome(item.path, "failed", error.strerror or str(error))
-
-
-def _refusal(item: ImportItem, error: GsymError) -> FileOutcome:
-    if isinstance(error, EmptyError):
-        return FileOutcome(item.path, "skipped", "it names no function")
-    if isinstance(error, UnsupportedError):
-        return FileOutcome(item.path, "skipped", error.reason)
-    return FileOutcome(item.path, "failed", error.reason)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from gsym.workers import core_count
 
 __all__ = ["in_parallel"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import TypeVar
 
     Thing = TypeVar("Thing")
@@ -20,7 +21,7 @@ _WAITING_PER_JOB = 2
 
 def in_parallel(
     work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int | None = None
-) -> Iterator[tuple[Thing, Result]]:
+) -> Generator[tuple[Thing, Result]]:
     """(thing, what *work* gives for it) of each, as they are done.
 
     Things are taken from *things* only as work goes on. What *work* raises ends all.
@@ -30,7 +31,7 @@ def in_parallel(
         things: What to work on.
         jobs: How many at a time; by default one per core.
     """
-    count = jobs or os.cpu_count() or 1
+    count = jobs or core_count()
     pool = ThreadPoolExecutor(count, "gsym-work")
     waiting: dict[Future[Result], Thing] = {}
 

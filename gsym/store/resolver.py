@@ -19,6 +19,7 @@ from gsym.store.resolution import Attempt, Resolution
 from gsym.store.single_flight import SingleFlight
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.source_health import SourceHealth
+from gsym.workers import core_count
 
 __all__ = ["Resolver", "misses_of"]
 
@@ -85,7 +86,7 @@ class Resolver:
         self.misses = misses or misses_of(store)
         self.health = health or SourceHealth()
         self._add = add
-        self._conversions = threading.BoundedSemaphore(conversions or _cores())
+        self._conversions = threading.BoundedSemaphore(conversions or core_count())
         self._flights = SingleFlight()
 
     def resolve(self, key: ModuleKey) -> Resolution:
@@ -289,9 +290,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

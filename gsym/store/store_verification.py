@@ -222,7 +222,7 @@ class _Verification:
             if top in _OWN_FOLDERS or top == MARKER:
                 continue
             if top.startswith(".") and top not in _ALIAS_FOLDERS:
-                continue  # a file in the making
+                continue  # somebody else's
             if not os.path.isdir(os.path.join(self._store, top)):
                 yield top
             for name in names_in(os.path.join(self._store, top)):

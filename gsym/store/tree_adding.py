@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.sources.dsym import bundle_member
 from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_all
 from gsym.store.archives import ArchiveLimits, is_archive_file, members
+from gsym.store.parallel_work import in_parallel
 
-__all__ = ["FileOutcome", "add_tree"]
+__all__ = ["FileOutcome", "add_tree", "outcome_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
     from typing import Any, NamedTuple
 
     from gsym.store.directory import Store
@@ -57,7 +57,6 @@ else:
     _Found = record_type("_Found", "path name size place")
 
 _LIMITS = ArchiveLimits()
-_WAITING_PER_JOB = 2
 _BUNDLE = ".dSYM"
 
 
@@ -90,50 +89,53 @@ def add_tree(
     Raises:
         OSError: One of *paths* cannot be read, or the store not be written to.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     files = list(_files([os.fspath(path) for path in paths], store.path))
-    total = sum(size for _, size in files)
-    count = jobs or len(os.sched_getaffinity(0))
-    pool = ThreadPoolExecutor(count, "gsym-add")
-    tasks = _Tasks(total, progress)
+    tally = _Tally(sum(size for _, size in files), progress)
+    places: set[ExitStack] = set()
+
+    def found() -> Iterator[_Found]:
+        for each in _unpacked(store, files, limits, tally):
+            places.add(each.place)
+            yield each
+
+    def work(each: _Found) -> list[FileOutcome]:
+        return _add(store, each, options)
+
     try:
-        for found in _unpacked(store, files, limits, tasks):
-            while len(tasks.waiting) >= count * _WAITING_PER_JOB:
-                yield from tasks.finished()
-            tasks.waiting[pool.submit(_add, store, found, options)] = found
-        while tasks.waiting:
-            yield from tasks.finished()
-        yield from tasks.told
+        with closing(in_parallel(work, found(), jobs)) as added:
+            for each, outcomes in added:
+                places.discard(each.place)
+                tally.count(each.size)
+                yield from outcomes
+        yield from tally.told
     finally:
-        pool.shutdown(cancel_futures=True)
-        for found in tasks.waiting.values():
-            found.place.close()
+        for place in places:
+            place.close()
 
 
-class _Tasks:
-    """What is under way, and how far all is.
+def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
+    """What became of the file *name*, of which there is a result or an error."""
+    if isinstance(result, EmptyError):
+        return FileOutcome(name, "skipped", "it names no function")
+    if isinstance(result, UnsupportedError):
+        return FileOutcome(name, "skipped", result.reason)
+    if isinstance(result, GsymError):
+        return FileOutcome(name, "failed", result.reason)
+    return FileOutcome(name, result.outcome, entry=result.entry)
+
+
+class _Tally:
+    """How far all is.
 
     Attributes:
-        waiting: Tasks that are not done, with the file of each.
-        told: What became of files that no task was made for.
+        told: What became of files that could not be looked into.
     """
 
     def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
         self._total = total
         self._done = 0
         self._progress = progress
-        self.waiting: dict[Future[list[FileOutcome]], _Found] = {}
         self.told: list[FileOutcome] = []
-
-    def finished(self) -> Iterator[FileOutcome]:
-        """Wait for a task; what became of the files of all that are done."""
-        from concurrent.futures import FIRST_COMPLETED, wait
-
-        done, _ = wait(self.waiting, return_when=FIRST_COMPLETED)
-        for task in done:
-            self.count(self.waiting.pop(task).size)
-            yield from task.result()
 
     def count(self, size: int) -> None:
         self._done += size
@@ -177,24 +179,24 @@ def _is_bundle(path: str) -> bool:
 
 
 def _unpacked(
-    store: Store, files: list[tuple[str, int]], limits: ArchiveLimits, tasks: _Tasks
+    store: Store, files: list[tuple[str, int]], limits: ArchiveLimits, tally: _Tally
 ) -> Iterator[_Found]:
     """The files, and in place of archives what is in them."""
     for path, size in files:
         try:
             is_archive = not os.path.isdir(path) and is_archive_file(path)
         except OSError as error:
-            tasks.told.append(FileOutcome(path, "failed", error.strerror or str(error)))
+            tally.told.append(FileOutcome(path, "failed", error.strerror or str(error)))
             continue
         if is_archive:
-            yield from _members(store, path, path, limits, tasks)
-            tasks.count(size)
+            yield from _members(store, path, path, limits, tally)
+            tally.count(size)
         else:
             yield _Found(path, path, size, ExitStack())
 
 
 def _members(
-    store: Store, path: str, name: str, limits: ArchiveLimits, tasks: _Tasks
+    store: Store, path: str, name: str, limits: ArchiveLimits, tally: _Tally
 ) -> Iterator[_Found]:
     try:
         for member in members(path, limits):
@@ -204,15 +206,15 @@ def _members(
                 try:
                     file = member.extract(folder)
                 except GsymError as error:
-                    tasks.told.append(FileOutcome(label, "failed", error.reason))
+                    tally.told.append(FileOutcome(label, "failed", error.reason))
                     continue
                 if limits.depth > 1 and is_archive_file(file):
                     deeper = limits._replace(depth=limits.depth - 1)
-                    yield from _members(store, file, label, deeper, tasks)
+                    yield from _members(store, file, label, deeper, tally)
                 else:
                     yield _Found(file, label, 0, place.pop_all())
     except GsymError as error:
-        tasks.told.append(FileOutcome(name, "failed", error.reason))
+        tally.told.append(FileOutcome(name, "failed", error.reason))
 
 
 def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutcome]:
@@ -223,20 +225,10 @@ def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutco
             if not os.path.isdir(path) and recognise_file(path) == "":
                 return [FileOutcome(name, "skipped", "no debug file")]
             results = add_all(store, path, label=name, **options)
-            return [_outcome(name, result) for result in results]
+            return [outcome_of(name, result) for result in results]
         except GsymError as error:
-            return [_outcome(name, error)]
+            return [outcome_of(name, error)]
         except OSError as error:
             if error.filename != path:
                 raise  # the store is at fault
             return [FileOutcome(name, "failed", error.strerror or str(error))]
-
-
-def _outcome(name: str, result: Publication | GsymError) -> FileOutcome:
-    if isinstance(result, EmptyError):
-        return FileOutcome(name, "skipped", "it names no function")
-    if isinstance(result, UnsupportedError):
-        return FileOutcome(name, "skipped", result.reason)
-    if isinstance(result, GsymError):
-        return FileOutcome(name, "failed", result.reason)
-    return FileOutcome(name, result.outcome, entry=result.entry)
