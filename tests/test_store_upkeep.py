@@ -16,6 +16,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.locking import OwnedFolder
 from gsym.store.module_key import ModuleKey, key_of_build_id
 from gsym.store.store_verification import verify_store
 from gsym.store.tree_export import export_modules
@@ -356,6 +357,17 @@ def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) ->
 
 
 # ---- what killed processes leave
+
+
+def test_files_in_the_making_are_no_leftovers(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    entry = put(store, 1).entry
+    folder = OwnedFolder(f"{folder_of(entry).parent}/{entry.identity.debug_id}.")
+    assert list(verify_store(store)) == []
+    folder.release()
+    (found,) = verify_store(store)
+    assert found.path == os.path.relpath(folder.path, store.path)
+    assert found.reason == "files that nobody uses"
 
 
 @pytest.mark.parametrize("calls", range(6))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
 __all__ = [
     "FileLock",
     "OwnedFolder",
     "held",
     "held_at_once",
+    "is_abandoned",
     "owned_folder",
     "remove_abandoned",
     "remove_tree",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _RANDOM_BYTES = 8
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileLock:
@@ -166,6 +168,21 @@ def owned_folder(stem: str) -> Iterator[str]:
         folder.remove()
 
 
+def is_abandoned(path: str) -> bool:
+    """Whether a folder is there whose maker has died."""
+    try:
+        descriptor = os.open(path, _FOLDER_FLAGS)
+    except OSError:
+        return False
+    try:
+        flock(descriptor, LOCK_SH | LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
 def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -> bool:
     """Remove a folder whose maker has died.
 
@@ -176,9 +193,8 @@ def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -
     Returns:
         Whether it was removed.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, _FOLDER_FLAGS)
     except OSError:
         return False
     try:

@@ -121,10 +121,12 @@ def remove_module(store: str, debug_id: str) -> None:
     """
     link = os.path.join(store, link_of_debug_id(debug_id))
     folder = published_folder(store, debug_id)
+    # Read before: without its link, anybody may remove the folder.
+    aliases = {} if folder is None else read_aliases(folder)
     with suppress(FileNotFoundError):
         os.unlink(link)
     if folder is not None:
-        remove_aliases(store, debug_id, read_aliases(folder))
+        remove_aliases(store, debug_id, aliases)
         remove_tree(folder)
 
 

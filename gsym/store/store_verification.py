@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import gsym.reader
 from gsym.errors import FormatError, GsymError
@@ -23,7 +23,7 @@ from gsym.store.layout import (
     names_in,
     normal_debug_id,
 )
-from gsym.store.locking import FileLock
+from gsym.store.locking import FileLock, is_abandoned
 from gsym.store.publication import (
     published_folder,
     remove_module,
@@ -37,7 +37,7 @@ __all__ = ["StoreFinding", "verify_store"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import NamedTuple
 
     from gsym.store.directory import Store
@@ -177,45 +177,65 @@ class _Verification:
         """Are all links there by which a module has to be found?"""
         debug_id = entry.identity.debug_id
         wanted = {**read_aliases(folder), **aliases_of(entry)}
-        missing = {
+        if not self._missing(wanted):
+            return
+        with self._settled(debug_id):
+            is_there = published_folder(self._store, debug_id) == folder
+            missing = self._missing(wanted) if is_there else {}
+            if self._repair:
+                add_aliases(self._store, folder, debug_id, missing)
+        for alias in sorted(missing):
+            yield StoreFinding(alias, "the link is missing", self._repair)
+
+    def _missing(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        return {
             alias: file
             for alias, file in wanted.items()
             if not os.path.lexists(os.path.join(self._store, alias))
         }
-        if missing and self._repair:
-            with swap_lock(self._store, debug_id):
-                if published_folder(self._store, debug_id) == folder:
-                    add_aliases(self._store, folder, debug_id, missing)
-        for alias in sorted(missing):
-            yield StoreFinding(alias, "the link is missing", self._repair)
+
+    @contextmanager
+    def _settled(self, debug_id: str) -> Iterator[None]:
+        """Nobody is about to change the links of a module, in the time of a block.
+
+        Who only looks at a store may not be able to keep others out.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(swap_lock(self._store, debug_id))
+            except OSError:
+                if self._repair:
+                    raise
+            yield
 
     def check_aliases(self) -> Iterator[StoreFinding]:
         """Does each link lead to a file of a module?"""
         for alias in self._all_aliases():
             path = os.path.join(self._store, alias)
-            if not os.path.islink(path):
-                if os.path.lexists(path):
-                    yield StoreFinding(alias, "it is no link, and no part of a store")
+            try:
+                target = os.readlink(path)
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except OSError:
+                yield StoreFinding(alias, "it is no link, and no part of a store")
                 continue
-            target = os.readlink(path)
             debug_id, file = _behind(target)
             if target != alias_target(alias, debug_id, file):
                 yield StoreFinding(alias, f"a link to {target}, which is no module")
             elif not os.path.exists(path):
-                yield self._remove_alias(alias, debug_id)
+                yield from self._check_dead_link(alias, debug_id)
 
-    def _remove_alias(self, alias: str, debug_id: str) -> StoreFinding:
-        reason = "the link leads nowhere"
-        if not self._repair:
-            return StoreFinding(alias, reason)
+    def _check_dead_link(self, alias: str, debug_id: str) -> Iterator[StoreFinding]:
         path = os.path.join(self._store, alias)
         # Who publishes makes links before the module is there.
-        with swap_lock(self._store, debug_id):
-            if not os.path.exists(path):
+        with self._settled(debug_id):
+            is_dead = os.path.lexists(path) and not os.path.exists(path)
+            if is_dead and self._repair:
                 with suppress(OSError):
                     os.unlink(path)
                     os.removedirs(os.path.dirname(path))
-        return StoreFinding(alias, reason, is_repaired=True)
+        if is_dead:
+            yield StoreFinding(alias, "the link leads nowhere", self._repair)
 
     def _all_aliases(self) -> Iterator[str]:
         for top in names_in(self._store):
@@ -249,8 +269,16 @@ class _Verification:
         for shelf in names_in(shelves):
             for name in names_in(os.path.join(shelves, shelf)):
                 path = os.path.join(shelves, shelf, name)
-                if published_folder(self._store, name.partition(".")[0]) != path:
+                if self._is_left(path, name.partition(".")[0]):
                     yield self._left(path, is_repaired=False)
+
+    def _is_left(self, path: str, debug_id: str) -> bool:
+        if published_folder(self._store, debug_id) == path:
+            return False
+        with self._settled(debug_id):
+            # In this order: who fills a folder publishes it, then lets go of it.
+            is_free = is_abandoned(path)
+            return is_free and published_folder(self._store, debug_id) != path
 
     def _left(self, path: str, *, is_repaired: bool) -> StoreFinding:
         place = os.path.relpath(path, self._store)
