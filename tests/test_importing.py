@@ -93,6 +93,19 @@ def test_an_import_that_was_broken_off_goes_on(store: Store, tree: Path) -> None
     assert counts(run(store, tree)) == {"done": COUNT + 1, "failed": 1}
 
 
+def test_a_damaged_module_of_another_store_does_not_stop_its_import(
+    store: Store, tree: Path, tmp_path: Path
+) -> None:
+    other = Store(tmp_path / "other")
+    for number in range(3):
+        add_file(other, tree / "app" / debug_id(number) / "app.sym")
+    entry = other.get(key(1))
+    assert entry is not None
+    Path(entry.path).with_name("module.json").write_text("{")
+    for added in ("added", "done"):
+        assert counts(run(store, other.path)) == {added: 2, "failed": 1}
+
+
 def test_another_store_is_imported_with_all_that_it_knows(
     store: Store, tree: Path, tmp_path: Path
 ) -> None:

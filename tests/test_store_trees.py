@@ -276,6 +276,25 @@ def test_a_bomb_in_an_archive_fills_no_disk(store: Store, tmp_path: Path) -> Non
     assert f"more than the {64 << 20} bytes" in outcome.reason
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_tar_of_zeros_or_holes_fills_no_disk(
+    store: Store, tmp_path: Path, *, is_sparse: bool
+) -> None:
+    info = tarfile.TarInfo("a.sym")
+    info.size = 200 << 20
+    data = bytes(200 << 20)
+    if is_sparse:
+        info.pax_headers = {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
+        info.size, data = 0, b""
+    path = tmp_path / "a.tar.gz"
+    header = info.tobuf(tarfile.PAX_FORMAT)
+    path.write_bytes(gzip.compress(header + data + bytes(1024)))
+    limits = ArchiveLimits(inflated=1 << 41)
+    (outcome,) = add_tree(store, [path], limits=limits)
+    assert outcome.outcome == "failed"
+    assert f"more than the {64 << 20} bytes" in outcome.reason
+
+
 def test_a_header_of_any_size_takes_no_memory(store: Store, tmp_path: Path) -> None:
     info = tarfile.TarInfo("x")
     info.type, info.size = tarfile.XHDTYPE, 1 << 40

@@ -158,6 +158,7 @@ def _zip_members(path: str) -> Iterator[Member]:
 def _tar_members(path: str, kind: str) -> Iterator[Member]:
     import tarfile
 
+    packed = os.path.getsize(path)
     with open(path, "rb", buffering=0) as file:
         stream: Any = _TarStream(_contents(file, kind))
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
@@ -165,7 +166,9 @@ def _tar_members(path: str, kind: str) -> Iterator[Member]:
                 stream.budget = info.size + _LARGEST_TAR_HEADER
                 if info.isreg():
                     open_member = partial(_open_in_tar, archive, info)
-                    yield Member(path, info.name, info.size, info.size, open_member)
+                    # Holes take no room in an archive, and zeros next to none.
+                    most = believable_size(packed, info.size)
+                    yield Member(path, info.name, info.size, most, open_member)
                 vars(archive)["members"].clear()  # it would keep all of them
 
 

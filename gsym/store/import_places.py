@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
+from gsym.errors import FormatError
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.module_key import ModuleKey
@@ -108,8 +109,14 @@ class _OtherStore:
         return self._store.path
 
     def items(self) -> Iterator[ImportItem]:
-        for entry in self._store.entries():
-            yield ImportItem(entry.identity.debug_id, entry.path)
+        for debug_id in self._store.debug_ids():
+            try:
+                entry = self._store.get(ModuleKey(debug_id=debug_id), is_use=False)
+            except FormatError:
+                yield ImportItem(debug_id, "damaged")  # who takes it is told more
+                continue
+            if entry is not None:
+                yield ImportItem(debug_id, entry.path)
 
     def take(self, item: ImportItem, folder: str) -> FoundFile:
         del folder
