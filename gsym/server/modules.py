@@ -10,6 +10,7 @@ from gsym.server.confinement import ChildLimits
 from gsym.server.settings import SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.location import default_store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.misses import MissLifetimes
 from gsym.store.resolver import Resolver, misses_of
@@ -29,11 +30,8 @@ if TYPE_CHECKING:
 
 
 def store_path(settings: Settings) -> str:
-    """The folder of the store: the one that is set, or one in the user's cache."""
-    if settings.store:
-        return settings.store
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(cache, "gsym", "store")
+    """The folder of the store: the one that is set, or that of `gsym store`."""
+    return settings.store or default_store()
 
 
 def _adder(settings: Settings) -> Adder:

@@ -44,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         int, _said("port to listen on; 0: any that is free", ge=0, le=65535)
     ] = 8000
     workers: Annotated[Count, _said("worker processes")] = 1
-    store: Annotated[str, _said('folder of the symbol store; "": in the cache')] = ""
+    store: Annotated[str, _said('folder of the store; "": that of the user')] = ""
     sources: Annotated[
         list[str], _said("where modules come from that the store lacks, in order")
     ] = []

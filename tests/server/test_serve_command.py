@@ -43,7 +43,7 @@ class Serving:
             env={
                 **os.environ,
                 "PYTHONPATH": str(ROOT),
-                "XDG_CACHE_HOME": str(folder / ".cache"),
+                "XDG_DATA_HOME": str(folder / ".data"),
                 **environment,
             },
         )
@@ -114,6 +114,23 @@ def test_without_a_choice_it_serves_what_lies_in_the_folder(tmp_path: Path) -> N
         assert serving.stop() == 0
     (line,) = [line for line in serving.lines if "/symbolicate/v5" in line]
     assert json.loads(line)["status"] == 200
+
+
+def test_its_store_is_that_of_gsym_store(tmp_path: Path) -> None:
+    with Serving(tmp_path) as serving:
+        assert serving.symbolicate()[0] == 200
+    listed = subprocess.run(
+        [sys.executable, "-m", "gsym", "store", "list"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "XDG_DATA_HOME": str(tmp_path / ".data"),
+        },
+    )
+    assert debug_id() in listed.stdout
 
 
 def test_its_configuration_is_read_again(tmp_path: Path) -> None:
