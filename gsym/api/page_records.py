@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gsym.api.path_map import PathMap
     from gsym.store.entry import Entry
     from gsym.store.resolution import Attempt
 
@@ -105,10 +106,28 @@ def shown(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def call_shown(name: str, file: tuple[str, str], line: int, offset: int) -> CallShown:
-    """A frame of a lookup; *name* as linkers know it, *file* as folder and name."""
-    path = shown(join_path(*file))
-    return CallShown(shown(demangle(name)), path, line if path else 0, hex(offset))
+def call_shown(
+    name: str,
+    file: tuple[str, str],
+    line: int,
+    offset: int,
+    path_map: PathMap | None = None,
+) -> CallShown:
+    """A frame of a lookup.
+
+    Args:
+        name: As linkers know it.
+        file: Folder and name of the source.
+        line: In the source.
+        offset: From the start of the function.
+        path_map: What becomes of paths; None: nothing.
+    """
+    path = join_path(*file)
+    if path and path_map is not None:
+        path = path_map(path)
+    return CallShown(
+        shown(demangle(name)), shown(path), line if path else 0, hex(offset)
+    )
 
 
 def module_shown(entry: Entry) -> ModuleShown:

@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gsym.api.path_map import PathMap
     from gsym.api.stack_parts import PastedStack, StackModule
     from gsym.api.store_listing import StoreListing
     from gsym.frames import Frames
@@ -184,13 +185,20 @@ class PasteWork:
     Args:
         stack: Taken apart.
         choices: Debug ids that a person chose, by index of the module.
+        path_map: What becomes of paths of source files; None: nothing.
 
     Attributes:
         modules: As the paste names them, in order.
     """
 
-    def __init__(self, stack: PastedStack, choices: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        stack: PastedStack,
+        choices: Mapping[int, str],
+        path_map: PathMap | None = None,
+    ) -> None:
         self._stack = stack
+        self._path_map = path_map
         self.modules = [
             ModuleOfPaste(module, choices.get(at, ""))
             for at, module in enumerate(stack.modules)
@@ -258,7 +266,7 @@ class PasteWork:
         base = reader.header.base_address
         asked = [self._frames[at] for at in work.frames]
         frames = reader.lookup_many([_link_address(frame, base) for frame in asked])
-        calls_of, text_left = _calls_by_address(frames, text_left)
+        calls_of, text_left = _calls_by_address(frames, text_left, self._path_map)
         for at, calls in calls_of.items():
             answers[work.frames[at]].calls = calls
         for at in work.frames:
@@ -276,7 +284,7 @@ def _link_address(frame: StackFrame, base: int) -> int:
 
 
 def _calls_by_address(
-    frames: Frames, text_left: int
+    frames: Frames, text_left: int, path_map: PathMap | None
 ) -> tuple[dict[int, list[CallShown]], int]:
     """Calls of each address that has an answer, and how much text may still come."""
     tables = frames.tables
@@ -292,7 +300,9 @@ def _calls_by_address(
         calls = found.setdefault(at, [])
         if inlined and len(calls) >= _MOST_CALLS:
             continue
-        call = call_shown(tables.strings[name], tables.files[file], line, offset)
+        call = call_shown(
+            tables.strings[name], tables.files[file], line, offset, path_map
+        )
         text_left -= len(call.function) + len(call.file)
         if text_left <= 0:
             found.pop(at)

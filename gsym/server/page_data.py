@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from gsym.store.entry import Entry
     from gsym.symbolizer import OpenModule
 
-MAX_PASTE = 1 << 20  # characters
-_MAX_BODY = 6 << 20  # bytes of them, with escapes
+_ESCAPED = 6  # bytes that a character of a paste may take
+_OTHER_FIELDS = 1 << 16  # bytes of all but the paste
 _PAGE_SIZE = 50
 _MOST_FUNCTIONS = 200
 _MOST_MISSES = 100
@@ -78,10 +78,11 @@ class PageData:
         Raises:
             ServerError: The paste is too long.
         """
-        if len(asked.text) > MAX_PASTE:
-            title = f"please limit a paste to <= {MAX_PASTE} characters"
-            raise ServerError(_TOO_LARGE, title)
         service = self._service
+        most = service.settings.max_paste
+        if len(asked.text) > most:
+            title = f"please limit a paste to <= {most} characters"
+            raise ServerError(_TOO_LARGE, title)
         work = await service.run(self._prepare, asked)
         wanted = [module for module in work.modules if module.key is not None]
         await service.opening.open_all(wanted)
@@ -90,7 +91,8 @@ class PageData:
     def _prepare(self, asked: PasteRequest) -> PasteWork:
         name = asked.module.strip()[:_LONGEST_QUERY]
         chosen = module_of_path(name) if name else None
-        work = PasteWork(parse_pasted_stack(asked.text, chosen), asked.choices)
+        stack = parse_pasted_stack(asked.text, chosen)
+        work = PasteWork(stack, asked.choices, self._service.path_map)
         if self._listing is not None:
             work.identify(self._listing)
         return work
@@ -142,7 +144,7 @@ class PageData:
         found = reader.lookup(link) if link < _ADDRESS_END else None
         if found is None:
             return {"address": hex(link), "function": None, "calls": []}
-        function = found.function
+        function, path_map = found.function, self._service.path_map
         return {
             "address": hex(link),
             "function": {
@@ -151,7 +153,9 @@ class PageData:
                 "size": function.size,
             },
             "calls": [
-                call_shown(f.name, (f.directory, f.filename), f.line, f.offset)
+                call_shown(
+                    f.name, (f.directory, f.filename), f.line, f.offset, path_map
+                )
                 for f in found.frames
             ],
         }
@@ -180,7 +184,7 @@ class PageData:
         return {
             "version": gsym.__version__,
             "store": shown(store.path) if store is not None else "",
-            "max_paste": MAX_PASTE,
+            "max_paste": self._service.settings.max_paste,
             "takes_uploads": bool(self._service.settings.upload_tokens),
             "max_upload": self._service.settings.max_upload,
         }
@@ -206,8 +210,9 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 
     async def symbolize(request: Request) -> Response:
         with HeldBody(service.body_room) as held:
-            timeout = service.settings.body_timeout
-            body = await read_body(request, held, _MAX_BODY, timeout)
+            settings = service.settings
+            most = settings.max_paste * _ESCAPED + _OTHER_FIELDS
+            body = await read_body(request, held, most, settings.body_timeout)
             try:
                 asked = msgspec.json.decode(body, type=PasteRequest)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
-from gsym.server.page_data import MAX_PASTE, PageData, PasteRequest, page_data_routes
+from gsym.server.page_data import PageData, PasteRequest, page_data_routes
 from gsym.server.page_html import answer_page
 
 __all__ = ["page_routes"]
@@ -41,7 +41,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
-_MAX_FORM = 4 * MAX_PASTE
+_ESCAPED = 4  # bytes that a character of a form takes, about
 _NOT_FOUND = 404
 _NOT_MODIFIED = 304
 
@@ -63,8 +63,9 @@ def page_routes(service: Service) -> list[Route]:
 
     async def form(request: Request) -> Response:
         with HeldBody(service.body_room) as held:
-            timeout = service.settings.body_timeout
-            body = await read_body(request, held, _MAX_FORM, timeout)
+            settings = service.settings
+            most = settings.max_paste * _ESCAPED
+            body = await read_body(request, held, most, settings.body_timeout)
             fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
             asked = PasteRequest(
                 fields.get("text", [""])[0], fields.get("module", [""])[0]

@@ -101,6 +101,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_jobs: Annotated[Count, _said("jobs of a request")] = 10
     max_frames: Annotated[Count, _said("frames of a request")] = 1_000_000
     max_modules: Annotated[Count, _said("modules of a request")] = 10_000
+    max_paste: Annotated[Count, _said("characters of a paste on the page")] = 1 << 20
     max_answer: Annotated[Count, _said("bytes of the frames of an answer, about")] = (
         256 << 20
     )

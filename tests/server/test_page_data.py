@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.server.page_data import MAX_PASTE
+from gsym.server.settings import Settings
 from gsym.symbolizer import Symbolizer
 from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_store import (
@@ -25,6 +25,8 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+LIMIT = Settings().max_paste
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,29 @@ def functions_of(answer: Any) -> list[list[str]]:
 
 
 # ---- pastes
+
+
+def test_paths_are_those_that_clients_of_the_api_get(tmp_path: Path) -> None:
+    store = make_page_store(tmp_path)
+    rules = {"path_map": ["/src/=/home/me/"], "source_map": ["/home/=s3:b:d/{path}:"]}
+    with RunningServer(Symbolizer(StoredModules(store)), **rules) as page:
+        pasted = symbolized(page, f"libfoo.so+{0x1016:#x}")
+        (frame,) = pasted["frames"]
+        asked = f"/page/address?id={FOO_ID}&address={0x1016:#x}&base=image"
+        found = page.ask("GET", asked).json
+        form = page.ask("POST", "/", b"text=libfoo.so%2B0x1016")
+    assert frame["calls"][0]["file"] == "s3:b:d/me/lib/c.h:"
+    assert found["calls"] == frame["calls"]
+    assert b"s3:b:d/me/lib/c.h:" in form.body
+
+
+@pytest.mark.parametrize(("size", "status"), [(30, 200), (31, 413)])
+def test_an_operator_limits_pastes(tmp_path: Path, size: int, status: int) -> None:
+    store = make_page_store(tmp_path)
+    with RunningServer(Symbolizer(StoredModules(store)), max_paste=30) as page:
+        body = {"text": "\U0001f600" * size}
+        assert page.ask("POST", "/page/symbolize", body).status == status
+        assert page.ask("GET", "/page/state").json["max_paste"] == 30
 
 
 def test_a_paste_comes_back_with_its_frames_symbolized(page: RunningServer) -> None:
@@ -156,7 +181,7 @@ def test_a_request_of_programs_is_answered_for_people(page: RunningServer) -> No
     assert answer["modules"][1]["state"] == "unused"
 
 
-@pytest.mark.parametrize(("size", "status"), [(MAX_PASTE, 200), (MAX_PASTE + 1, 413)])
+@pytest.mark.parametrize(("size", "status"), [(LIMIT, 200), (LIMIT + 1, 413)])
 def test_a_paste_is_limited(page: RunningServer, size: int, status: int) -> None:
     assert page.ask("POST", "/page/symbolize", {"text": "a" * size}).status == status
 
