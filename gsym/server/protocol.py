@@ -20,12 +20,13 @@ _TOO_LARGE = 431
 
 
 class Protocol(HttpToolsProtocol):
-    """Answers in JSON what it cannot read, and hangs up on heads without an end.
+    """Answers in JSON what it cannot read, and hangs up on who sends or takes nothing.
 
     Args:
         head_size: Bytes that the head of a request may have, about: what comes at once
             is read at once.
         head_timeout: Seconds in which it has to come.
+        write_timeout: Seconds in which a client has to take some of what is sent.
         connection_time: Seconds after which a connection ends with its next answer:
             clients come back, to a worker that was started meanwhile as well.
         others: As uvicorn gives them.
@@ -36,6 +37,7 @@ class Protocol(HttpToolsProtocol):
         *,
         head_size: int = 1 << 16,
         head_timeout: float = 10.0,
+        write_timeout: float = 60.0,
         connection_time: float = 30.0,
         **others: Any,
     ) -> None:
@@ -44,6 +46,9 @@ class Protocol(HttpToolsProtocol):
         self._head_timeout = head_timeout
         self._head_left = head_size
         self._head_timer: TimerHandle | None = None
+        self._is_in_head = False
+        self._write_timeout = write_timeout
+        self._write_timer: TimerHandle | None = None
         self._ends = self.loop.time() + connection_time
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -54,25 +59,45 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
         self._end_head()
+        self._end_writing()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """A head begins; it may take its time while the request before is answered."""
         super().on_message_begin()
-        if self._head_timer is None:
+        self._is_in_head = True
+        self._head_left = self._most_head
+        if self._head_timer is None and not self._owes_an_answer:
             self._await_head()
 
     def on_headers_complete(self) -> None:
         """A head is complete."""
+        self._is_in_head = False
         self._end_head()
         super().on_headers_complete()
         if self.cycle is not None and self.loop.time() >= self._ends:
             self.cycle.keep_alive = False
 
+    def on_response_complete(self) -> None:
+        """An answer is sent; of the next request there may be a part."""
+        super().on_response_complete()
+        if self._is_in_head and not self._owes_an_answer:
+            self._await_head()
+
+    def pause_writing(self) -> None:
+        """Much is left to be sent: see whether the client takes it."""
+        super().pause_writing()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        """The client takes it."""
+        self._end_writing()
+        super().resume_writing()
+
     def data_received(self, data: bytes) -> None:
         """Read on; who sends a head without an end is hung up on."""
         super().data_received(data)
-        if self._head_timer is not None:
+        if self._is_in_head or self._head_timer is not None:
             self._head_left -= len(data)
             if self._head_left < 0:
                 self._refuse(_TOO_LARGE)
@@ -81,8 +106,30 @@ class Protocol(HttpToolsProtocol):
         """Refuse what is no HTTP."""
         self._refuse(_BAD_REQUEST, msg.rstrip("."))
 
+    @property
+    def _owes_an_answer(self) -> bool:
+        """Whether a whole request came that is not answered."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return bool(self.pipeline) or not self.cycle.more_body
+
+    def _watch_writing(self) -> None:
+        left = self.transport.get_write_buffer_size()
+
+        def check() -> None:
+            if self.transport.get_write_buffer_size() < left:
+                self._watch_writing()
+            else:
+                self.transport.abort()
+
+        self._write_timer = self.loop.call_later(self._write_timeout, check)
+
+    def _end_writing(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
     def _await_head(self) -> None:
-        self._head_left = self._most_head
         self._head_timer = self.loop.call_later(
             self._head_timeout, self._refuse, _TIMEOUT
         )
@@ -96,10 +143,18 @@ class Protocol(HttpToolsProtocol):
         self._end_head()
         if self.transport.is_closing():
             return
+        if self._owes_an_answer:  # behind which nothing can be said any more
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
+        if self.cycle and self.cycle.response_started and self.cycle.more_body:
+            self.transport.close()
+            return
         phrase = HTTPStatus(status).phrase
         body = msgspec.json.encode({"title": title or f"{status} {phrase}"})
         head = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
+            "access-control-allow-origin: *\r\n"
             f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

@@ -124,6 +124,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head_timeout: Annotated[
         Seconds, _said("seconds in which the head of a request has to come")
     ] = 10.0
+    write_timeout: Annotated[
+        Seconds, _said("seconds in which a client has to take some of its answer")
+    ] = 60.0
     connection_time: Annotated[
         Seconds,
         _said("seconds after which a connection ends with its next answer"),

@@ -74,6 +74,7 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
             Protocol,
             head_size=settings.max_head,
             head_timeout=settings.head_timeout,
+            write_timeout=settings.write_timeout,
             connection_time=settings.connection_time,
         ),
         workers=settings.workers,

@@ -49,10 +49,12 @@ class RunningServer:
 
     def __init__(self, symbolizer: Symbolizer, **settings: Any) -> None:
         self.app = create_app(Settings(**settings), symbolizer)
+        known = self.app.state.service.settings
         limits = partial(
             Protocol,
-            head_size=self.app.state.service.settings.max_head,
-            head_timeout=self.app.state.service.settings.head_timeout,
+            head_size=known.max_head,
+            head_timeout=known.head_timeout,
+            write_timeout=known.write_timeout,
         )
         config = uvicorn.Config(
             self.app,
@@ -75,6 +77,11 @@ class RunningServer:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._server.server_state.connections)
 
     def _run(self) -> None:
         asyncio.run(self._server.serve([self._listener]))

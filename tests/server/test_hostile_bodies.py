@@ -6,12 +6,14 @@ import gzip
 import json
 import resource
 import socket
+import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.server.zstd import zstd
+from gsym.store.resolution import Resolution
 from gsym.symbolizer import Symbolizer
 from tests.server.error_cases import NO_JSON, job
 from tests.server.running import RunningServer
@@ -19,6 +21,7 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gsym.store.module_key import ModuleKey
     from tests.server.modules import KnownModules
 
 LIMIT = 10_000
@@ -258,3 +261,81 @@ def test_a_million_modules_are_refused(server: RunningServer) -> None:
     modules: Any = [["a", ""]] * 800_000
     answer = server.post(json.dumps(job([[]], modules)).encode()[: 8 << 20])
     assert answer.status in {400, 413}
+
+
+# ---- several requests in one go, and answers that nobody takes
+
+
+class SlowModules:
+    """Finds nothing, and takes its time."""
+
+    def resolve(self, _key: ModuleKey) -> Resolution:
+        time.sleep(0.2)
+        return Resolution(None)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[RunningServer]:
+    with RunningServer(
+        Symbolizer(SlowModules()), head_timeout=0.1, body_timeout=0.1, max_head=10_000
+    ) as server:
+        yield server
+
+
+WHOLE = HEAD.replace(b"close", b"keep-alive") + b"Content-Length: %d\r\n\r\n%b"
+WHOLE %= len(BODY), BODY
+
+
+@pytest.mark.parametrize(
+    ("behind", "then"),
+    [
+        (b"POST /symbolicate", b"408"),
+        (b"nonsense\r\n\r\n", None),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000, None),
+        (b"GET /__lbheartbeat__ HTTP/1.1\r\nConnection: close\r\n\r\n", b"200"),
+        (WHOLE + b"nonsense\r\n\r\n", b"200"),
+    ],
+)
+def test_what_comes_behind_a_request_is_not_answered_before_it(
+    slow: RunningServer, behind: bytes, then: bytes | None
+) -> None:
+    _, *answers = exchange(slow, WHOLE + behind).split(b"HTTP/1.1 ")
+    assert b"found_modules" in answers[0]
+    assert [answer[:3] for answer in answers] == [b"200", *([then] if then else [])]
+
+
+def test_a_body_that_breaks_off_in_nonsense_is_refused_in_its_turn(
+    slow: RunningServer,
+) -> None:
+    start = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+    found = exchange(slow, WHOLE + start + b"nonsense\r\n")
+    assert found.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 408" in found
+    assert exchange(slow, start + b"nonsense\r\n").startswith(b"HTTP/1.1 400")
+
+
+def taken(wire: socket.socket) -> int:
+    """How many bytes come."""
+    size = 0
+    try:
+        while part := wire.recv(1 << 16):
+            size += len(part)
+    except ConnectionResetError:
+        pass
+    return size
+
+
+def test_an_answer_that_nobody_takes_is_dropped(modules: KnownModules) -> None:
+    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    with RunningServer(Symbolizer(modules), write_timeout=0.1) as server:
+        whole = len(server.post(body).body)
+        with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
+            wire.sendall(request)
+            assert wire.recv(1)
+            end = time.monotonic() + 10
+            while server.connections:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            assert taken(wire) < whole
+        assert server.post(body).status == 200
