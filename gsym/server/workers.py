@@ -7,9 +7,11 @@ an end of requests or of modules that are open; where it has a fault the old one
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import tempfile
+import threading
 from functools import partial
 
 import uvicorn
@@ -52,6 +54,7 @@ def serve(
         greet()
         with contextlib.suppress(KeyboardInterrupt):
             server.run([listener])
+        _end_without_waiting()
         return
     with _figures_folder():
         _Workers(config, listener, greet).run()
@@ -64,6 +67,17 @@ def _stop(server: uvicorn.Server, _number: int, _frame: object) -> None:
     """
     if not server.should_exit:
         raise SystemExit
+
+
+def _end_without_waiting() -> None:
+    """End this process where threads still fetch for requests that are over.
+
+    Python would wait for them. What they leave in the store is cleaned up as that of a
+    process that was killed.
+    """
+    if threading.active_count() > 1:
+        logging.shutdown()
+        os._exit(0)
 
 
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:

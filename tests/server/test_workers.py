@@ -150,3 +150,22 @@ def test_a_connection_ends_with_an_answer_once_its_time_is_over(
             time.sleep(0.15)
         connection.close()
     assert heads == [None, "close"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_stops_does_not_wait_for_a_source(
+    workers: str, tmp_path: Path
+) -> None:
+    body = {"stacks": [[[0, 16]]], "memoryMap": [["xul.pdb", "1" * 33]]}
+    with socket.create_server((HOST, 0)) as source:  # connects, and says nothing
+        url = f"http://{HOST}:{source.getsockname()[1]}/"
+        options = ("--workers", workers, "--store", str(tmp_path), "--source", url)
+        server = ServerProcess(*options, "--set", "request_timeout=0.2")
+        with server:
+            connection = HTTPConnection(HOST, server.port)
+            connection.request("POST", "/symbolicate/v5", json.dumps(body))
+            assert connection.getresponse().status == 503
+            connection.close()
+            started = time.monotonic()
+            server.stop()
+            assert time.monotonic() - started < 5  # the source has 10
