@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from gsym.server.confinement import ChildLimits
 
 ANSWER = "answer.json"
-_LARGEST_ANSWER = 1 << 20
+_LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files
 _STARTING = 10  # seconds more by the clock, for an interpreter to start
 _PER_SIZE = 100 << 20
 _MEMORY_PER_BYTE = 6  # of input: it is mapped, inflated, and becomes tables
 _BOOTSTRAP = (
-    "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
+    "import json, sys; order = json.load(sys.stdin.buffer); "
+    "sys.path[:] = order['path']; "
     "from gsym.server.confined_tasks import run_order; run_order(order)"
 )
 # What an engine with sanitizers needs; nothing else of the environment is handed on,
@@ -113,21 +114,22 @@ def _run(order: str, folder: str, seconds: float) -> int | None:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     # -I: neither the environment nor the current folder names modules to load.
     with subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-        [sys.executable, "-I", "-B", "-c", _BOOTSTRAP, order],
+        [sys.executable, "-I", "-B", "-c", _BOOTSTRAP],
         cwd=folder,
         env={**kept, "TMPDIR": folder, "MALLOC_ARENA_MAX": "2"},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
         try:
-            return process.wait(seconds)
+            process.communicate(order.encode(), seconds)
         except subprocess.TimeoutExpired:
             return None
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode
 
 
 def _read_answer(folder: str) -> dict[str, Any] | None:

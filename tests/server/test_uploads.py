@@ -344,6 +344,14 @@ def test_so_many_members_and_no_more_are_taken(
     assert put(uploads, zipped({**files, "m": binary(40)})).status == status
 
 
+def test_members_may_have_long_names(tmp_path: Path) -> None:
+    files = {f"{number}/{'n' * 900}": b"x" for number in range(1300)}
+    with running(tmp_path / "store") as server:
+        answer = put(server, zipped({**files, "m": binary(41)}))
+    assert answer.status == 201
+    assert len(answer.json["upload"]["skipped_keys"]) == len(files)
+
+
 @pytest.mark.parametrize(("size", "status"), [(4 << 20, 201), ((4 << 20) + 1, 413)])
 def test_members_have_so_many_bytes_and_no_more(
     uploads: RunningServer, size: int, status: int
