@@ -175,6 +175,17 @@ def test_nothing_is_left_of_what_was_fetched(store: Store) -> None:
     assert list(Path(store.path, ".tmp").iterdir()) == []
 
 
+def test_who_fetches_and_has_stopped_is_not_waited_for_forever(store: Store) -> None:
+    source = Given("a", having(symbols()))
+    resolver = Resolver(store, [source], longest_wait=0.05)
+    with Store(store.path).lock(key()):
+        found = resolver.resolve(key())
+    assert outcomes(found) == ["failed"]
+    assert found.attempts[0].detail == "somebody works on it for more than 0.05 s"
+    assert source.asked == []
+    assert resolver.resolve(key()).entry
+
+
 # ---- damaged in the store
 
 DAMAGE = {

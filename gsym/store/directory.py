@@ -224,16 +224,22 @@ class Store:
             yield folder
 
     @contextmanager
-    def lock(self, key: ModuleKey) -> Iterator[None]:
+    def lock(self, key: ModuleKey, wait: float | None = None) -> Iterator[None]:
         """Be the only one who fetches or converts a module, for the time of a block.
 
         Whoever asks for the same module by another id is not kept out.
 
+        Args:
+            key: The module.
+            wait: Seconds for which to wait for another one; by default as long as it
+                takes.
+
         Raises:
             OSError: The lock cannot be made.
+            TimeoutError: Another one keeps it for longer than *wait*.
         """
         self._prepare()
-        with held(os.path.join(self.path, LOCKS, lock_name(key))):
+        with held(os.path.join(self.path, LOCKS, lock_name(key)), wait):
             yield
 
     def collect(self, max_size: int) -> Collection:

@@ -8,6 +8,7 @@ behind and may be removed by anybody.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _RANDOM_BYTES = 8
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1  # seconds, while a lock is waited for
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -37,11 +39,12 @@ class FileLock:
         self._path = path
         self._descriptor = -1
 
-    def acquire(self, *, wait: bool = True) -> bool:
+    def acquire(self, *, wait: float | None = None) -> bool:
         """Take the lock.
 
         Args:
-            wait: For the holder there is; else give up.
+            wait: Seconds for which to wait for the holder there is; by default as long
+                as it takes.
 
         Returns:
             Whether the lock is taken now.
@@ -49,10 +52,22 @@ class FileLock:
         Raises:
             OSError: The file cannot be made.
         """
+        if wait is None:
+            return self._try(is_patient=True)
+        until, pause = time.monotonic() + wait, _FIRST_PAUSE
+        while not self._try(is_patient=False):
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return True
+
+    def _try(self, *, is_patient: bool) -> bool:
         while True:
             descriptor = self._open()
             try:
-                flock(descriptor, LOCK_EX | (0 if wait else LOCK_NB))
+                flock(descriptor, LOCK_EX | (0 if is_patient else LOCK_NB))
             except BlockingIOError:
                 os.close(descriptor)
                 return False
@@ -82,14 +97,16 @@ class FileLock:
 
 
 @contextmanager
-def held(path: str) -> Iterator[None]:
+def held(path: str, wait: float | None = None) -> Iterator[None]:
     """Hold the lock *path* for the time of a block.
 
     Raises:
         OSError: The file cannot be made.
+        TimeoutError: Its holder keeps it for longer than *wait* seconds.
     """
     lock = FileLock(path)
-    lock.acquire()
+    if not lock.acquire(wait=wait):
+        raise TimeoutError(f"somebody works on it for more than {wait:g} s")
     try:
         yield
     finally:
@@ -110,7 +127,7 @@ def held_at_once(paths: Iterable[str]) -> Iterator[bool]:
     try:
         for path in paths:
             lock = FileLock(path)
-            if not lock.acquire(wait=False):
+            if not lock.acquire(wait=0):
                 yield False
                 return
             locks.append(lock)

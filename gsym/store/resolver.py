@@ -69,6 +69,8 @@ class Resolver:
         health: Knows which sources answer.
         add: Puts a file into the store.
         conversions: How many are converted at once; by default one per core.
+        longest_wait: Seconds for which to wait for another process that fetches the
+            same module: it may have been stopped.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -80,6 +82,7 @@ class Resolver:
         health: SourceHealth | None = None,
         add: Adder = add_file,
         conversions: int | None = None,
+        longest_wait: float = 600,
     ) -> None:
         self.store = store
         self.sources = tuple(sources)
@@ -87,6 +90,7 @@ class Resolver:
         self.health = health or SourceHealth()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
+        self._longest_wait = longest_wait
         self._flights = SingleFlight()
 
     def resolve(self, key: ModuleKey) -> Resolution:
@@ -134,7 +138,7 @@ class Resolver:
             self.misses.remember(key, ())
             return Resolution(None)
         try:
-            with self.store.lock(key):
+            with self.store.lock(key, self._longest_wait):
                 entry, _ = self._stored(key)  # somebody may have been faster
                 if entry is not None:
                     return Resolution(entry, is_cached=True)

@@ -262,7 +262,7 @@ class _Verification:
                 yield self._left(path, is_repaired=True)
             for name in names_in(os.path.join(self._store, LOCKS)):
                 lock = FileLock(os.path.join(self._store, LOCKS, name))
-                if lock.acquire(wait=False):
+                if lock.acquire(wait=0):
                     lock.release()
             return
         shelves = os.path.join(self._store, ENTRIES)
