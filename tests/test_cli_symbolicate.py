@@ -150,6 +150,16 @@ def test_either_a_server_or_a_store_is_asked(stacks: str, options: list[str]) ->
     assert main(["symbolicate", *options, stacks]) == 2
 
 
+def test_a_store_that_is_not_there_is_told_and_not_made(
+    stacks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("msgspec", reason="the extra `server` is not installed")
+    store = tmp_path / "none"
+    assert main(["symbolicate", "--store", str(store), stacks]) == 1
+    assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+    assert not store.exists()
+
+
 def test_stacks_are_answered_from_a_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

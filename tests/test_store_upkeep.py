@@ -356,6 +356,18 @@ def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) ->
     assert entry.uuid == build_id(1)
 
 
+@pytest.mark.parametrize(
+    "words", ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]
+)
+def test_a_store_that_is_not_there_is_not_taken_for_an_empty_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    store = tmp_path / "none"
+    assert main(["store", *words.split(), "--store", str(store)]) == 1
+    assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+    assert not store.exists()
+
+
 # ---- what killed processes leave
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from gsym.errors import UnsupportedError
+from gsym.errors import GsymError, UnsupportedError
+from gsym.store.directory import Store
 
 __all__ = ["answer_locally"]
 
@@ -28,7 +29,8 @@ def answer_locally(
         sources: Where modules come from that it lacks.
 
     Raises:
-        GsymError: A source is of no known kind.
+        GsymError: A source is of no known kind; or there is neither a store nor a
+            source.
         UnsupportedError: A package is not installed.
     """
     try:
@@ -41,6 +43,8 @@ def answer_locally(
             f"without --server this needs the package {missing.name}: "
             "pip install 'gsym[server]'"
         ) from None
+    if store and not sources and not Store(store).exists():
+        raise GsymError("there is no store", path=store)
     read = [_read(number, job) for number, job in enumerate(jobs)]
     symbolizer = make_symbolizer(Settings(store=store or "", sources=sources))
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.options import Command, Option, UsageError
-from gsym.cli.store_options import NAMES, STORE, open_store, selected_entries
+from gsym.cli.store_options import NAMES, STORE, existing_store, selected_entries
 from gsym.cli.terminal import describe, printable
 from gsym.store.tree_export import export_modules
 
@@ -52,7 +52,7 @@ def run(arguments: list[str]) -> int:
     if kind is None:
         raise UsageError("option '--format': choose breakpad or gsym")
     problems: list[FormatError] = []
-    store = open_store(values)
+    store = existing_store(values)
     entries = selected_entries(store, values.operands("NAME"), problems)
     is_whole = True
     for module in export_modules(entries, output, kind=kind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gsym.cli.options import Command, Option, UsageError
-from gsym.cli.store_options import STORE, open_store, read_size, size_text
+from gsym.cli.store_options import STORE, existing_store, read_size, size_text
 
 COMMAND = Command(
     "gsym store gc",
@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> int:
     wanted = values.text("--max-size")
     if wanted is None:
         raise UsageError("option '--max-size' is missing")
-    done = open_store(values).collect(read_size(wanted, "--max-size"))
+    done = existing_store(values).collect(read_size(wanted, "--max-size"))
     if values.flag("--json"):
         print(json.dumps(done._asdict()))
         return 0

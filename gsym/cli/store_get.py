@@ -9,8 +9,8 @@ from gsym.cli.store_options import (
     MODULE,
     STORE,
     entry_record,
+    existing_store,
     find_entry,
-    open_store,
 )
 from gsym.errors import GsymError
 from gsym.store.tree_export import copy_file
@@ -42,7 +42,7 @@ The exit code is 1 if the store does not have the module.""",
 def run(arguments: list[str]) -> int:
     """Print the path of the file, or copy it."""
     values = COMMAND.parse(arguments)
-    store = open_store(values)
+    store = existing_store(values)
     entry = find_entry(store, values.operand("MODULE"))
     path = _file(entry, values.text("--original"))
     output = values.text("--output")

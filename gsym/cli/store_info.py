@@ -10,8 +10,8 @@ from gsym.cli.store_options import (
     MODULE,
     STORE,
     entry_record,
+    existing_store,
     find_entry,
-    open_store,
     size_text,
 )
 from gsym.cli.terminal import printable
@@ -50,7 +50,7 @@ _TIMES = {"added", "last_used"}
 def run(arguments: list[str]) -> int:
     """Print all that is known of one module."""
     values = COMMAND.parse(arguments)
-    store = open_store(values)
+    store = existing_store(values)
     entry = find_entry(store, values.operand("MODULE"), is_use=False)
     record = entry_record(store, entry)
     if values.flag("--json"):

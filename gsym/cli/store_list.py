@@ -10,7 +10,7 @@ from gsym.cli.store_options import (
     NAMES,
     STORE,
     entry_record,
-    open_store,
+    existing_store,
     selected_entries,
     size_text,
 )
@@ -43,7 +43,7 @@ _TO_THE_RIGHT = {"FUNCTIONS", "SIZE"}
 def run(arguments: list[str]) -> int:
     """Print a line for each module."""
     values = COMMAND.parse(arguments)
-    store = open_store(values)
+    store = existing_store(values)
     problems: list[FormatError] = []
     entries = list(selected_entries(store, values.operands("NAME"), problems))
     entries.sort(key=lambda entry: (entry.identity.debug_file.lower(), entry.identity))

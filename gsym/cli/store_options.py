@@ -18,6 +18,7 @@ __all__ = [
     "NAMES",
     "STORE",
     "entry_record",
+    "existing_store",
     "find_entry",
     "module_keys",
     "open_store",
@@ -57,6 +58,18 @@ _MULTIPLES = {"K": 1, "M": 2, "G": 3, "T": 4}
 def open_store(values: Values) -> Store:
     """The store that the command line means."""
     return Store(values.text(STORE.name) or default_store())
+
+
+def existing_store(values: Values) -> Store:
+    """The store that the command line means, which has to be there.
+
+    Raises:
+        GsymError: It is not: nothing is found in a folder whose name is mistyped.
+    """
+    store = open_store(values)
+    if not store.exists():
+        raise GsymError("there is no store", path=store.path)
+    return store
 
 
 def module_keys(text: str) -> list[ModuleKey]:

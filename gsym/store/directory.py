@@ -68,6 +68,16 @@ class Store:
     def __repr__(self) -> str:
         return f"<gsym.store.Store {self.path}>"
 
+    def exists(self) -> bool:
+        """Whether something was put there ever.
+
+        Raises:
+            FormatError: The folder is damaged.
+            OSError: It cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        return self._check_marker()
+
     # ---- asking
 
     def get(self, key: ModuleKey, *, is_use: bool = True) -> Entry | None:
