@@ -163,7 +163,7 @@ def uuid_code_id(uuid: bytes, os: str) -> str:
 def read_debug_id(text: str) -> str:
     """A debug id in Breakpad's form, from that or the form with dashes.
 
-    Without an age it is 0.
+    Without an age it is 0. An age is a number: zeros in front of it are left out.
 
     Raises:
         ValueError: *text* is no debug id.
@@ -174,9 +174,10 @@ def read_debug_id(text: str) -> str:
         is_sound = len(bytes.fromhex(guid)) == _GUID_SIZE and int(age, 16) >= 0
     except ValueError:
         is_sound = False
-    if not is_sound or not digits.isalnum() or len(age) > _MOST_AGE_DIGITS:
+    is_plain = digits.isascii() and digits.isalnum()
+    if not is_sound or not is_plain or len(age) > _MOST_AGE_DIGITS:
         raise ValueError(f"'{text}' is no debug id")
-    return guid.upper() + age.lower()
+    return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
 
 
 def breakpad_identity(records: Iterable[bytes]) -> ModuleIdentity:

@@ -303,10 +303,11 @@ class Symbolizer:
 
 
 def _cache_key(key: ModuleKey) -> _CacheKey:
-    """What tells modules apart: with a debug id, no name does."""
-    if key.debug_id:
-        return key.debug_id, "", ""
-    return "", key.code_id, key.code_file
+    """What tells modules apart: with a debug id, no name does.
+
+    A code id does all the same, for it may find what a wrong debug id does not.
+    """
+    return key.debug_id, key.code_id, "" if key.debug_id else key.code_file
 
 
 def _size(module: OpenModule) -> int:

@@ -129,6 +129,8 @@ def test_a_whole_build_id_is_a_code_id(os: str, size: int, expected: str) -> Non
         (SWAPPED + "0", SWAPPED + "0"),
         (SWAPPED.lower() + "1A", SWAPPED + "1a"),
         (SWAPPED, SWAPPED + "0"),
+        (SWAPPED + "00000001", SWAPPED + "1"),
+        (SWAPPED + "000", SWAPPED + "0"),
         ("0905ae80-cee7-5a33-e3ca-b61c274274de", SWAPPED + "0"),
         ("0905ae80-cee7-5a33-e3ca-b61c274274de-fe910d63", SWAPPED + "fe910d63"),
     ],
@@ -141,7 +143,10 @@ def test_a_debug_id_is_read_in_both_forms(text: str, expected: str) -> None:
     "text",
     [
         *("", "1234", SWAPPED[:-1], SWAPPED[:-1] + "g", "0x" + SWAPPED[2:]),
-        *(SWAPPED + age for age in ("123456789", "x", " 1", "+1", "1_1")),
+        *(
+            SWAPPED + age
+            for age in ("123456789", "000000001", "x", " 1", "+1", "1_1", "\u0663")
+        ),
     ],
 )
 def test_what_is_no_debug_id_is_refused(text: str) -> None:

@@ -27,6 +27,7 @@ from gsym.store.transfer_limits import TransferLimits
 from gsym.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
+from tests.store_modules import identity, write_sym
 from tests.symbol_files import debug_id, key, path, symbols
 
 if TYPE_CHECKING:
@@ -261,6 +262,18 @@ def test_a_module_that_goes_before_it_is_opened_is_fetched_again(store: Store) -
     symbolizer = Symbolizer(Forgetful(store, [Given("a", having(symbols()))]))
     found = symbolizer.symbolize(key(), va=0x1000)
     assert found.lookup is not None
+
+
+def test_a_module_found_by_its_code_id_does_not_answer_for_a_debug_id(
+    store: Store,
+) -> None:
+    with store.temporary_folder() as folder:
+        add_file(store, write_sym(Path(folder, "a.sym"), 1))
+    symbolizer = Symbolizer(store)
+    stranger = key(9)
+    by_code = stranger._replace(code_id=identity(1).code_id)
+    assert symbolizer.symbolize(by_code, va=0x1000).lookup is not None
+    assert symbolizer.symbolize(stranger, va=0x1000).lookup is None
 
 
 # ---- refused
