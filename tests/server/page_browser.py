@@ -63,6 +63,13 @@ class Visit:
     def close(self) -> None:
         self._context.close()
 
+    def renew(self) -> None:
+        """Begin anew, as if nothing had been; a new page would take a second."""
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.goto("about:blank")
+        self.faults.clear()
+        self.asked.clear()
+
     def open(self, fragment: str = "") -> None:
         self.page.goto(f"{self.url}/{fragment}")
 
