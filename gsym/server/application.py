@@ -87,7 +87,10 @@ def create_app(
             Middleware(Compression, settings.min_compressed, service.run),
             Middleware(Errors),
         ],
-        exception_handlers={HTTPException: on_http_exception},
+        exception_handlers={
+            HTTPException: on_http_exception,
+            Exception: on_http_exception,  # of what stands round the endpoints
+        },
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False

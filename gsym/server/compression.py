@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from gsym.server.zstd import zstd
 
-__all__ = ["Compression"]
+__all__ = ["Compression", "allows_coding"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,15 +97,17 @@ def _is_http(scope: Scope) -> bool:
 
 def choose_coding(accepted: str) -> str | None:
     """The best of our codings that `Accept-Encoding` allows; None: as it is."""
+    return next((each for each in _CODERS if allows_coding(accepted, each)), None)
+
+
+def allows_coding(accepted: str, coding: str) -> bool:
+    """Whether `Accept-Encoding` allows a coding."""
     allowed = {}
     for part in accepted.lower().split(","):
         name, _, parameters = part.partition(";")
         quality = parameters.replace(" ", "").partition("q=")[2]
         allowed[name.strip()] = quality.strip("0.") != "" or not quality
-    for coding in _CODERS:
-        if allowed.get(coding, allowed.get("*", False)):
-            return coding
-    return None
+    return allowed.get(coding, allowed.get("*", False))
 
 
 def _zstd(body: bytes) -> bytes:

@@ -8,6 +8,7 @@ import zlib
 
 from starlette.responses import Response, StreamingResponse
 
+from gsym.server.compression import allows_coding
 from gsym.server.errors import ServerError
 
 __all__ = ["FileBody", "TextBody", "body_response"]
@@ -125,7 +126,7 @@ def _whole(
     sent: dict[str, str],
 ) -> Response:
     pieces = body.pieces(0, None)
-    if "gzip" in _header(request, "accept-encoding"):
+    if allows_coding(_header(request, "accept-encoding"), "gzip"):
         sent["content-encoding"] = "gzip"
         sent["etag"] = f'{sent["etag"][:-1]}-gzip"'
         pieces = _compressed(pieces)

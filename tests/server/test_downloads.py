@@ -261,6 +261,8 @@ def test_files_are_compressed_for_who_takes_that(
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(packed.body) == plain.body
     assert packed.headers["etag"] != plain.headers["etag"]
+    refused = get(downloads, path, accept_encoding="gzip;q=0, identity")
+    assert refused.body == plain.body
     again = get(
         downloads, path, accept_encoding="gzip", if_none_match=packed.headers["etag"]
     )

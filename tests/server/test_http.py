@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.server import compression
 from gsym.server.compression import choose_coding
 from gsym.server.limits import RateLimit
 from gsym.server.zstd import zstd
@@ -353,3 +354,14 @@ def test_a_server_may_live_below_a_path(modules: KnownModules) -> None:
         assert server.ask("GET", "/__heartbeat__").status == 200
         document = json.loads(server.ask("GET", "/__version__").body)
         assert document["version"]
+
+
+def test_a_fault_round_the_endpoints_is_json_too(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_body: bytes) -> bytes:
+        raise ValueError
+
+    monkeypatch.setitem(compression._CODERS, "zstd", fail)  # noqa: SLF001
+    answer = server.ask("GET", "/openapi.json", headers={"Accept-Encoding": "zstd"})
+    assert (answer.status, answer.title) == (500, "500 Internal Server Error")

@@ -199,3 +199,30 @@ def test_the_browser_lets_it_ask(server: RunningServer) -> None:
 def test_the_check_sees_faults(frame: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
         checked({"results": [{"found_modules": {}, "stacks": [[frame]]}]})
+
+
+# As recorded requests have them.
+NAMES = (
+    *("libstdc++.so.6", "ld-linux-x86-64.so.2", "libgdk-3.so.0", "i965_dri.so"),
+    *(
+        "vcruntime140.amd64.pdb",
+        "TextInputFramework.pdb",
+        "AppKit",
+        "libsystem_c.dylib",
+    ),
+)
+
+
+def test_one_job_may_have_a_stack_for_each_module(server: RunningServer) -> None:
+    """Older Profilers ask so, without a version and without `jobs`."""
+    modules = [[name, MISSING_ID] for name in NAMES]
+    modules[2:2] = [["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]]
+    stacks = [[[at, 0x1000], [at, 0x400]] for at in range(len(modules))]
+    answer = server.post({"memoryMap": modules, "stacks": stacks}).json
+    (result,) = answer["results"]
+    assert list(result["found_modules"]) == ["/".join(each) for each in modules]
+    assert sum(map(bool, result["found_modules"].values())) == 2
+    shown = [[frame.get("function") for frame in stack] for stack in result["stacks"]]
+    expected: list[list[str | None]] = [[None, None] for _ in modules]
+    expected[2:4] = [["a::outer()", None], [None, "main"]]
+    assert shown == expected
