@@ -357,6 +357,24 @@ def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("fields", "output", "reason"),
+    [
+        ({"debug_file": "a" * 254}, "out", "its name is too long for a file"),
+        ({"os": "two words"}, "out", "'two words' is not one word"),
+        ({"os": "two words"}, "out.zip", "'two words' is not one word"),
+    ],
+)
+def test_a_module_that_cannot_be_written_costs_no_other(
+    tmp_path: Path, fields: dict[str, str], output: str, reason: str
+) -> None:
+    store = Store(tmp_path / "store")
+    put(store, 1, **fields)  # type: ignore[arg-type]
+    put(store, 2)
+    found = export_modules(store.entries(), tmp_path / output, kind="sym")
+    assert [each.reason for each in found] == [reason, ""]
+
+
+@pytest.mark.parametrize(
     "words", ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]
 )
 def test_a_store_that_is_not_there_is_not_taken_for_an_empty_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from functools import partial
@@ -69,10 +70,16 @@ def export_modules(
                 put(path, partial(_write, entry, kind))
             except GsymError as error:
                 yield ExportedModule(entry, path, error.reason)
+            except ValueError as error:
+                yield ExportedModule(entry, path, str(error))
             except FileNotFoundError as error:
                 if not str(error.filename).startswith(os.path.dirname(entry.path)):
                     raise
                 yield ExportedModule(entry, path, "it was removed meanwhile")
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                yield ExportedModule(entry, path, "its name is too long for a file")
             else:
                 yield ExportedModule(entry, path)
 
