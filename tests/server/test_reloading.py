@@ -48,8 +48,11 @@ def test_whatever_modules_are_found_by_has_them_found_anew(tmp_path: Path) -> No
 
 
 def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
-    modules: KnownModules,
+    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The logs of this process are those of the tests.
+    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
+
     async def reload_within_a_request() -> list[dict[str, Any]]:
         app = ReloadingApp(Settings, Settings(), lambda _: Symbolizer(modules))
         service = app.serving.service
