@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 import msgspec
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _BAD_REQUEST = 400
 _TIMEOUT = 408
 _TOO_LARGE = 431
+_UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 
 
 class Protocol(HttpToolsProtocol):
@@ -96,7 +98,7 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; who sends a head without an end is hung up on."""
-        super().data_received(data)
+        super().data_received(_without_upgrade(data) if self._head_timer else data)
         if self._is_in_head or self._head_timer is not None:
             self._head_left -= len(data)
             if self._head_left < 0:
@@ -159,3 +161,15 @@ class Protocol(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A head without the offer to go on in another protocol, which is not taken up.
+
+    The parser would leave the body to that protocol.
+    """
+    end = data.find(b"\r\n\r\n")
+    head = data if end < 0 else data[:end]
+    if not _UPGRADE.search(head):
+        return data
+    return _UPGRADE.sub(b"x-upgrade", head) + data[len(head) :]

@@ -215,6 +215,14 @@ def test_a_head_may_have_so_many_bytes(server: RunningServer) -> None:
     assert found == b"" or b"HTTP/1.1 431" in found
 
 
+def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer) -> None:
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA"
+    rest = b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+    first = HEAD.replace(b"Connection: close", offer) + rest
+    found = exchange(server, first + HEAD + rest)
+    assert found.count(b"HTTP/1.1 200") == 2
+
+
 def test_a_head_that_does_not_end_is_given_up(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), head_timeout=0.1) as server:
         found = exchange(server, b"POST /symbolicate/v5 HTTP/1.1\r\nHost:")
