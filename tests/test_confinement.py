@@ -181,7 +181,7 @@ def test_a_process_that_takes_too_long_is_killed(
         ("pass", "without an answer"),
         ("open('answer.json', 'w').write('{')", "without an answer"),
         ("open('answer.json', 'w').write('3')", "without an answer"),
-        ("open('answer.json', 'w').write('{' + ' ' * 2**20 + '}')", "without"),
+        ("open('answer.json', 'w').write('{' + ' ' * 2**24 + '}')", "without"),
         ("import os; os.symlink('/etc/passwd', 'answer.json')", "without an answer"),
         ("import os; os.mkfifo('answer.json')", "without an answer"),
     ],
