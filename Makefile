@@ -28,12 +28,15 @@ C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
-# What is Python alone: HTTP, settings, processes, the browser. Answers, uploads,
-# downloads and the soak of tests/server ask the engine, and stay.
+# What is Python alone: HTTP, settings, processes, the browser. Answers and downloads
+# of tests/server ask the engine, and stay.
 NOT_OF_ENGINE = $(addprefix --ignore=tests/server/test_,$(addsuffix .py,\
     assembly hostile_bodies http openapi page page_data profiler_client reloading \
     request_errors serve_command settings shadow source sources \
     specification_client workers))
+# A confined process gives up memory and calls that the sanitizers take.
+CONFINED = --ignore=tests/test_confinement.py $(addprefix --ignore=tests/server/test_,\
+    confined_adding.py soak.py uploads.py)
 UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1:$(REPORT)
 
 # The folder of real files that tests read; tests that need it skip without it.
@@ -98,7 +101,7 @@ sanitize: $(VENV)/.test
 	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
 	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
 	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
-	    --ignore=tests/test_dwarf_growth.py $(NOT_OF_ENGINE) \
+	    --ignore=tests/test_dwarf_growth.py $(NOT_OF_ENGINE) $(CONFINED) \
 	    --ignore=tests/differential $(PYTEST_ARGS) \
 	    || { cat report.* 2>/dev/null; exit 1; }
 
