@@ -219,6 +219,9 @@ def main() -> None:
             shared = (arguments.peer, arguments.rounds)
             bench = Bench(modules, files, served, store, *shared)
             command = f"python -m benchmarks.server CORPUS --rounds {arguments.rounds}"
+            command += f" --requests {arguments.requests}"
+            if arguments.peer is not None:
+                command += " --peer PORT --symbols-port N"
             parts = [
                 environment(command, []),
                 LEGEND.format(rounds=arguments.rounds),

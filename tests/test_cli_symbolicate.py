@@ -144,7 +144,11 @@ def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [[], ["--server", "http://127.0.0.1:9", "--store", "x"]]
+    "options",
+    [
+        ["--server", "http://127.0.0.1:9", "--store", "x"],
+        ["--server", "http://127.0.0.1:9", "--source", "x"],
+    ],
 )
 def test_either_a_server_or_a_store_is_asked(stacks: str, options: list[str]) -> None:
     assert main(["symbolicate", *options, stacks]) == 2
@@ -158,6 +162,21 @@ def test_a_store_that_is_not_there_is_told_and_not_made(
     assert main(["symbolicate", "--store", str(store), stacks]) == 1
     assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
     assert not store.exists()
+
+
+def test_without_a_choice_the_store_of_the_user_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("msgspec", reason="the extra `server` is not installed")
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "own"))
+    job = {"memoryMap": [["lib1.so", identity(1).debug_id]], "stacks": [[[0, 0]]]}
+    path = tmp_path / "stacks.json"
+    path.write_text(json.dumps(job))
+    assert main(["symbolicate", str(path)]) == 1
+    assert "own: there is no store" in capsys.readouterr().err
+    put(Store(tmp_path / "own"), 1)
+    assert main(["symbolicate", str(path)]) == 0
+    assert capsys.readouterr().out == "job 0, stack 0\n  0  lib1.so  f1_1\n"
 
 
 def test_stacks_are_answered_from_a_store(

@@ -90,6 +90,19 @@ def test_the_service_says_what_is_shown(checkout: Path) -> None:
     assert list(map(shape, printed)) == list(map(shape, shown))
 
 
+def test_a_log_of_addresses_gets_its_symbols(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (script,) = blocks("bash")
+    monkeypatch.setenv("GSYM_STORE", str(checkout / "store"))
+    shutil.copytree(ROOT / "docs/examples", checkout / "docs/examples")
+    build, crash, keep, look_up = script.splitlines()
+    run(build)
+    subprocess.run(["sh", "-c", crash], check=False)  # it crashes
+    run(keep)
+    assert any("crash.c:" in line for line in run(look_up))
+
+
 def test_the_python_example_runs(checkout: Path) -> None:
     subprocess.run(
         ["cc", "-g", "-O2", "-o", "stairs", "tools/demo/stairs.c"], check=True

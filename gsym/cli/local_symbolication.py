@@ -6,6 +6,7 @@ import json
 
 from gsym.errors import GsymError, UnsupportedError
 from gsym.store.directory import Store
+from gsym.store.location import default_store
 
 __all__ = ["answer_locally"]
 
@@ -29,7 +30,7 @@ def answer_locally(
         sources: Where modules come from that it lacks.
 
     Raises:
-        GsymError: A source is of no known kind; or there is neither a store nor a
+        GsymError: A source is of no known kind; or there is neither the store nor a
             source.
         UnsupportedError: A package is not installed.
     """
@@ -43,10 +44,11 @@ def answer_locally(
             f"without --server this needs the package {missing.name}: "
             "pip install 'gsym[server]'"
         ) from None
-    if store and not sources and not Store(store).exists():
-        raise GsymError("there is no store", path=store)
+    folder = store or default_store()
+    if not sources and not Store(folder).exists():
+        raise GsymError("there is no store", path=folder)
     read = [_read(number, job) for number, job in enumerate(jobs)]
-    symbolizer = make_symbolizer(Settings(store=store or "", sources=sources))
+    symbolizer = make_symbolizer(Settings(store=folder, sources=sources))
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
         work.open_all(symbolizer)

@@ -33,7 +33,8 @@ COMMAND = Command(
         Option("--server", "URL of the symbolication server", metavar="URL"),
         Option(
             "--store",
-            "without a server: folder of the symbol store",
+            "without a server: folder of the store (default: GSYM_STORE, else the "
+            "user's own)",
             metavar="DIR",
         ),
         Option(
@@ -72,8 +73,8 @@ def run(arguments: list[str]) -> int:
     values = COMMAND.parse(arguments)
     path, server = values.operand("FILE"), values.text("--server")
     store, sources = values.text("--store"), values.texts("--source")
-    if (server is None) == (store is None and not sources):
-        raise UsageError("give either '--server', or '--store' or '--source'")
+    if server is not None and (store is not None or sources):
+        raise UsageError("give either '--server', or '--store' and '--source'")
     settings = _settings(values)
     try:
         jobs = read_jobs(_read(path))

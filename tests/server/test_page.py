@@ -257,9 +257,11 @@ def test_names_that_are_markup_are_shown_and_do_nothing(visit: Visit) -> None:
     visit.page.wait_for_selector(".found li button")
     visit.page.click(".found li button")
     visit.page.wait_for_selector(".found li strong")
+    job = {"memoryMap": [["<i>x.so", "E" * 33]], "stacks": [[[0, 1]]]}
+    visit.page.request.post(f"{visit.url}/symbolicate/v5", data=job)
     visit.open("#/misses")
-    visit.page.wait_for_selector("#other table")
-    assert visit.page.locator("#view script, #view img, #view b").count() == 0
+    visit.page.wait_for_selector("#other table :text('<i>x.so')")
+    assert visit.page.locator("#view script, #view img, #view b, #view i").count() == 0
     assert "harmed" not in visit.page.title()
 
 

@@ -2,7 +2,8 @@
  *
  *     cc -g crash.c -o crash -I "$(python -m gsym.include)"
  *     ./crash 2> crash.log
- *     gsym filter --debug-file-directory=symbols crash.log
+ *     gsym store add crash
+ *     gsym filter crash.log
  */
 #define _GNU_SOURCE
 #include <execinfo.h>

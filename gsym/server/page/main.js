@@ -67,7 +67,7 @@ const KEYS = {
 };
 
 addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, dialog");
+  const typing = event.target.closest("input, textarea, select, dialog[open]");
   if (typing && event.key === "Escape" && !shortcuts.open) {
     event.target.blur();
     return;
