@@ -113,6 +113,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             has an index the output has one in any case.
         data_symbols: Keep the symbols of variables of an ELF file, too, for logs with
             markup; other readers pass over them. They exclude an index in version 1.
+            Of a GSYM file that has variables the output has them in any case.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         keep_warnings: Report each warning, not only counts.
         keep_same: Leave an output that would stay the same as it is.
@@ -183,7 +184,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     kind = recognise_file(source_path)
     if member is not None and kind != "archive":
         raise MemberError("is no archive and has no members", path=source_path)
-    if data_symbols and kind in {"breakpad", "gsym"}:
+    if data_symbols and kind == "breakpad":
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=source_path)
     if kind == "breakpad":

@@ -9,7 +9,7 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.atomic_file import AtomicFile
 from gsym.conversion_report import ConversionReport
 from gsym.creator import iter_finished
-from gsym.data_part import DATA_ALIGNMENT, make_data_part
+from gsym.data_part import DATA_ALIGNMENT, count_variables, make_data_part
 from gsym.errors import EmptyError
 from gsym.sources.archive import member_label
 from gsym.sources.debug_info import SearchOptions
@@ -71,6 +71,7 @@ else:
         "The arguments of `gsym.convert`, checked; the paths as `str`."
     )
 
+_NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
 _COUNTS = (
     "functions_debug_info",
     "functions_symbol_table",
@@ -135,6 +136,7 @@ class ConversionOutput:
             options.has_base_address = 1
             options.base_address = base_address
         made = ffi.new("gsym_creator **")
+        self._version = options.version
         self._check(lib.gsym_creator_create(options, made, self._error))
         self.creator: Any = ffi.gc(made[0], lib.gsym_creator_destroy)
 
@@ -165,6 +167,7 @@ class ConversionOutput:
         notes: tuple[str, ...] = (),
         placements: tuple[tuple[str, int, int], ...] = (),
         variables: Iterable[DataSymbol] = (),
+        data_part: bytes = b"",
     ) -> ConversionReport:
         """Lay the file out and write it, whole or in segments.
 
@@ -177,6 +180,8 @@ class ConversionOutput:
             notes: Sentences on what was not found.
             placements: Of the code sections of a relocatable file.
             variables: What is kept of them behind the file.
+            data_part: The same, as it stood behind another file. Where it cannot be
+                kept, a warning tells.
 
         Raises:
             EmptyError: There is no function.
@@ -190,17 +195,26 @@ class ConversionOutput:
             add_call_sites(self.creator, request.call_sites_yaml)
             companions = (*companions, request.call_sites_yaml)
         found = self._select(request.selection) if request.selection else None
+        part = data_part or make_data_part(variables, self._uuid)
+        if request.has_data_symbols and not part:
+            warnings = warnings | {_NO_VARIABLES: 1}
         if request.segment_size is None:
             with AtomicFile(request.output, keep_same=request.keep_same) as file:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator):
                     file.write(chunk)
-                if part := make_data_part(variables, self._uuid):
+                # An index of version 1 stands where the part would.
+                if counts["index_size"] and self._version == lib.GSYM_VERSION_1:
+                    warnings = warnings | _left_out(
+                        part, "beside an index of version 1"
+                    )
+                elif part:
                     file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
             outputs: tuple[str, ...] = (request.output,)
         else:
             counts = self._finish()
             outputs = self._write_segments(request.segment_size)
+            warnings = warnings | _left_out(part, "in segments")
         dropped = 0
         if found is not None:
             dropped = found["functions"] - counts["functions"]
@@ -255,6 +269,13 @@ class ConversionOutput:
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._label)
+
+
+def _left_out(data_part: bytes, place: str) -> dict[str, int]:
+    """The warning that variables have no place."""
+    count = count_variables(data_part)
+    text = f"Variable left out: there is no place for it {place}"
+    return {text: count} if count else {}
 
 
 def _peak_memory() -> int:

@@ -17,7 +17,15 @@ from struct import Struct
 from gsym.errors import GsymError
 from gsym.model import FunctionInfo
 
-__all__ = ["DATA_ALIGNMENT", "data_part_start", "make_data_part", "open_data_part"]
+__all__ = [
+    "DATA_ALIGNMENT",
+    "count_variables",
+    "data_part_of",
+    "data_part_start",
+    "make_data_part",
+    "merge_data_parts",
+    "open_data_part",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +50,55 @@ def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
         symbols: In any order. Of several at one address the largest one is kept.
         uuid: That of the binary, of which the first 20 bytes are kept.
     """
-    variables = [
-        FunctionInfo(symbol.start, symbol.size, symbol.name)
-        for symbol in symbols
-        if symbol.size and symbol.name
-    ]
+    return _make(
+        [
+            FunctionInfo(symbol.start, symbol.size, symbol.name)
+            for symbol in symbols
+            if symbol.size and symbol.name
+        ],
+        uuid,
+    )
+
+
+def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
+    """One part with the variables of several; b"" where they have none.
+
+    Args:
+        parts: As `data_part_of` gives them.
+        uuid: That of the binary.
+
+    Raises:
+        FormatError: One is damaged.
+    """
+    whole = list(dict.fromkeys(filter(None, parts)))
+    if len(whole) <= 1:
+        return b"".join(whole)
+    return _make([each for part in whole for each in _reader(part).functions()], uuid)
+
+
+def count_variables(part: bytes) -> int:
+    """How many variables are in a part.
+
+    Raises:
+        FormatError: It is damaged.
+    """
+    return len(_reader(part)) if part else 0
+
+
+def data_part_of(data: Buffer) -> bytes:
+    """The part of a GSYM file with these bytes; b"" where it has none."""
+    view = memoryview(data)
+    start = data_part_start(view, len(view))
+    return bytes(view[start:]) if start >= 0 else b""
+
+
+def _reader(part: bytes) -> Reader:
+    from gsym.reader import Reader
+
+    return Reader(part[: -_FOOTER.size])
+
+
+def _make(variables: list[FunctionInfo], uuid: bytes) -> bytes:
     if not variables:
         return b""
     from gsym.creator import Creator

@@ -11,6 +11,7 @@ import time
 from gsym._native import ffi, lib
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionOutput, ConversionRequest
+from gsym.data_part import data_part_of, merge_data_parts
 from gsym.errors import FormatError, UuidMismatchError
 from gsym.image_source import ImageSource
 from gsym.sources.mapped_file import map_file
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
             strings: Strings in the output.
             files: Source files in the output.
             file_size: Of the output, in bytes.
+            warnings: What of the inputs the output does not have -> how often.
             seconds: Wall time.
         """
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
         strings: int
         files: int
         file_size: int
+        warnings: dict[str, int]
         seconds: float
 
 else:
@@ -64,7 +67,7 @@ else:
         "MergeReport",
         "inputs outputs uuid functions_read functions_pruned duplicates_different "
         "overlapping functions functions_with_lines functions_with_inlines strings "
-        "files file_size seconds",
+        "files file_size warnings seconds",
     )
     MergeReport.__doc__ = (
         "What a merge read and wrote; docs/api.md explains the fields."
@@ -87,7 +90,8 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
     """Write one GSYM file with the functions of several, such as all segments of one.
 
     Of functions with the same range the one that says most is taken. Sections of a
-    type that has no meaning here are taken from the first input that has the type.
+    type that has no meaning here are taken from the first input that has the type. The
+    output has the variables of all inputs, which exclude an index in version 1.
 
     Args:
         inputs: GSYM files of one binary.
@@ -115,7 +119,8 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         raise ValueError("nothing to merge")
     if segment_size is None and any(is_same_file(target, path) for path in paths):
         raise ValueError(f"{target}: the output would replace an input")
-    sources = [ImageSource(map_file(path), path) for path in paths]
+    files = [map_file(path) for path in paths]
+    sources = [ImageSource(*each) for each in zip(files, paths, strict=True)]
     if not force:
         _check_alike(sources, paths)
     request = ConversionRequest(
@@ -134,11 +139,18 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         big_endian=bool(sources[0].header.big_endian),
         base_address=min(source.header.base_address for source in sources),
     )
-    result.set_uuid(next((source.uuid for source in sources if source.uuid), b""))
+    uuid = next((source.uuid for source in sources if source.uuid), b"")
+    result.set_uuid(uuid)
     for source in sources:
         source.copy(lib.gsym_creator_add_entries, result.creator, ffi.NULL)
         source.copy(lib.gsym_creator_add_sections, result.creator)
-    report = result.write(architecture="", build_id=b"", warnings={}, details=())
+    report = result.write(
+        architecture="",
+        build_id=b"",
+        warnings={},
+        details=(),
+        data_part=merge_data_parts(map(data_part_of, files), uuid),
+    )
     return MergeReport(
         inputs=paths,
         outputs=report.outputs,
@@ -153,6 +165,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         strings=report.strings,
         files=report.files,
         file_size=report.file_size,
+        warnings=report.warnings,
         seconds=report.seconds,
     )
 

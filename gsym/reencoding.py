@@ -1,15 +1,16 @@
 """A GSYM file once more: in another version or byte order, in segments, or in part.
 
 What is not asked for stays as it is: answers, merged functions, call sites, InfoTypes
-without a meaning here, the order of strings and files, and from version 2 to version 2
-also sections without a meaning; an index is made anew. So a file that went to the other
-version and back is the same again.
+without a meaning here, the order of strings and files, variables, and from version 2 to
+version 2 also sections without a meaning; an index is made anew. So a file that went to
+the other version and back is the same again.
 """
 
 from __future__ import annotations
 
 from gsym._native import ffi, lib
 from gsym.conversion_output import ConversionOutput
+from gsym.data_part import data_part_of
 from gsym.errors import UnsupportedError
 from gsym.image_source import ImageSource
 from gsym.sources.mapped_file import map_file
@@ -40,8 +41,12 @@ def reencode(request: ConversionRequest) -> ConversionReport:
         raise UnsupportedError(
             "a GSYM file does not say what architecture it is for", path=request.input
         )
-    source = ImageSource(map_file(request.input), request.input)
+    data = map_file(request.input)
+    source, data_part = ImageSource(data, request.input), data_part_of(data)
     header = source.header
+    if request.has_data_symbols and not data_part:
+        reason = "it has no symbols of variables, its binary has"
+        raise UnsupportedError(reason, path=request.input)
     output = ConversionOutput(
         request._replace(has_index=request.has_index or header.index_size != 0),
         version=header.version,
@@ -55,4 +60,10 @@ def reencode(request: ConversionRequest) -> ConversionReport:
     source.copy(lib.gsym_creator_add_sections, output.creator)
     if request.merged_functions:
         output.merge_functions()
-    return output.write(architecture="", build_id=source.uuid, warnings={}, details=())
+    return output.write(
+        architecture="",
+        build_id=source.uuid,
+        warnings={},
+        details=(),
+        data_part=data_part,
+    )

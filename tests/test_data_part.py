@@ -9,8 +9,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.data_part import data_part_start, open_data_part
-from gsym.sources.data_symbols import DataSymbols
+from gsym.data_part import data_part_start, make_data_part, open_data_part
+from gsym.sources.data_symbols import DataSymbol, DataSymbols
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 
@@ -70,8 +70,128 @@ def test_an_index_and_variables(binary: Path, tmp_path: Path) -> None:
     assert main(["verify", str(path)]) == 0
     with pytest.raises(ValueError, match="segments"):
         gsym.convert(binary, path, data_symbols=True, segment_size=100)
+
+
+def names_in(path: Path) -> set[str]:
+    reader = open_data_part(str(path))
+    return set() if reader is None else {each.name for each in reader.functions()}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_another_conversion_keeps_variables(
+    binary: Path, tmp_path: Path, version: int, byteorder: str
+) -> None:
+    path, other, back = (tmp_path / f"{name}.gsym" for name in "abc")
+    first = gsym.convert(binary, path, data_symbols=True)
+    report = gsym.convert(path, other, version=version, byteorder=byteorder)
+    assert names_in(other) == names_in(path) >= {"counter", "flag"}
+    assert not first.warnings
+    assert not report.warnings
+    gsym.convert(other, back, version=1, byteorder="little", data_symbols=True)
+    assert back.read_bytes() == path.read_bytes()
+
+
+def test_variables_of_a_file_that_has_none_are_refused(
+    binary: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.gsym"
+    gsym.convert(binary, path)
     with pytest.raises(gsym.UnsupportedError, match="no symbols of variables"):
         gsym.convert(path, tmp_path / "b.gsym", data_symbols=True)
+
+
+def test_a_selection_of_functions_keeps_variables(binary: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.gsym"
+    gsym.convert(binary, path, data_symbols=True, keep_functions=["^f$"])
+    assert names_in(path) >= {"counter", "flag"}
+    gsym.convert(path, tmp_path / "b.gsym", drop_functions=["g"])
+    assert names_in(tmp_path / "b.gsym") == names_in(path)
+
+
+def test_what_leaves_no_place_for_variables_is_told(
+    binary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, other = tmp_path / "a.gsym", tmp_path / "b.gsym"
+    gsym.convert(binary, path, data_symbols=True)
+    count = len(names_in(path))
+    indexed = gsym.convert(path, other, index=True)
+    if indexed.index_size:
+        ((warning, left_out),) = indexed.warnings.items()
+        assert warning.endswith("no place for it beside an index of version 1")
+        assert left_out == count
+        assert not names_in(other)
+    assert not gsym.convert(path, other, index=True, version=2).warnings
+    assert names_in(other) == names_in(path)
+    report = gsym.convert(path, other, segment_size=100)
+    assert report.warnings == {
+        "Variable left out: there is no place for it in segments": count
+    }
+    capsys.readouterr()
+    assert main(["convert", str(path), "-o", str(other), "--segment-size=100"]) == 0
+    assert (
+        "Variable left out: there is no place for it in segments"
+        in capsys.readouterr().err
+    )
+    assert main(["merge", str(path), "-o", str(other), "--segment-size=100"]) == 0
+    assert (
+        "Variable left out: there is no place for it in segments"
+        in capsys.readouterr().err
+    )
+
+
+def test_where_no_variable_is_found_it_is_told(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "b.c").write_text("int f(int x) { return x; }\n")
+    command = [compiler, "-g", "-c", "b.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    report = gsym.convert(tmp_path / "b.o", data_symbols=True)
+    (warning,) = report.warnings
+    assert warning.startswith("No variable found: ")
+
+
+def test_a_merge_has_the_variables_of_all_files(tmp_path: Path) -> None:
+    paths = []
+    for number, names in enumerate((("a", "b"), ("b", "c"))):
+        path = tmp_path / f"{number}.gsym"
+        with gsym.Creator(uuid=b"\1\2") as creator:
+            creator.add(gsym.FunctionInfo(0x1000 * number, 0x10, f"f{number}"))
+            creator.save(path)
+        symbols = [DataSymbol(name, ord(name), 1, "") for name in names]
+        part = make_data_part(symbols, b"\1\2")
+        path.write_bytes(path.read_bytes().ljust(1024, b"\0") + part)
+        paths.append(path)
+    report = gsym.merge_files(paths, tmp_path / "whole.gsym", force=True)
+    assert names_in(tmp_path / "whole.gsym") == {"a", "b", "c"}
+    assert not report.warnings
+
+
+def test_embedding_tells_that_variables_are_left_out(
+    binary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = tmp_path / "a.gsym", tmp_path / "a.so"
+    gsym.convert(binary, path, data_symbols=True)
+    assert gsym.embed(path, binary, target).variables_dropped
+    assert main(["embed", str(path), str(binary), "-o", str(target)]) == 0
+    assert "loses its variables" in capsys.readouterr().err
+    gsym.convert(binary, path)
+    assert not gsym.embed(path, binary, target).variables_dropped
+    with gsym.open(target) as reader:
+        assert len(reader)
+
+
+def test_a_store_keeps_variables_of_what_has_them(binary: Path, tmp_path: Path) -> None:
+    store, path = tmp_path / "store", tmp_path / "a.gsym"
+    sym = tmp_path / "b.sym"
+    sym.write_text(f"MODULE Linux x86_64 {'1' * 33} b\nPUBLIC 10 0 g\n")
+    options = ["store", "add", f"--store={store}", "--quiet"]
+    assert main([*options, str(binary)]) == 0
+    assert not any(map(names_in, store.rglob("*.gsym")))
+    assert main([*options, "--data-symbols", str(binary), str(sym)]) == 0
+    assert {"counter"} <= set().union(*map(names_in, store.rglob("*.gsym")))
+    gsym.convert(binary, path, data_symbols=True)
+    other = tmp_path / "other"
+    assert main(["store", "add", f"--store={other}", "--quiet", str(path)]) == 0
+    assert {"counter"} <= set().union(*map(names_in, other.rglob("*.gsym")))
 
 
 def test_llvm_gsymutil_passes_over_them(

@@ -59,6 +59,12 @@ def run(arguments: list[str]) -> int:
             "has no place for one where strings are shared (version 2 has)",
             file=sys.stderr,
         )
+    if report.variables_dropped:
+        print(
+            f"gsym embed: warning: {printable(report.gsym)} loses its variables, which "
+            "a section does not hold; the symbol table of the binary has them",
+            file=sys.stderr,
+        )
     if report.signature == "identity dropped":
         print(
             f"gsym embed: warning: {printable(report.output)} is signed ad hoc now, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from gsym.cli.options import (
     Command,
     Operand,
@@ -83,6 +85,9 @@ def run(arguments: list[str]) -> int:
     if not values.flag("--quiet"):
         for line in _summary_lines(report):
             print(line)
+        for category, count in report.warnings.items():
+            times = f"{count} time{'s' if count != 1 else ''}"
+            print(f"gsym merge: warning: {category} ({times})", file=sys.stderr)
     return 0
 
 

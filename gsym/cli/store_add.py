@@ -38,6 +38,10 @@ COMMAND = Command(
             "--jobs", "convert N files at a time (default: one a core)", metavar="N"
         ),
         Option("--keep-original", "keep a copy of each file with its module"),
+        Option(
+            "--data-symbols",
+            "keep the symbols of variables of ELF files, too, for 'gsym filter'",
+        ),
         Option("--name", "name of the module", metavar="NAME"),
         Option("--os", "operating system: Linux, mac, windows", metavar="NAME"),
         Option("--arch", "architecture: x86_64, arm64, ...", metavar="NAME"),
@@ -95,6 +99,7 @@ def run(arguments: list[str]) -> int:
         identity=_identity(values),
         source=values.text("--source") or "",
         keep_original=values.flag("--keep-original"),
+        data_symbols=values.flag("--data-symbols"),
         most_inflated=limits.inflated,
         debug_directories=search.debug_directories,
         debuginfod=search.debuginfod,

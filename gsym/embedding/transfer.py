@@ -6,6 +6,7 @@ import os
 import stat
 
 from gsym.atomic_file import AtomicFile, is_same_file
+from gsym.data_part import data_part_of
 from gsym.embedding.binary import Binary
 from gsym.embedding.elf import ElfBinary
 from gsym.embedding.macho import MachoBinary
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
             output_size: Of the output.
             index_dropped: Whether the file's index was left out: it has no place in a
                 file of version 1 that shares strings.
+            variables_dropped: Whether its variables were left out, which a section
+                does not hold.
             signature: "" where there is none; "ad hoc" where it is made anew as it
                 was; "identity dropped" where it is made anew ad hoc and was not.
         """
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         binary_size: int
         output_size: int
         index_dropped: bool
+        variables_dropped: bool
         signature: str
 
 else:
@@ -60,7 +64,7 @@ else:
     EmbeddingReport = record_type(
         "EmbeddingReport",
         "gsym binary output section gsym_size section_size string_table_size "
-        "binary_size output_size index_dropped signature",
+        "binary_size output_size index_dropped variables_dropped signature",
     )
     EmbeddingReport.__doc__ = "Where a GSYM file went, and how large all is, in bytes."
 
@@ -125,6 +129,7 @@ def embed(
         *(whole.size, payload.size, table_size),
         *(len(data), os.stat(target).st_size),
         share_strings and image.header.index_size != 0 and image.header.version == 1,
+        bool(data_part_of(file)),
         container.signature,
     )
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16
+# They have no symbol table; a GSYM file has variables already, or never.
+_WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym"})
 
 
 def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -60,7 +62,8 @@ def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
         source: Where the file is from; by default its path.
         keep_original: Keep a copy of the file, inflated, with the module.
         most_inflated: Bytes that a compressed file may hold.
-        options: Keywords of `gsym.convert`. An *architecture* chooses a slice.
+        options: Keywords of `gsym.convert`. An *architecture* chooses a slice;
+            *data_symbols* is for object files only.
 
     Raises:
         ArchitectureError: It is a fat file, of which nothing chooses a slice.
@@ -197,6 +200,8 @@ def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
     output = os.path.join(file.folder, "converted.gsym")
     if len(module.uuid) > _LONGEST_UUID:
         options.setdefault("uuid", module.uuid[:_LONGEST_UUID])
+    if module.kind in _WITHOUT_SYMBOLS:
+        options.pop("data_symbols", None)
     report = convert(module.path, output, architecture=module.architecture, **options)
     _check(output, report, module)
     originals = {}

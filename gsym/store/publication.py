@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import gsym.reader
 from gsym.atomic_file import sync
+from gsym.data_part import open_data_part
 from gsym.errors import FormatError, GsymError
 from gsym.store.aliases import (
     add_aliases,
@@ -276,4 +277,15 @@ def _current(store: str, debug_id: str) -> Entry | None:
 def _is_richer(new: Entry, old: Entry) -> bool:
     if new.quality != old.quality:
         return new.quality > old.quality
-    return set(new.originals) > set(old.originals)
+    new_files, old_files = set(new.originals), set(old.originals)
+    if not new_files >= old_files:
+        return False
+    return new_files != old_files or _has_variables(new) > _has_variables(old)
+
+
+def _has_variables(entry: Entry) -> bool:
+    """Whether the symbols of variables are kept with a module."""
+    try:
+        return open_data_part(entry.path) is not None
+    except OSError:
+        return False
