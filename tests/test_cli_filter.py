@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import signal
@@ -55,6 +56,27 @@ class Run:
 @pytest.fixture
 def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
     return Run(folder, capfdbinary)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--functions", "short"], b"second[/src/b.h:8]"),
+        (["-f=none"], b"[/src/b.h:8]"),
+        (["--color", "never", "-s", "--relativenames"], b"second[/src/b.h:8]"),
+        (["--relativenames", "--basenames"], b"second[b.h:8]"),
+        (["--style=llvm", "--functions=short"], b"second[/src/b.h:8]"),
+        (["--style=llvm"], b"first()[/src/b.h:8]"),
+        (["--style=llvm", "-f"], b"first()[/src/b.h:8]"),
+    ],
+)
+def test_names_and_paths_in_other_forms(
+    options: list[str], shown: bytes, run: Run
+) -> None:
+    done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
+    assert done.out == shown + b"\n"
+    is_told = options[-1] == "--relativenames"
+    assert (b"GSYM files hold whole paths" in done.err) == is_told
 
 
 def test_a_log_comes_out_with_symbols(run: Run) -> None:
@@ -239,6 +261,8 @@ def test_one_object_for_each_element(run: Run) -> None:
     )
     assert records[0]["build_id"] == "abcdef"
     assert records[2] == {
+        "log_line": 3,
+        "column": 3,
         "element": "bt",
         "frame": 3,
         "address": "0x1019",
@@ -255,6 +279,56 @@ def test_one_object_for_each_element(run: Run) -> None:
     }
     assert (records[3]["name"], records[3]["offset"]) == ("bare", 1)
     assert records[4]["reason"] == "in no module of the log"
+
+
+def places(out: bytes) -> list[tuple[int, int, str]]:
+    records = map(json.loads, out.splitlines())
+    return [(each["log_line"], each["column"], each["element"]) for each in records]
+
+
+def test_each_object_says_where_its_element_is(run: Run) -> None:
+    log = (
+        b"text\n\xff\r\n a {{{symbol:a}}}\r\n{{{hexdict:A: 0\n B: 1}}} {{{symbol:b}}}\n"
+        b"{{{hexdict:\n{{{symbol:c}}}\n" + b"x" * 70_000 + b"\n{{{symbol:d}}}"
+    )
+    assert places(run(log, "--json").out) == [
+        *((3, 4, "symbol"), (4, 1, "hexdict"), (5, 10, "symbol")),
+        *((7, 1, "symbol"), (9, 1, "symbol")),
+    ]
+
+
+def test_lines_of_several_processes_keep_their_numbers(run: Run) -> None:
+    log = b"1 {{{hexdict: A: 0\n2 {{{symbol:a}}}\n1 }}}\ntext\n1 {{{symbol:b}}}\n"
+    done = run(log, "--json", "--demux=^[0-9]")
+    assert places(done.out) == [(2, 3, "symbol"), (1, 3, "hexdict"), (5, 3, "symbol")]
+
+
+def test_an_element_that_says_nothing_is_an_object_with_the_reason(run: Run) -> None:
+    log = CONTEXT + b"{{{pc:42}}}\n" + CONTEXT
+    faults = [json.loads(line) for line in run(log, "--json").out.splitlines()[2:]]
+    assert faults == [
+        {
+            "log_line": 3,
+            "column": 1,
+            "element": "pc",
+            "text": "{{{pc:42}}}",
+            "error": "expected address; found '42'",
+        },
+        {
+            "log_line": 4,
+            "column": 1,
+            "element": "module",
+            "text": "{{{module:0:a.o:elf:abcdef}}}",
+            "error": "duplicate module ID",
+        },
+        {
+            "log_line": 5,
+            "column": 1,
+            "element": "mmap",
+            "text": "{{{mmap:0x1000:0x100:load:0:rx:0x0}}}",
+            "error": "overlapping mmap: #0x0 [0x1000-0x10ff]",
+        },
+    ]
 
 
 class Page(HTMLParser):
@@ -297,7 +371,7 @@ def test_registers_as_an_object(run: Run) -> None:
     log = CONTEXT + b"{{{hexdict: RIP: 0x1011 RAX: 0 }}}\n{{{hexdict:A: 0}}}\n"
     first, second = map(json.loads, run(log, "--json").out.splitlines()[2:])
     assert first["places"] == {"RIP": "first() /src/a.c:3 (a.o+0x11)"}
-    assert second == {"element": "hexdict", "text": "A: 0"}
+    assert second == {"log_line": 4, "column": 1, "element": "hexdict", "text": "A: 0"}
 
 
 def test_every_byte_in_a_page_is_escaped() -> None:
@@ -311,6 +385,15 @@ def test_every_byte_in_a_page_is_escaped() -> None:
 # ---- dumps
 
 DUMP = CONTEXT + b"{{{dumpfile:sancov:s.1}}}\n"
+
+
+# Holds a lock as long as it lives.
+_CHILD = """
+import fcntl, sys, time
+file = open(sys.argv[1], "ab")
+fcntl.flock(file, fcntl.LOCK_EX)
+time.sleep(600)
+"""
 
 
 def _hook(folder: Path, code: str) -> str:
@@ -347,6 +430,74 @@ def test_a_hook_that_is_not_there(run: Run) -> None:
     done = run(DUMP, "--dumpfile-hook=/no/such/program")
     assert done.out.endswith(b"[[[dumpfile:sancov:s.1]]]\n")
     assert b"/no/such/program: No such file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("print('first'); print('x' * (1 << 20))", b"first"),
+        ("import sys; sys.stdout.write('a' * 5000)", b"a" * 4096),
+        ("import sys; sys.stdin.close(); print('none read')", b"none read"),
+        (
+            (
+                "import subprocess; print('left', flush=True); "
+                "subprocess.Popen(['sleep', '60'])"
+            ),
+            b"left",
+        ),
+        ("print('a\\r')", b"a"),
+        ("pass", b"[[[dumpfile:sancov:s.1]]]"),
+    ],
+)
+def test_of_what_a_hook_prints_the_first_line_counts(
+    code: str, line: bytes, run: Run, tmp_path: Path
+) -> None:
+    done = run(DUMP, "--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=30")
+    assert (done.out, done.err) == (SUMMARY + line + b"\n", b"")
+
+
+def test_a_hook_gets_all_of_a_large_context(run: Run, tmp_path: Path) -> None:
+    modules = b"".join(b"{{{module:%d:a.o:elf:ab}}}\n" % each for each in range(5000))
+    code = "import json, sys\nprint(len(json.load(sys.stdin)['modules']))"
+    log = modules + b"{{{dumpfile:a:b}}}\n"
+    hook = _hook(tmp_path, code)
+    assert run(log, "--context=elide", "--dumpfile-hook", hook).out == b"5000\n"
+
+
+def test_a_hook_is_ended_with_what_it_started(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "alive"
+    code = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {_CHILD!r}, {str(path)!r}])\n"
+        "child.wait()\n"
+    )
+    run(DUMP, "--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=2")
+    # The child would hold the lock as long as it lives.
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+@pytest.mark.parametrize("option", ["--dumpfile", "--dumpfile-hook=cat", "--sancov=."])
+def test_options_on_dumps_ask_for_them_in_style_llvm(option: str, run: Run) -> None:
+    log = b"{{{dumpfile:a:b}}}\n"
+    assert run(log, "--style=llvm").out == log
+    assert run(log, "--style=llvm", option).out != log
+
+
+def test_a_dictionary_is_asked_for_in_style_llvm(run: Run) -> None:
+    log = CONTEXT + b"{{{hexdict:A: 0x1041}}}\n"
+    shown = SUMMARY + b"A: 0x1041\n  A = 0x1041: bare (a.o+0x41)\n"
+    assert run(log, "--style=llvm", "--hexdict").out == shown
+    assert run(log, "--style=llvm", "--hexdict", "notes").out == shown
+    assert b"0x1041 [bare" in run(log, "--style=llvm", "--hexdict=inline").out
+    assert run(log, "--hexdict=off").out.endswith(b"{{{hexdict:A: 0x1041}}}\n")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_list_of_any_number_of_dumps(run: Run, tmp_path: Path, count: int) -> None:
+    path = tmp_path / "dumps.json"
+    run(b"{{{dumpfile:a:\xff}}}\n" * count, f"--dumpfile-output={path}")
+    assert len(json.loads(path.read_text())) == count
 
 
 def test_a_list_of_dumps(run: Run, tmp_path: Path) -> None:

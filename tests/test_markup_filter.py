@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,12 @@ from hypothesis import strategies as st
 import gsym
 from gsym.cli.filter_modules import FolderModules
 from gsym.formats.markup_elements import DumpFile, Mmap, Module
-from gsym.markup_filter.address_space import AddressSpace, ContextError, Segment
+from gsym.markup_filter.address_space import (
+    AddressSpace,
+    ContextError,
+    Room,
+    Segment,
+)
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
@@ -193,6 +199,30 @@ def test_what_is_shown_of_symbols(run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        ("linkage", b"first() /src/a.c:3 (a.o+0x11)\nbare\n"),
+        ("short", b"first /src/a.c:3 (a.o+0x11)\nbare\n"),
+        ("none", b"/src/a.c:3 (a.o+0x11)\n\n"),
+    ],
+)
+def test_which_names_functions_have(kind: str, shown: bytes, run: Run) -> None:
+    log = CONTEXT + b"{{{bt:0:0x1011:pc}}}\n{{{pc:0x1041:pc}}}\n"
+    options = SymbolOptions(functions=kind)
+    frame = b"    #0    0x0000000000001011 "
+    assert run(log, symbols=options) == SUMMARY + frame + shown
+
+
+def test_a_short_name_in_llvms_style_is_that_of_the_innermost_function(
+    run: Run,
+) -> None:
+    log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
+    assert run(log, "llvm") == SUMMARY + b"first()[/src/b.h:8]\n"
+    options = SymbolOptions(functions="short")
+    assert run(log, "llvm", options) == SUMMARY + b"second[/src/b.h:8]\n"
+
+
 @pytest.mark.parametrize("style", ["spec", "fuchsia"])
 def test_the_colours_of_the_log_go_on_behind_an_element(style: str, run: Run) -> None:
     log = b"\x1b[33mbefore{{{symbol:a}}}after\nplain{{{symbol:a}}}\n"
@@ -284,6 +314,26 @@ def test_a_frame_of_fuchsia_with_its_message(run: Run) -> None:
     )
 
 
+def test_what_stands_round_an_element_stands_round_all_its_lines(run: Run) -> None:
+    log = (
+        b"[1] {{{reset}}}\r\n[1] {{{module:0:a.o:elf:abcdef}}}\r\n"
+        b"[1] {{{mmap:0x1000:0x100:load:0:rx:0x0}}} x\r\n"
+        b"[1] {{{mmap:0x2000:0x100:load:0:r:0x0}}}\r\n"
+        b"[1] {{{mmap:0x3000:0x100:load:7:r:0x0}}}\r\n"
+        b"[1] {{{bt:8:0x1019}}} y\r\n[1] {{{bt:8:0x1019}}} {{{bt:9:0x1011:pc}}}\r\n"
+    )
+    inner = b"   #8.1  0x0000000000001019 in second /src/b.h:8 <a.o>+0x19"
+    outer = b"   #8    0x0000000000001019 in first() /src/a.c:4 <a.o>+0x19"
+    other = b"   #9    0x0000000000001011 in first() /src/a.c:3 <a.o>+0x11"
+    assert run(log, "fuchsia").split(b"\r\n") == [
+        b'[1] [[[ELF module #0x0 "a.o" BuildID=abcdef 0x1000]]] x',
+        b"[1] symbolizer: Inconsistent base address.",
+        b"[1] symbolizer: Invalid module id.",
+        *(b"[1] " + inner + b" y", b"[1] " + outer + b" y"),
+        *(b"[1] " + inner, b"[1] " + outer, b" " + other, b""),
+    ]
+
+
 def test_a_kernel_below_its_link_time_addresses(
     markup_fixtures: Path, run: Run
 ) -> None:
@@ -330,6 +380,39 @@ def test_no_byte_outside_of_elements_is_lost(texts: list[bytes], style: str) -> 
     made = MarkupFilter(Modules(), style=style)
     shown = made.feed(b"{{{symbol:_Z1fv}}}".join(safe)) + made.finish()
     assert shown == b"f()".join(safe)
+
+
+# No tag can be made of these, so that only what is put in is an element.
+NO_TAGS = st.lists(
+    st.sampled_from([b"{", b"}", b"{{{", b"}}}", b":", b"\n", b"\r", b"\r\n"])
+    | st.sampled_from([b"\0", b"\xff", b"\xc3", b"\xa9", b"\x1b[31m", b" ", b"0", b"x"])
+).map(b"".join)
+
+
+@given(
+    st.lists(NO_TAGS, min_size=1),
+    st.data(),
+    st.sampled_from(["spec", "fuchsia"]),
+    st.sampled_from([(None, None), ("^x", None), (None, "^0"), ("^x", "^0")]),
+)
+def test_no_byte_is_lost_wherever_a_log_is_cut(
+    texts: list[bytes],
+    data: st.DataObject,
+    style: str,
+    patterns: tuple[str | None, str | None],
+) -> None:
+    log = b"{{{symbol:_Z1fv}}}".join(texts)
+    demux, join = patterns
+    made = MarkupFilter(Modules(), style=style, demux=demux, join=join)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=8)))
+    shown = b""
+    for start, end in zip([0, *cuts], [*cuts, len(log)], strict=True):
+        shown += made.feed(log[start:end])
+        if join is None and data.draw(st.booleans()):
+            shown += made.idle()
+    shown += made.finish()
+    whole = log if join is None else re.sub(rb"\r?\n0", b"", log)
+    assert shown == whole.replace(b"{{{symbol:_Z1fv}}}", b"f()")
 
 
 @given(st.binary(), st.sampled_from(["spec", "fuchsia"]))
@@ -429,7 +512,8 @@ def test_many_parts_of_a_line_are_joined_up_to_a_limit() -> None:
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_log_cannot_fill_the_memory(most: int) -> None:
-    space = AddressSpace(most)
+    room = Room(most)
+    space, other = AddressSpace(room), AddressSpace(room)
     for number in range(most):
         space.add_module(Module(number, "", b"\1"))
         space.add_segment(Mmap(16 * number, 16, 0, "r", 0))
@@ -437,6 +521,24 @@ def test_a_log_cannot_fill_the_memory(most: int) -> None:
         space.add_module(Module(most, "", b"\1"))
     with pytest.raises(ContextError, match="too many mmaps"):
         space.add_segment(Mmap(16 * most, 16, 0, "r", 0))
+    with pytest.raises(ContextError, match="too many modules"):
+        other.add_module(Module(0, "", b"\1"))
+    space.clear()
+    other.add_module(Module(0, "", b"\1"))
+    assert (room.modules, room.segments) == (most - 1, most)
+
+
+def test_an_idle_process_gives_its_room_back() -> None:
+    told: list[bytes] = []
+    made = MarkupFilter(Modules(), demux="^[0-9]+", tell=told.append)
+    line = b"%d {{{module:%d:a:elf:ab}}}\n"
+    for stream in range(600):
+        made.feed(b"".join(line % (stream, each) for each in range(300)))
+    assert b"too many modules" in told[0]  # 256 processes have more than 65,536
+    told.clear()
+    for stream in range(1000, 1300):
+        made.feed(line % (stream, 0))
+    assert not told
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)

@@ -90,7 +90,8 @@ def filtered(
         SymbolOptions(),
         SymbolOptions(demangle=False, basenames=True),
         SymbolOptions(inlines=False),
-        SymbolOptions(functions=False),
+        SymbolOptions(functions="none"),
+        SymbolOptions(functions="short"),
     ],
 )
 def test_a_run_is_answered_as_its_lines_are(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from contextlib import ExitStack
 
-from gsym.cli.filter_modules import FolderModules, SeveralModules
+from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
 from gsym.cli.log_input import IDLE, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.terminal import printable
@@ -13,18 +13,16 @@ from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.hexdict import HEXDICT_FORMS
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
-from gsym.markup_filter.symbols import SymbolOptions
-from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+from gsym.markup_filter.symbols import FUNCTION_NAMES, SymbolOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from gsym.cli.filter_dumps import DumpHandler
+    from gsym.cli.filter_dumps import DumpHandler, DumpList
     from gsym.cli.options import Values
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.styles import Style
-    from gsym.markup_filter.symbols import Opening
 
 COMMAND = Command(
     "gsym filter",
@@ -43,30 +41,7 @@ COMMAND = Command(
             "rules to follow: spec (default), llvm, fuchsia",
             metavar="STYLE",
         ),
-        Option(
-            "--gsym-dir",
-            "folder of GSYM files by build id",
-            metavar="DIR",
-            repeatable=True,
-        ),
-        Option(
-            "--debug-file-directory",
-            "folder of debug files by build id (default: /usr/lib/debug; in style "
-            "llvm: none)",
-            metavar="DIR",
-            repeatable=True,
-        ),
-        Option(
-            "--store",
-            "store of modules (default: GSYM_STORE, else the user's own; in style "
-            "llvm: none)",
-            metavar="DIR",
-        ),
-        Option(
-            "--debuginfod",
-            "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
-        ),
-        Option("--no-debuginfod", "ask no servers (default)"),
+        *MODULE_OPTIONS,
         Option(
             "--color",
             "colours: always, auto (default: on a terminal), never; alone: always",
@@ -83,7 +58,7 @@ COMMAND = Command(
         Option("--demangle", "names as people write them (default)", short="-C"),
         Option("--no-demangle", "names of functions as the linker knows them"),
         Option("--basenames", "files without their folders", short="-s"),
-        Option("--relativenames", "files as the debug information has them"),
+        Option("--relativenames", "files whole, for GSYM files hold no other paths"),
         Option(
             "--context",
             "lines on what is loaded: summary (default), elide, keep",
@@ -92,10 +67,12 @@ COMMAND = Command(
         Option(
             "--hexdict",
             "what is at the values of a dictionary: notes behind it, inline, plain "
-            "(on a page: on hover), off",
+            "(on a page: on hover), off; alone: notes",
             metavar="HOW",
         ),
-        Option("--dumpfile", "act on dumps also in style llvm"),
+        Option(
+            "--dumpfile", "show dumps also in style llvm, as all options on them do"
+        ),
         Option(
             "--dumpfile-hook",
             "program to run for each dump, with it as JSON on standard input; the "
@@ -129,17 +106,30 @@ COMMAND = Command(
     ),
     """\
 What is not markup passes as it is. Modules are found by build id: in folders as
-.build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, which is
-converted and kept; then in the store. docs/markup.md lists the rules of each style.""",
+.build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, and with
+--gsym-dir under any name; then in the store. What is no GSYM file is converted and
+kept. docs/markup.md lists the rules of each style.""",
 )
 
-_BARE_VALUES = {"--color": "always", "--functions": "linkage", "-f": "linkage"}
+# These have a value or none, as llvm-symbolizer takes them; alone it is the first one.
+_VALUES = {
+    "--color": ("always", "auto", "never"),
+    "--functions": FUNCTION_NAMES,
+    "--hexdict": (*HEXDICT_FORMS, "off"),
+}
+_LONG_NAMES = {
+    "-C": "--demangle",
+    "-f": "--functions",
+    "-i": "--inlines",
+    "-s": "--basenames",
+}
 _HOOK_SECONDS = 60
+_ON_DUMPS = ("--dumpfile-hook", "--dumpfile-output", "--sancov")
 
 
 def run(arguments: list[str]) -> int:
     """Filter all logs; how much is resolved makes no difference to the exit code."""
-    words = [_completed(word) for word in arguments]
+    words = list(_completed(arguments))
     values = COMMAND.parse(words)
     style = STYLES[_choice(values, "--style", ("spec", *STYLES))]
     form = "json" if values.flag("--json") else ""
@@ -147,7 +137,7 @@ def run(arguments: list[str]) -> int:
     dumps = _dump_handler(values)
     try:
         log_filter = MarkupFilter(
-            _modules(values, style),
+            open_modules(values, style),
             symbols=_symbol_options(values, words, style),
             settings=_settings(values, style, form, dumps),
             tell=tell_fault,
@@ -157,14 +147,17 @@ def run(arguments: list[str]) -> int:
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    filter_log(log_filter, values.operands("LOG"))
+    with ExitStack() as stack:
+        path = values.text("--dumpfile-output")
+        if dumps is not None and path is not None:
+            dumps.kept = stack.enter_context(_dump_list(path))
+        filter_log(log_filter, values.operands("LOG"))
     if form == "html":
         from gsym.markup_filter.html_output import HTML_END
 
         sys.stdout.buffer.write(HTML_END)
-    path = values.text("--dumpfile-output")
-    if dumps is not None and path is not None:
-        dumps.write(path)
+    if _last_of(words, "--relativenames", "--basenames", default=False):
+        _tell("--relativenames: GSYM files hold whole paths; they are shown so")
     if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
         sys.stdout.buffer.flush()
         for line in log_filter.summary():
@@ -184,12 +177,16 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> None:
     put.flush()
 
 
-def _completed(word: str) -> str:
-    """llvm-symbolizer takes some options with or without a value."""
-    if word in _BARE_VALUES:
-        name = "--functions" if word == "-f" else word
-        return f"{name}={_BARE_VALUES[word]}"
-    return f"--functions={word[3:]}" if word.startswith("-f=") else word
+def _completed(words: Sequence[str]) -> Iterator[str]:
+    """*words* with the long names of options, and with values that may be left out."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        name = _LONG_NAMES.get(name, name)
+        known = () if equals else _VALUES.get(name, ())
+        if known and following not in known:
+            yield f"{name}={known[0]}"
+        else:
+            yield name + equals + value
 
 
 def _choice(values: Values, name: str, known: Sequence[str]) -> str:
@@ -214,14 +211,12 @@ def _last_of(words: Sequence[str], yes: str, no: str, *, default: bool = True) -
 def _symbol_options(
     values: Values, words: Sequence[str], style: Style
 ) -> SymbolOptions:
-    functions = _choice(values, "--functions", ("linkage", "short", "none"))
     inlines = _last_of(words, "--inlines", "--no-inlines")
     return SymbolOptions(
-        functions=functions != "none",
+        functions=_choice(values, "--functions", FUNCTION_NAMES),
         inlines=inlines or style.name == "llvm",
         demangle=_last_of(words, "--demangle", "--no-demangle"),
-        basenames=_last_of(words, "--basenames", "--relativenames", default=False)
-        or values.flag("--basenames"),
+        basenames=_last_of(words, "--basenames", "--relativenames", default=False),
     )
 
 
@@ -230,10 +225,10 @@ def _settings(
 ) -> FilterSettings:
     hexdict = values.text("--hexdict")
     if hexdict is not None:
-        _choice(values, "--hexdict", (*HEXDICT_FORMS, "off"))
+        _choice(values, "--hexdict", _VALUES["--hexdict"])
         added = frozenset() if hexdict == "off" else {b"hexdict"}
         style = style._replace(elements=style.elements - {b"hexdict"} | added)
-    if values.flag("--dumpfile"):
+    if any(map(values.texts, _ON_DUMPS)) or values.flag("--dumpfile"):
         style = style._replace(elements=style.elements | {b"dumpfile"})
     when = _choice(values, "--color", ("auto", "always", "never"))
     is_coloured = when == "always" or (when == "auto" and sys.stdout.isatty())
@@ -262,9 +257,13 @@ def _dump_handler(values: Values) -> DumpHandler | None:
         words = shlex.split(command or "")
     except ValueError as error:
         raise UsageError(f"option '--dumpfile-hook': {error}") from None
-    return DumpHandler(
-        words, timeout=float(seconds), coverage=coverage, keeps=keeps, tell=_tell
-    )
+    return DumpHandler(words, timeout=float(seconds), coverage=coverage, tell=_tell)
+
+
+def _dump_list(path: str) -> DumpList:
+    from gsym.cli.filter_dumps import DumpList
+
+    return DumpList(path)
 
 
 def _output(form: str) -> Output | None:
@@ -277,37 +276,6 @@ def _output(form: str) -> Output | None:
 
         return HtmlOutput()
     return None
-
-
-def _modules(values: Values, style: Style) -> Opening:
-    by_default = () if style.name == "llvm" else DEBUG_DIRECTORIES
-    debug = tuple(values.texts("--debug-file-directory")) or by_default
-    folders = FolderModules((*values.texts("--gsym-dir"), *debug), debug)
-    return SeveralModules(folders, _store(values, style))
-
-
-def _store(values: Values, style: Style) -> Opening | None:
-    """The store, if there is one, with servers behind it if they shall be asked."""
-    from gsym.store.location import default_store
-
-    path = values.text("--store")
-    asks = values.flag("--debuginfod") and not values.flag("--no-debuginfod")
-    if path is None and (asks or style.name != "llvm"):
-        path = default_store()
-        if not asks and not os.path.isdir(path):
-            return None
-    if path is None:
-        return None
-    from gsym.store.directory import Store
-    from gsym.symbolizer import Symbolizer
-
-    if not asks:
-        return Symbolizer(Store(path))
-    from gsym.store.resolver import Resolver
-    from gsym.store.source_settings import SourceOpener
-
-    sources = list(SourceOpener().open("debuginfod"))
-    return Symbolizer(Resolver(Store(path), sources))
 
 
 def tell_fault(message: bytes) -> None:

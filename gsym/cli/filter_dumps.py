@@ -4,28 +4,70 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 
 from gsym._native import to_bytes
 from gsym.atomic_file import AtomicFile
+from gsym.cli.dump_hook import HookError, run_hook
 from gsym.cli.terminal import describe, printable
 from gsym.errors import GsymError
 from gsym.markup_filter.dumps import coverage_lines, dump_record
 
-__all__ = ["DumpHandler"]
+__all__ = ["DumpHandler", "DumpList"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import TracebackType
     from typing import Any
+
+    from typing_extensions import Self
 
     from gsym.formats.markup_elements import DumpFile
     from gsym.markup_filter.address_space import AddressSpace
     from gsym.markup_filter.symbols import Symbols
 
-_MOST_DUMPS = 4096
 _MOST_COVERAGE = 1 << 28  # bytes of a file
-_LONGEST_LINE = 4096
+
+
+class DumpList:
+    """A JSON list of dumps, which is there when its `with` block has ended.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = AtomicFile(path)
+        self._between = "["
+
+    def __enter__(self) -> Self:
+        self._file.__enter__()
+        return self
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Append a dump.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._put(f"{self._between}\n{json.dumps(record)}")
+        self._between = ","
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._put("[]\n" if self._between == "[" else "\n]\n")
+        self._file.__exit__(kind, error, traceback)
+
+    def _put(self, text: str) -> None:
+        self._file.write(text.encode("utf-8", "replace"))
 
 
 class DumpHandler:
@@ -37,8 +79,10 @@ class DumpHandler:
         timeout: Seconds that it may take.
         coverage: Folder with .sancov files, whose points are written to a file beside
             each; "" for none.
-        keeps: Whether all dumps are kept for `write`.
         tell: Gets sentences on what failed.
+
+    Attributes:
+        kept: Gets all dumps; None: they are not kept.
     """
 
     def __init__(
@@ -47,58 +91,34 @@ class DumpHandler:
         *,
         timeout: float,
         coverage: str,
-        keeps: bool,
         tell: Callable[[str], object],
     ) -> None:
+        self.kept: DumpList | None = None
         self._command = list(command)
         self._timeout = timeout
         self._coverage = coverage
-        self._keeps = keeps
         self._tell = tell
-        self._dumps: list[dict[str, Any]] = []
 
     def __call__(
         self, dump: DumpFile, space: AddressSpace, symbols: Symbols
     ) -> bytes | None:
         """What stands for the element; None: what it is."""
         record = dump_record(dump, space)
-        if self._keeps and len(self._dumps) < _MOST_DUMPS:
-            self._dumps.append(record)
+        if self.kept is not None:
+            self.kept.add(record)
         if self._coverage and dump.kind == "sancov":
             return self._symbolize(dump, space, symbols)
         return self._run(record) if self._command else None
 
-    def write(self, path: str) -> None:
-        """Write all dumps as a JSON list.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        text = json.dumps(self._dumps, indent=1) + "\n"
-        with AtomicFile(path) as file:
-            file.write(text.encode("utf-8", "replace"))
-
     def _run(self, record: dict[str, Any]) -> bytes | None:
-        name = self._command[0]
+        data = json.dumps(record).encode("utf-8", "replace")
         try:
-            done = subprocess.run(  # noqa: S603 - what the user asks to be run
-                self._command,
-                input=json.dumps(record).encode("utf-8", "replace"),
-                stdout=subprocess.PIPE,
-                timeout=self._timeout,
-                check=False,
-            )
+            return run_hook(self._command, data, self._timeout) or None
         except OSError as error:
             self._tell(describe(error))
-            return None
-        except subprocess.TimeoutExpired:
-            self._tell(f"{name} took more than {self._timeout:g} seconds")
-            return None
-        if done.returncode:
-            self._tell(f"{name} ended with {done.returncode}")
-            return None
-        lines = done.stdout.splitlines()
-        return lines[0][:_LONGEST_LINE] if lines else None
+        except HookError as error:
+            self._tell(str(error))
+        return None
 
     def _symbolize(
         self, dump: DumpFile, space: AddressSpace, symbols: Symbols

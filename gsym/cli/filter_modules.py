@@ -1,14 +1,18 @@
-"""Where the modules of a log come from: folders by build id, then a store."""
+"""Modules of a log: in folders, by build id or of any names; then in a store."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from gsym.binary_lookup import BinarySearch, find_gsym
 from gsym.cli.terminal import describe
 from gsym.errors import GsymError
 from gsym.markup_filter.symbols import BINARY
+from gsym.sources.recognition import recognise_file
+from gsym.store.loose_files import LooseFiles
 from gsym.store.resolution import Attempt
+from gsym.store.source import NotThereError, SourceError
 from gsym.symbolizer import OpenModule
 
 __all__ = ["FolderModules", "SeveralModules"]
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 _GSYM = ".gsym"
 _LEAST_DIGITS = 4  # two for a folder, and a name
+_MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
 
 
 class FolderModules:
@@ -30,14 +35,17 @@ class FolderModules:
     A debug file is converted at its first use, and what it becomes is kept.
 
     Args:
-        folders: In order.
-        debug_directories: Where what belongs to a debug file is.
+        gsym_directories: Asked first, in order. Where they do not have a module by its
+            build id, files of any names are looked through.
+        debug_directories: Asked then, by build id; also where what belongs to a debug
+            file is.
     """
 
     def __init__(
-        self, folders: Sequence[str], debug_directories: Sequence[str]
+        self, gsym_directories: Sequence[str], debug_directories: Sequence[str]
     ) -> None:
-        self._folders = tuple(folders)
+        self._folders = (*gsym_directories, *debug_directories)
+        self._loose = {folder: LooseFiles(folder) for folder in gsym_directories}
         self._search = BinarySearch(debug_directories=tuple(debug_directories))
 
     def open(self, key: ModuleKey) -> OpenModule:
@@ -60,11 +68,8 @@ class FolderModules:
     def _open_in(
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
     ) -> OpenModule | None:
-        digits = key.code_id.lower()
         fault = Attempt(folder, "missing", "has no file of this build id")
-        for path in _paths(folder, digits):
-            if not os.path.isfile(path):
-                continue
+        for path in self._files(folder, key):
             try:
                 reader = find_gsym(path, self._search).reader
             except (GsymError, OSError) as error:
@@ -72,14 +77,24 @@ class FolderModules:
                 continue
             uuid = b"" if reader is None else reader.uuid
             # A file holds the first bytes of an identifier that is too long for it.
-            if uuid and not bytes.fromhex(digits).startswith(uuid):
+            if uuid and not bytes.fromhex(key.code_id).startswith(uuid):
                 fault = Attempt(folder, "refused", f"{path} is of {uuid.hex()}")
                 continue
             module = OpenModule(None, reader, (Attempt(folder, "found", path),))
-            module.texts[BINARY] = self.binary(key)
+            module.texts[BINARY] = self.binary(key) or _binary_at(path)
             return module
         attempts.append(fault)
         return None
+
+    def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
+        """The files of a module in a folder, the best first."""
+        yield from filter(os.path.isfile, _paths(folder, key.code_id.lower()))
+        if folder not in self._loose:
+            return
+        for digits in dict.fromkeys((key.code_id, key.code_id[:_MOST_DIGITS])):
+            with suppress(NotThereError, SourceError):
+                found = self._loose[folder].find(key._replace(code_id=digits), "")
+                yield found.path
 
 
 class SeveralModules:
@@ -114,3 +129,8 @@ def _paths(folder: str, digits: str) -> Iterator[str]:
             yield os.path.join(base, f"{name}{_GSYM}")
             yield os.path.join(base, f"{name}.debug")
     yield os.path.join(folder, f"{digits}{_GSYM}")
+
+
+def _binary_at(path: str) -> str:
+    """The path, where it is that of a binary and not of a GSYM file."""
+    return "" if recognise_file(path) == "gsym" else path

@@ -7,6 +7,7 @@ import sys
 
 from gsym.cli.local_symbolication import answer_locally
 from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.server_options import HEADER, SERVER, read_headers
 from gsym.cli.stack_text import job_lines
 from gsym.cli.terminal import printable
 from gsym.client.answers import read_answer
@@ -30,7 +31,7 @@ COMMAND = Command(
         ),
     ),
     (
-        Option("--server", "URL of the symbolication server", metavar="URL"),
+        SERVER,
         Option(
             "--store",
             "without a server: folder of the store (default: GSYM_STORE, else the "
@@ -44,12 +45,7 @@ COMMAND = Command(
             repeatable=True,
         ),
         Option("--json", "print the API's answer"),
-        Option(
-            "--header",
-            "header to send, such as a token; @FILE has one a line",
-            metavar="NAME:VALUE",
-            repeatable=True,
-        ),
+        HEADER,
         Option("--user-agent", "what to tell the server of oneself", metavar="TEXT"),
         Option("--compress", "send requests compressed by gzip"),
         Option(
@@ -101,28 +97,11 @@ def _read(path: str) -> Any:
 def _settings(values: Values) -> ClientSettings:
     settings = ClientSettings(
         user_agent=values.text("--user-agent") or "",
-        headers=tuple(_headers(values.texts("--header"))),
+        headers=read_headers(values),
         compresses=values.flag("--compress"),
     )
     timeout = values.number("--timeout", minimum=1)
     return settings if timeout is None else settings._replace(timeout=float(timeout))
-
-
-def _headers(texts: list[str]) -> list[tuple[str, str]]:
-    lines = []
-    for text in texts:
-        if text.startswith("@"):
-            with open(text[1:], encoding="latin-1") as file:
-                lines += [line for line in file.read().splitlines() if line.strip()]
-        else:
-            lines.append(text)
-    headers = []
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            raise UsageError("option '--header': what is given has no NAME:VALUE")
-        headers.append((name.strip(), value.strip()))
-    return headers
 
 
 def _print(answer: dict[str, Any], values: Values) -> int:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gsym.cli.filter import filter_log, tell_fault
-from gsym.cli.filter_modules import FolderModules
+from gsym.cli.filter_modules import FolderModules, SeveralModules
+from gsym.cli.filter_sources import open_store
+from gsym.errors import UnsupportedError
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.symbols import SymbolOptions
+from gsym.sources.debuginfod_settings import read_settings
 
 __all__ = ["filter_markup"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.symbolizer_options import Options
+    from gsym.markup_filter.symbols import Opening
 
 
 def filter_markup(options: Options) -> None:
     """Filter a log as llvm-symbolizer does."""
-    folders = (*options.gsym_directories, *options.debug_directories)
     is_coloured = options.color == "always" or (
         options.color == "auto" and sys.stdout.isatty()
     )
     log_filter = MarkupFilter(
-        FolderModules(folders, options.debug_directories),
+        _modules(options),
         style="llvm",
         symbols=SymbolOptions(
-            functions=options.functions != "none",
+            functions=options.functions,
             demangle=options.demangle,
             basenames=options.basenames,
         ),
@@ -35,3 +39,22 @@ def filter_markup(options: Options) -> None:
         tell=tell_fault,
     )
     filter_log(log_filter, ())
+
+
+def _modules(options: Options) -> Opening:
+    """Those in folders, and those of debuginfod servers that are asked.
+
+    They are if an option says so, or if none does and DEBUGINFOD_URLS names them.
+    """
+    folders = FolderModules(options.gsym_directories, options.debug_directories)
+    asks = options.debuginfod
+    if asks is None:
+        asks = bool(os.environ.get("DEBUGINFOD_URLS"))
+    if not asks or not read_settings(os.environ).servers:
+        return folders
+    try:
+        return SeveralModules(folders, open_store(None, ["debuginfod"]))
+    except UnsupportedError:
+        if options.debuginfod:
+            raise
+        return folders  # as an llvm-symbolizer that was built without HTTP

@@ -191,7 +191,7 @@ class Modules:
             beside=not options.disable_gsym,
             gsym_directories=tuple(options.gsym_directories),
             debug_directories=self._debug_directories(),
-            debuginfod=options.debuginfod,
+            debuginfod=bool(options.debuginfod),
             dwp=options.dwp,
             read_ahead=self._read_ahead,
         )

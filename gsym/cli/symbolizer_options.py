@@ -140,6 +140,7 @@ class Options:
         build_id: The build id of it, b"" for none.
         style: One of STYLES.
         functions: "none", "short" or "linkage".
+        debuginfod: Whether its servers are asked; None: that is left open.
         color: "always", "auto" or "never", for markup.
         context_lines: How many lines of source to print, 0 for none.
         warnings: What to say on standard error before all else.
@@ -161,9 +162,9 @@ class Options:
         self.disable_gsym = "disable-gsym" in given
         self.inlines = _last_of(names, "inlines", "no-inlines")
         self.demangle = _last_of(names, "demangle", "no-demangle")
-        self.debuginfod = "debuginfod" in given and _last_of(
-            names, "debuginfod", "no-debuginfod"
-        )
+        self.debuginfod: bool | None = None
+        if given & {"debuginfod", "no-debuginfod"}:
+            self.debuginfod = _last_of(names, "debuginfod", "no-debuginfod")
         self.basenames = "basenames" in given and _last_of(
             names, "basenames", "relativenames"
         )

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 
 from gsym._native import to_bytes
 
-__all__ = ["AddressSpace", "ContextError", "LoadedModule", "Segment"]
+__all__ = ["AddressSpace", "ContextError", "LoadedModule", "Room", "Segment"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,21 +81,32 @@ class ContextError(Exception):
     """A contextual element does not fit what came before; the text says why."""
 
 
+class Room:
+    """How many modules, and how many segments, a log may have known at a time.
+
+    The processes of a log share it, so that they cannot fill the memory together.
+    """
+
+    def __init__(self, most: int = 1 << 16) -> None:
+        self.modules = most
+        self.segments = most
+
+
 class AddressSpace:
     """The modules and segments of one process.
 
     Args:
-        most: How many of each may be known, so that a log cannot fill the memory.
+        room: What it may take.
 
     Attributes:
         modules: By their numbers.
         version: Another one after each change.
     """
 
-    def __init__(self, most: int = 1 << 16) -> None:
+    def __init__(self, room: Room | None = None) -> None:
         self.modules: dict[int, LoadedModule] = {}
         self.version = 0
-        self._most = most
+        self._room = room or Room()
         self._starts: list[int] = []
         self._segments: list[Segment] = []
 
@@ -108,6 +119,8 @@ class AddressSpace:
     def clear(self) -> None:
         """Forget all."""
         self.version += 1
+        self._room.modules += len(self.modules)
+        self._room.segments += len(self._segments)
         self.modules.clear()
         self._starts.clear()
         self._segments.clear()
@@ -120,8 +133,9 @@ class AddressSpace:
         """
         if module.id in self.modules:
             raise ContextError("duplicate module ID")
-        if len(self.modules) >= self._most:
+        if not self._room.modules:
             raise ContextError("too many modules")
+        self._room.modules -= 1
         loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)
         self.modules[module.id] = loaded
         return loaded
@@ -150,8 +164,9 @@ class AddressSpace:
                 raise ContextError(f"overlapping mmap: #{near.module.id:#x} {span}")
         if at and self._starts[at - 1] == added.start:
             return self._segments[at - 1]
-        if len(self._starts) >= self._most:
+        if not self._room.segments:
             raise ContextError("too many mmaps")
+        self._room.segments -= 1
         self.version += 1
         self._starts.insert(at, added.start)
         self._segments.insert(at, added)

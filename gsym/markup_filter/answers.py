@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.formats.markup_elements import Backtrace, Data, Pc
 
-__all__ = ["Answer", "answer_address"]
+__all__ = ["Answer", "answer_address", "looked_up"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,11 +67,7 @@ def answer_address(
         symbols: Those of the modules.
         adjusts_plain_pc: A `pc` that does not say its kind is a return address.
     """
-    is_return = False
-    if not isinstance(element, Data):
-        plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
-        is_return = element.kind == "ra" or (not element.kind and plain_is_return)
-    address = (element.address - is_return) & _ADDRESS_MASK
+    address = looked_up(element, adjusts_plain_pc=adjusts_plain_pc)
     segment = space.find(address)
     if segment is None:
         return Answer(element, address)
@@ -81,3 +77,12 @@ def answer_address(
         variable = found.variable(linked)
         return Answer(element, address, segment, linked, found, variable=variable)
     return Answer(element, address, segment, linked, found, found.frames(linked))
+
+
+def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
+    """The address in memory that is looked up: one less than a return address."""
+    is_return = False
+    if not isinstance(element, Data):
+        plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
+        is_return = element.kind == "ra" or (not element.kind and plain_is_return)
+    return (element.address - is_return) & _ADDRESS_MASK

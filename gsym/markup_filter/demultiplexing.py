@@ -39,6 +39,7 @@ class Demultiplexer:
         self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream] = OrderedDict()
         self._rest = bytearray()  # the beginning of a line
+        self._lines_before = 0
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -49,7 +50,8 @@ class Demultiplexer:
         for line in lines:
             whole = bytes(self._rest) + line
             self._rest.clear()
-            self._stream_of(whole).feed(whole + b"\n")
+            self._feed(whole, b"\n")
+            self._lines_before += 1
         self._rest += rest
         if len(self._rest) > self._limit:
             self._hand_on_rest()
@@ -70,7 +72,12 @@ class Demultiplexer:
     def _hand_on_rest(self) -> None:
         rest = bytes(self._rest)
         self._rest.clear()
-        self._stream_of(rest).feed(rest)
+        self._feed(rest, b"")
+
+    def _feed(self, line: bytes, ending: bytes) -> None:
+        stream = self._stream_of(line)
+        stream.lines_before = self._lines_before
+        stream.feed(line + ending)
 
     def _stream_of(self, line: bytes) -> LogStream:
         found = self._key.search(line)

@@ -43,17 +43,17 @@ class ElementText:
         """A name in place of an element."""
         return self._colours.begin() + text + self._colours.end()
 
-    def answer(self, answer: Answer, token: Token, ending: bytes) -> bytes:
+    def answer(self, answer: Answer, token: Token, between: bytes) -> bytes:
         """An address that was looked up.
 
         Args:
             answer: What is there.
             token: The element.
-            ending: What stands between the frames of inlined calls.
+            between: What stands between the frames of inlined calls.
         """
         element = answer.element
         if isinstance(element, Backtrace):
-            return self._backtrace(answer, element, token, ending)
+            return self._backtrace(answer, element, token, between)
         if answer.segment is None:
             return self.raw(token)
         if isinstance(element, Data):
@@ -99,21 +99,20 @@ class ElementText:
         space = b" " if listed else b""
         return space + listed + b"]]]" + ending + colours.end()
 
-    def module_base(self, module: LoadedModule, base: int, ending: bytes) -> bytes:
-        """The line on a module that tells its load address only."""
-        return b'[[[ELF module #0x%x "%s" BuildID=%s 0x%x]]]%s' % (
+    def module_base(self, module: LoadedModule, base: int) -> bytes:
+        """What tells the load address of a module only."""
+        return b'[[[ELF module #0x%x "%s" BuildID=%s 0x%x]]]' % (
             module.id,
             module.name,
             module.build_id.hex().encode("ascii"),
             base,
-            ending,
         )
 
     def _backtrace(
-        self, answer: Answer, element: Backtrace, token: Token, ending: bytes
+        self, answer: Answer, element: Backtrace, token: Token, between: bytes
     ) -> bytes:
         if not self._style.lists_segments:
-            return _fuchsia_frames(answer, element, ending)
+            return _fuchsia_frames(answer, element, between)
         if answer.segment is None:
             return self.raw(token)
         colours, value = self._colours, self._colours.value
@@ -136,7 +135,7 @@ class ElementText:
                     value(b"0x%x" % answer.linked),
                 )
             )
-        return colours.begin() + ending.join(lines) + colours.end()
+        return colours.begin() + between.join(lines) + colours.end()
 
     def _location(self, frame: Location) -> bytes:
         value = self._colours.value
@@ -147,28 +146,25 @@ class ElementText:
                 value(b"%d" % frame.line),
                 value(b"0"),
             )
-        if not frame.file:
-            return value(frame.function) + b" "
-        return b"%s %s:%s " % (
-            value(frame.function),
-            value(frame.file),
-            value(b"%d" % frame.line),
-        )
+        text = value(frame.function) + b" " if frame.function else b""
+        if frame.file:
+            text += b"%s:%s " % (value(frame.file), value(b"%d" % frame.line))
+        return text
 
     def _pc(self, answer: Answer, token: Token, segment: Segment) -> bytes:
-        colours, value = self._colours, self._colours.value
+        value = self._colours.value
         if not answer.frames:
             return self._unknown(answer, token, segment)
         inner = answer.frames[0]
-        if self._style.pc_is_outermost:
-            name = value(answer.frames[-1].function or _INVALID)
-            file = value(inner.file or _INVALID)
+        named = answer.frames[-1] if self._style.pc_is_outermost else inner
+        if self._style.has_columns:
+            name, file = named.function or _INVALID, inner.file or _INVALID
+        elif inner.file:
+            name, file = named.function, inner.file
         else:
-            name, file = value(inner.function), value(inner.file)
-            if not inner.file:
-                return colours.begin() + name + colours.end()
-        line = value(b"%d" % inner.line)
-        return b"%s%s[%s:%s]%s" % (colours.begin(), name, file, line, colours.end())
+            return self.plain(value(named.function))
+        place = b"%s:%s" % (value(file), value(b"%d" % inner.line))
+        return self.plain(b"%s[%s]" % (value(name), place))
 
     def _data(self, answer: Answer, segment: Segment) -> bytes:
         if self._style.has_columns:
@@ -193,7 +189,7 @@ def _spec_place(frame: Location) -> bytes:
     return b"%s %s:%d" % (frame.function, frame.file, frame.line)
 
 
-def _fuchsia_frames(answer: Answer, element: Backtrace, ending: bytes) -> bytes:
+def _fuchsia_frames(answer: Answer, element: Backtrace, between: bytes) -> bytes:
     """Frames as Fuchsia's symbolizer prints them; the innermost counts highest."""
     message = b" " + to_bytes(element.message) if element.message else b""
     address = element.address
@@ -212,4 +208,4 @@ def _fuchsia_frames(answer: Answer, element: Backtrace, ending: bytes) -> bytes:
         lines.append(
             b"%s0x%016x in %s%s" % (index.ljust(_INDEX_WIDTH), address, place, behind)
         )
-    return ending.join(lines)
+    return between.join(lines)

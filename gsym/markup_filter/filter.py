@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from gsym._native import to_bytes, to_str
+from gsym.markup_filter.address_space import Room
 from gsym.markup_filter.demultiplexing import Demultiplexer
 from gsym.markup_filter.failures import Failures
 from gsym.markup_filter.line_joining import LineJoiner
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
+from gsym.markup_filter.remote_symbols import RemoteSymbols
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
 from gsym.markup_filter.symbols import SymbolOptions, Symbols
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, AnyStr
 
     from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.remote_symbols import Asking
     from gsym.markup_filter.symbols import Opening
 
 
@@ -32,7 +35,8 @@ class MarkupFilter:
     theirs comes.
 
     Args:
-        symbolizer: Opens modules by build id, such as a `Symbolizer`.
+        symbolizer: Opens modules by build id, such as a `Symbolizer`; or looks
+            addresses up elsewhere, as a `RemoteSymbolizer` does.
         style: "spec" (the default), "llvm" or "fuchsia"; docs/markup.md lists their
             rules.
         symbols: What is shown of symbols.
@@ -50,7 +54,7 @@ class MarkupFilter:
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
         self,
-        symbolizer: Opening,
+        symbolizer: Opening | Asking,
         *,
         style: str | None = None,
         symbols: SymbolOptions | None = None,
@@ -65,13 +69,19 @@ class MarkupFilter:
             if style not in STYLES:
                 raise ValueError(f"there is no style '{style}'")
             chosen = chosen._replace(style=STYLES[style])
+        options = symbols or SymbolOptions()
+        if options.functions == "short":  # none of them is that of a symbol table
+            named = chosen.style._replace(pc_is_outermost=False)
+            chosen = chosen._replace(style=named)
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
         self._joiner = None if join is None else LineJoiner(_pattern(join))
-        found = Symbols(symbolizer, symbols or SymbolOptions())
+        found = _symbols(symbolizer, options)
+
+        room = Room()
 
         def make() -> LogStream:
-            return LogStream(chosen, found, self._failures, self._output)
+            return LogStream(chosen, found, self._failures, self._output, room)
 
         self._stream: LogStream | Demultiplexer = make()
         if demux is not None:
@@ -114,6 +124,12 @@ class MarkupFilter:
         if self._joiner is not None:
             block = self._joiner.feed(block)
         self._stream.feed(block)
+
+
+def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:
+    if hasattr(symbolizer, "open"):
+        return Symbols(symbolizer, options)
+    return RemoteSymbols(symbolizer, options)
 
 
 def _pattern(text: str) -> re.Pattern[bytes]:

@@ -48,10 +48,9 @@ class FrameRuns:
         self._texts: dict[int, tuple[ModuleSymbols, int, MarkupText]] = {}
         options = symbols.options
         style = settings.style
-        # Fuchsia's form of a frame, and names left out, are for others.
-        self._is_of_use = (
-            style.lists_segments and options.functions and not settings.colour
-        )
+        # Fuchsia's form of a frame, and names in other forms, are for others.
+        has_names = options.functions == "linkage"
+        self._is_of_use = style.lists_segments and has_names and not settings.colour
         self._flags = _engine_flags(
             (options.inlines, lib.GSYM_MARKUP_INLINES),
             (options.basenames, lib.GSYM_MARKUP_BASENAMES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HEXDICT_FORMS", "Value", "annotate"]
+__all__ = ["HEXDICT_FORMS", "Value", "addresses_in", "annotate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ else:
 HEXDICT_FORMS = ("notes", "inline", "plain")
 
 _PAIR = re.compile(rb"([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
+
+
+def addresses_in(text: bytes) -> list[int]:
+    """All values of a dictionary that may be addresses."""
+    return [int(pair[2], 16) for pair in _PAIR.finditer(text)]
 
 
 def annotate(

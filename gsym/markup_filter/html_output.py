@@ -11,7 +11,7 @@ __all__ = ["HTML_END", "HtmlOutput"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.formats.markup import Token
+    from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
 
@@ -46,6 +46,9 @@ class HtmlOutput:
     def __init__(self) -> None:
         self._parts = [_BEGIN]
 
+    def begin_line(self, number: int, line: bytes) -> None:
+        """Lines need no numbers."""
+
     def text(self, text: bytes) -> None:
         """Text of the log."""
         self._parts.append(_escaped(text))
@@ -69,6 +72,9 @@ class HtmlOutput:
 
     def context(self, token: Token, element: Element) -> None:
         """The line on the module says all."""
+
+    def malformed(self, token: Token, fault: Fault) -> None:
+        """It is told elsewhere."""
 
     def take(self) -> bytes:
         """What has come since the last time."""

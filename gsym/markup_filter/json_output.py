@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.formats.markup import Token
+    from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
     from gsym.markup_filter.symbols import Location
@@ -31,6 +31,15 @@ class JsonOutput:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._number = 0  # of the line that elements come from
+        self._line = b""
+        self._is_folded = False  # it is several lines
+
+    def begin_line(self, number: int, line: bytes) -> None:
+        """Elements come from this line."""
+        self._number = number
+        self._line = line
+        self._is_folded = -1 < line.find(b"\n") < len(line) - 1
 
     def text(self, text: bytes) -> None:
         """It is not of interest."""
@@ -39,7 +48,7 @@ class JsonOutput:
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
         """An element with what it stands for."""
-        record = _record(token, element)
+        record = self._place(token) | _fields(element)
         if answer is None:
             record["shown"] = to_str(shown)
         else:
@@ -48,7 +57,12 @@ class JsonOutput:
 
     def context(self, token: Token, element: Element) -> None:
         """A contextual element."""
-        self._add(_record(token, element))
+        self._add(self._place(token) | _fields(element))
+
+    def malformed(self, token: Token, fault: Fault) -> None:
+        """An element that says nothing."""
+        text = to_str(token.text)
+        self._add(self._place(token) | {"text": text, "error": to_str(fault.message)})
 
     def take(self) -> bytes:
         """What has come since the last time."""
@@ -56,13 +70,22 @@ class JsonOutput:
         self._lines.clear()
         return text.encode("utf-8", "replace")
 
+    def _place(self, token: Token) -> dict[str, Any]:
+        """Where an element is, and of which kind."""
+        number, begin = self._number, 0
+        if self._is_folded:
+            number += self._line.count(b"\n", 0, token.start)
+            begin = self._line.rfind(b"\n", 0, token.start) + 1
+        column = token.start - begin + 1
+        return {"log_line": number, "column": column, "element": to_str(token.tag)}
+
     def _add(self, record: dict[str, Any]) -> None:
         line = json.dumps(record, ensure_ascii=False)
         self._lines.append(f"{line}\n")
 
 
-def _record(token: Token, element: Element) -> dict[str, Any]:
-    record: dict[str, Any] = {"element": to_str(token.tag)}
+def _fields(element: Element) -> dict[str, Any]:
+    record: dict[str, Any] = {}
     for name, value in element._asdict().items():
         if isinstance(value, bytes):
             record[name] = value.hex()
@@ -91,7 +114,7 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         return resolution | {"name": to_str(name), "offset": offset}
     resolution["frames"] = [_frame(frame) for frame in answer.frames]
     if not answer.frames:
-        reason = answer.symbols.module.reason
+        reason = answer.symbols.reason
         resolution["reason"] = reason or "no symbol is there"
     return resolution
 

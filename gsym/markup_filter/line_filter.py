@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gsym.formats.markup import Token
     from gsym.formats.markup_elements import Element
-    from gsym.markup_filter.address_space import LoadedModule, Segment
+    from gsym.markup_filter.address_space import LoadedModule, Room, Segment
     from gsym.markup_filter.failures import Failures
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
@@ -53,6 +53,7 @@ class LineFilter:
         symbols: Those of the modules.
         failures: Is told what is wrong.
         output: Gets what comes out.
+        room: For what is loaded.
     """
 
     def __init__(
@@ -61,19 +62,21 @@ class LineFilter:
         symbols: Symbols,
         failures: Failures,
         output: Output,
+        room: Room,
     ) -> None:
         self._settings = settings
         self._style = settings.style
         self._symbols = symbols
         self._failures = failures
         self._output = output
-        self._space = AddressSpace()
+        self._space = AddressSpace(room)
         self._runs = FrameRuns(settings, symbols, self._space)
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
         self._open_module: LoadedModule | None = None
         self._open_segments: list[Segment] = []
         self._begun = b""  # the beginning of the line on it
+        self._said = b""  # what takes the place of a contextual element
         self._bases: dict[int, int] = {}
         self._line = b""
 
@@ -125,6 +128,7 @@ class LineFilter:
     def finish(self) -> None:
         """The log is at its end."""
         self.close_line()
+        self._space.clear()
         if self._style.interprets_sgr:
             self._put_text(self._colours.reset())
 
@@ -151,8 +155,7 @@ class LineFilter:
     # ---- lines as the document has them
 
     def _filter_elements(self, tokens: list[Token]) -> None:
-        style = self._style
-        parts = LineParts(self._line, self._ending, splits_frames=style.splits_frames)
+        parts = LineParts(self._line, self._ending, self._style)
         self._colours.reset()  # those of a line end with it
         at = 0
         for token in tokens:
@@ -162,19 +165,22 @@ class LineFilter:
                 element = self._take_context(token, _nothing)
                 if element is not None:
                     self._output.context(token, element)
-                if element is not None and self._settings.context != "keep":
+                if self._said:
+                    parts.say(token, self._said)
+                    self._said = b""
+                elif element is not None and self._settings.context != "keep":
                     parts.remove(token)
                 else:
                     parts.has_other = True
             elif (element := self._decode(token)) is None:
                 parts.has_other = True
             else:
-                indent = parts.indent(token) if style.indents_frames else b""
-                text, answer = self._present(element, token, indent, parts.notes)
+                between = parts.between_frames(token, is_last=token is tokens[-1])
+                text, answer = self._present(element, token, between, parts.notes)
                 parts.replace(token, element, text, answer)
         if not parts.has_context:
             self.close_line()
-        is_elided = style.elides_prefixes and not parts.has_other
+        is_elided = self._style.elides_prefixes and not parts.has_other
         if not (parts.has_context and (is_elided or parts.is_blank())):
             parts.put(self._output)
 
@@ -212,7 +218,7 @@ class LineFilter:
             else:
                 element = self._decode(token)
                 if element is not None:
-                    text, answer = self._present(element, token, b"", notes)
+                    text, answer = self._present(element, token, self._ending, notes)
                     self._output.element(token, element, text, answer)
         self._put_log(self._line[at:end])
         self._put_text(b"".join(note + self._ending for note in notes))
@@ -231,12 +237,17 @@ class LineFilter:
         element = decode(token, self._style.dialect, faults, modules)
         for fault in faults:
             self._failures.add(fault, self._line)
+        if element is None and faults:
+            self._output.malformed(token, faults[-1])
         return element
 
     def _present(
-        self, element: Element, token: Token, indent: bytes, notes: list[bytes]
+        self, element: Element, token: Token, between: bytes, notes: list[bytes]
     ) -> tuple[bytes, Answer | None]:
-        """What stands in place of an element; *notes* go behind the line."""
+        """What stands in place of an element; *notes* go behind the line.
+
+        *between* stands between the frames of inlined calls.
+        """
         if isinstance(element, Symbol):
             name = demangle_bytes(to_bytes(element.name))
             return self._text.plain(name), None
@@ -249,11 +260,11 @@ class LineFilter:
             shown = self._settings.on_dump(element, self._space, self._symbols)
             return (self._text.raw(token) if shown is None else shown), None
         if isinstance(element, (Backtrace, Pc, Data)):
-            return self._present_address(element, token, indent)
+            return self._present_address(element, token, between)
         return token.text, None
 
     def _present_address(
-        self, element: Backtrace | Pc | Data, token: Token, indent: bytes
+        self, element: Backtrace | Pc | Data, token: Token, between: bytes
     ) -> tuple[bytes, Answer]:
         style = self._style
         answer = answer_address(
@@ -271,7 +282,7 @@ class LineFilter:
             elif style.tells_each_failure and not self._is_there(answer):
                 self._failures.add_missing_module()
                 return self._text.raw(token), answer
-        return self._text.answer(answer, token, self._ending + indent), answer
+        return self._text.answer(answer, token, between), answer
 
     def _is_there(self, answer: Answer) -> bool:
         return answer.symbols is None or answer.symbols.is_there
@@ -314,7 +325,9 @@ class LineFilter:
                 self._take_reset(token, put_before)
         except ContextError as error:
             place = token.start + len(token.tag) + 4
-            self._failures.add(Fault(to_bytes(str(error)), place), self._line)
+            fault = Fault(to_bytes(str(error)), place)
+            self._failures.add(fault, self._line)
+            self._output.malformed(token, fault)
             return None
         return element
 
@@ -327,12 +340,12 @@ class LineFilter:
 
     def _take_mmap(self, element: Mmap, put_before: Callable[[], None]) -> None:
         if element.module not in self._space.modules:
-            self._put_text(b"symbolizer: Invalid module id." + self._ending)
+            self._said = b"symbolizer: Invalid module id."
             return
         segment = self._space.add_segment(element)
         module = segment.module
         if not self._style.lists_segments:
-            self._put_base(segment)
+            self._say_base(segment)
             return
         if self._open_module is not module:
             self.close_line()
@@ -359,16 +372,16 @@ class LineFilter:
             self._put_text(begin)
         self._open_module = module
 
-    def _put_base(self, segment: Segment) -> None:
+    def _say_base(self, segment: Segment) -> None:
         """Tell the load address of a module once, as Fuchsia does."""
         module = segment.module
         base = (segment.start - segment.address) & _ADDRESS_MASK
         is_first = module.id not in self._bases
         known = self._bases.setdefault(module.id, base)
         if known != base:
-            self._put_text(b"symbolizer: Inconsistent base address." + self._ending)
+            self._said = b"symbolizer: Inconsistent base address."
         elif is_first and self._settings.context == "summary":
-            self._put_text(self._text.module_base(module, base, self._ending))
+            self._said = self._text.module_base(module, base)
 
 
 def _nothing() -> None:

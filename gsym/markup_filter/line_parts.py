@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
     from gsym.markup_filter.outputs import Output
+    from gsym.markup_filter.styles import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]
+
+# Bytes round a frame that stand round each of its inlined calls, too.
+_MOST_REPEATED = 4096
 
 
 class LineParts:
@@ -20,7 +24,7 @@ class LineParts:
     Args:
         line: As it came.
         ending: Ends lines that are made of it.
-        splits_frames: Whether a frame ends a line where another element follows.
+        style: Says what stands round frames.
 
     Attributes:
         notes: Lines that go behind it.
@@ -28,22 +32,42 @@ class LineParts:
         has_other: Whether there is any other element.
     """
 
-    def __init__(self, line: bytes, ending: bytes, *, splits_frames: bool) -> None:
+    def __init__(self, line: bytes, ending: bytes, style: Style) -> None:
         self.notes: list[bytes] = []
         self.has_context = False
         self.has_other = False
         self._line = line
         self._blanks = len(line) - len(line.lstrip(b" \t"))
         self._ending = ending
-        self._splits_frames = splits_frames
+        self._style = style
         self._at = 0
         self._follows_frame = False
         self._parts: list[Part] = []
+        self._begun: list[bytes] = []  # text of the line that is being made
 
-    def indent(self, token: Token) -> bytes:
-        """The blanks in front of an element; b"" where there is anything else."""
-        blanks = self._blanks
-        return self._line[: token.start] if token.start <= blanks else b""
+    def between_frames(self, token: Token, *, is_last: bool) -> bytes:
+        """What stands between the frames of an element.
+
+        Args:
+            token: The element, which is the next one.
+            is_last: Whether no other one follows.
+        """
+        if token.tag != b"bt":
+            return self._ending
+        if self._style.splits_frames:
+            text = b"".join(self._begun) + self._line[self._at : token.start]
+            behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
+            is_short = len(text) + len(behind) <= _MOST_REPEATED
+            return behind + self._ending + text if is_short else self._ending
+        is_indented = self._style.indents_frames and token.start <= self._blanks
+        return self._ending + self._line[: token.start] * is_indented
+
+    def say(self, token: Token, text: bytes) -> None:
+        """Put a sentence in place of a contextual element, on a line of its own."""
+        self.has_context = self.has_other = True
+        self._add_text(token, ends_frame=True)
+        self._parts.append(text)
+        self._follows_frame = True
 
     def remove(self, token: Token) -> None:
         """Take an element out."""
@@ -67,25 +91,31 @@ class LineParts:
 
     def put(self, output: Output) -> None:
         """Print it."""
+        self._put_parts(output)
+        if self._rest:
+            output.text(self._rest)
+        if self.notes:
+            needs_ending = not self._rest.endswith(b"\n")
+            lines = [note + self._ending for note in self.notes]
+            output.text(self._ending * needs_ending + b"".join(lines))
+
+    def _put_parts(self, output: Output) -> None:
         for part in self._parts:
             if isinstance(part, bytes):
                 output.text(part)
             else:
                 output.element(*part)
-        output.text(self._rest)
-        if self.notes:
-            needs_ending = not self._rest.endswith(b"\n")
-            lines = [note + self._ending for note in self.notes]
-            output.text(self._ending * needs_ending + b"".join(lines))
 
     @property
     def _rest(self) -> bytes:
         return self._line[self._at :]
 
     def _add_text(self, token: Token, *, ends_frame: bool) -> None:
-        if self._splits_frames and self._follows_frame and ends_frame:
+        if self._style.splits_frames and self._follows_frame and ends_frame:
             self._parts.append(self._ending)
+            self._begun.clear()
             self._follows_frame = False
         if text := self._line[self._at : token.start]:
             self._parts.append(text)
+            self._begun.append(text)
         self._at = token.end

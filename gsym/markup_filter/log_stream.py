@@ -5,12 +5,15 @@ What no element is in passes in one piece, however many lines it is.
 
 from __future__ import annotations
 
+from gsym.markup_filter.address_collection import AddressCollector
 from gsym.markup_filter.line_filter import LineFilter
+from gsym.markup_filter.remote_symbols import RemoteSymbols
 
 __all__ = ["LogStream"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gsym.markup_filter.address_space import Room
     from gsym.markup_filter.failures import Failures
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
@@ -31,6 +34,11 @@ class LogStream:
         symbols: Those of the modules.
         failures: Is told what is wrong.
         output: Gets what comes out.
+        room: For what is loaded.
+
+    Attributes:
+        lines_before: How many lines came before the next one; it is counted where the
+            output takes no runs.
     """
 
     def __init__(
@@ -39,12 +47,19 @@ class LogStream:
         symbols: Symbols,
         failures: Failures,
         output: Output,
+        room: Room,
     ) -> None:
         self._settings = settings
         self._output = output
-        self._lines = LineFilter(settings, symbols, failures, output)
+        self._lines = LineFilter(settings, symbols, failures, output, room)
+        self._collector: AddressCollector | None = None
+        if isinstance(symbols, RemoteSymbols):
+            self._collector = AddressCollector(settings.style, symbols, room)
+        self.lines_before = 0
+        self._counts_lines = not output.takes_runs
         self._rest = bytearray()  # the beginning of a line
         self._open = b""  # lines of an element that is not at its end
+        self._numbers: list[int] = []  # of these lines
         self._is_long = False  # the line that has begun is too long for elements
         self._has_hexdict = b"hexdict" in settings.style.elements
         self._has_sgr = settings.style.interprets_sgr
@@ -78,9 +93,13 @@ class LogStream:
             self._filter_lines(rest)
         self._close_hexdict()
         self._lines.finish()
+        if self._collector is not None:
+            self._collector.finish()
 
     def _filter_lines(self, lines: bytes) -> None:
         """Take whole lines in; only the last of a log may lack its end."""
+        if self._collector is not None:
+            self._collector.collect(lines)
         at, size = 0, len(lines)
         while at < size:
             start = at
@@ -117,13 +136,19 @@ class LogStream:
             end = lines.find(b"\n") + 1 or len(lines)
             self._lines.filter(lines[:end])
             lines = lines[end:]
+            self.lines_before += 1
+        if self._counts_lines:
+            self.lines_before += lines.count(b"\n")
         self._output.text(lines)
 
     def _filter_line(self, line: bytes) -> None:
+        self.lines_before += 1
+        numbers = [self.lines_before]
         if self._open:
+            self._numbers += numbers
             self._open += line
             if _END in line:
-                line, self._open = self._open, b""
+                line, self._open, numbers = self._open, b"", self._numbers
             elif len(self._open) > self._settings.hexdict_limit:
                 self._close_hexdict()
                 return
@@ -136,15 +161,23 @@ class LogStream:
         if self._has_hexdict and _HEXDICT in line:
             begin = line.rfind(_BEGIN)
             if line.startswith(_HEXDICT, begin) and line.find(_END, begin) < 0:
-                self._open = line
+                self._open, self._numbers = line, numbers
                 return
+        self._filter_whole(line, numbers[0])
+
+    def _filter_whole(self, line: bytes, number: int) -> None:
+        if self._counts_lines:
+            self._output.begin_line(number, line)
         self._lines.filter(line)
 
     def _close_hexdict(self) -> None:
         """What was collected is no element after all."""
         lines, self._open = self._open, b""
-        for line in lines.splitlines(keepends=True) if lines else ():
-            self._lines.filter(line)
+        begin = 0
+        for number in self._numbers if lines else ():
+            end = lines.find(b"\n", begin) + 1 or len(lines)
+            self._filter_whole(lines[begin:end], number)
+            begin = end
 
     def _give_up_line(self) -> None:
         self._close_hexdict()
@@ -156,5 +189,6 @@ class LogStream:
     def _skip_long(self, block: bytes) -> bytes:
         end = block.find(b"\n") + 1
         self._is_long = not end
+        self.lines_before += bool(end)
         self._output.text(block[:end] if end else block)
         return block[end:] if end else b""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 from gsym._native import to_str
 
-__all__ = ["MarkupHandler"]
+__all__ = ["MarkupFormatter", "MarkupHandler"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,3 +53,29 @@ class MarkupHandler(logging.StreamHandler["TextIO"]):
         finally:
             self.release()
         super().close()
+
+
+class MarkupFormatter(logging.Formatter):
+    """Formats messages with symbols in place of markup, for any handler.
+
+    A message of nothing but contextual elements becomes an empty line, or the line on
+    the module before.
+
+    Args:
+        log_filter: Filters all messages of this formatter.
+        inner: Formats messages before; None: as `logging` does by itself.
+    """
+
+    def __init__(
+        self, log_filter: MarkupFilter, inner: logging.Formatter | None = None
+    ) -> None:
+        super().__init__()
+        self._filter = log_filter
+        self._inner = inner or logging.Formatter()
+        self._lock = threading.Lock()  # several handlers may have it
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of one message."""
+        text = self._inner.format(record) + "\n"
+        with self._lock:
+            return self._filter.feed(text).removesuffix("\n")

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from gsym.formats.markup import Token
+    from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
         takes_runs: bool
 
+        def begin_line(self, number: int, line: bytes) -> None:
+            """What comes is of a line of the log; told where runs are not taken.
+
+            Args:
+                number: From 1.
+                line: All of it; of an element that goes over several lines, these.
+            """
+
         def text(self, text: bytes) -> None:
             """Text of the log, or lines on its modules."""
 
@@ -32,6 +40,9 @@ if TYPE_CHECKING:
 
         def context(self, token: Token, element: Element) -> None:
             """A contextual element that was taken in."""
+
+        def malformed(self, token: Token, fault: Fault) -> None:
+            """An element that says nothing, and why; its text comes as well, or not."""
 
         def take(self) -> bytes:
             """What has come since the last time."""
@@ -46,6 +57,9 @@ class TextOutput:
         self._parts: list[bytes] = []
         self.text = self._parts.append
 
+    def begin_line(self, _number: int, _line: bytes) -> None:
+        """Lines need no numbers."""
+
     def element(
         self, _token: Token, _element: Element, shown: bytes, _answer: Answer | None
     ) -> None:
@@ -54,6 +68,9 @@ class TextOutput:
 
     def context(self, _token: Token, _element: Element) -> None:
         """The line on the module says all."""
+
+    def malformed(self, _token: Token, _fault: Fault) -> None:
+        """It is told elsewhere."""
 
     def take(self) -> bytes:
         """What has come since the last time."""

@@ -6,14 +6,23 @@ from gsym._native import to_bytes
 from gsym.data_part import open_data_part
 from gsym.demangling import demangle_bytes
 from gsym.errors import GsymError
+from gsym.markup_filter.short_names import short_name
 from gsym.store.module_key import key_of_build_id
 
-__all__ = ["BINARY", "Location", "ModuleSymbols", "SymbolOptions", "Symbols"]
+__all__ = [
+    "BINARY",
+    "FUNCTION_NAMES",
+    "Location",
+    "ModuleSymbols",
+    "SymbolOptions",
+    "Symbols",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple, Protocol
 
+    from gsym.model import Lookup
     from gsym.reader import Reader
     from gsym.sources.data_symbols import DataSymbols
     from gsym.store.module_key import ModuleKey
@@ -36,13 +45,13 @@ if TYPE_CHECKING:
         """What is shown of symbols.
 
         Attributes:
-            functions: Whether functions have names.
+            functions: Which names functions have: one of `FUNCTION_NAMES`.
             inlines: Whether inlined calls are frames of their own.
             demangle: Whether names are shown as people write them.
             basenames: Whether files are shown without their folders.
         """
 
-        functions: bool = True
+        functions: str = "linkage"
         inlines: bool = True
         demangle: bool = True
         basenames: bool = False
@@ -55,10 +64,12 @@ else:
     SymbolOptions = record_type(
         "SymbolOptions",
         "functions inlines demangle basenames",
-        defaults=(True, True, True, False),
+        defaults=("linkage", True, True, False),
     )
     SymbolOptions.__doc__ = "What is shown of symbols."
 
+# Those that the linker knows; without scope and parameters; none.
+FUNCTION_NAMES = ("linkage", "short", "none")
 # Under this name an open module may carry the path of its binary, for its variables.
 BINARY = "binary"
 _DATA_SYMBOLS = "data_symbols"
@@ -82,6 +93,11 @@ class ModuleSymbols:
     def is_there(self) -> bool:
         """Whether there are any symbols."""
         return self.module.reader is not None or bool(_binary(self.module))
+
+    @property
+    def reason(self) -> str:
+        """Why there are none; "" where there are."""
+        return self.module.reason
 
     def frames(self, address: int) -> tuple[Location, ...]:
         """The frames at a link-time address, innermost first; none: not known."""
@@ -120,12 +136,13 @@ class ModuleSymbols:
             lookup = reader.lookup(address)
         except GsymError:
             return ()  # a damaged record answers for its own addresses only
-        if lookup is None:
-            return ()
+        return () if lookup is None else self._locations(lookup)
+
+    def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
         options = self._options
         frames = [
             Location(
-                self._shown(to_bytes(frame.name)) if options.functions else b"",
+                function_name(to_bytes(frame.name), options),
                 to_bytes(frame.filename if options.basenames else frame.path),
                 frame.line,
             )
@@ -157,6 +174,15 @@ class ModuleSymbols:
                 texts[_KEPT] = None
         found: Reader | None = texts[_KEPT]
         return found
+
+
+def function_name(name: bytes, options: SymbolOptions) -> bytes:
+    """What is shown of the name of a function."""
+    if options.functions == "none":
+        return b""
+    if options.functions == "short":
+        return short_name(demangle_bytes(name))
+    return demangle_bytes(name) if options.demangle else name
 
 
 class Symbols:

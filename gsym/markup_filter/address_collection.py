@@ -1,0 +1,111 @@
+"""All addresses of a piece of log, before it is filtered.
+
+Who has to ask a server for symbols asks once for many lines that way. What is loaded is
+followed as the filter does it; faults are for the filter to tell.
+"""
+
+from __future__ import annotations
+
+from gsym._native import to_bytes
+from gsym.formats.markup import decode, find_elements
+from gsym.formats.markup_elements import (
+    Backtrace,
+    Data,
+    HexDict,
+    Mmap,
+    Module,
+    Pc,
+    Reset,
+)
+from gsym.markup_filter.address_space import AddressSpace, ContextError
+from gsym.markup_filter.answers import looked_up
+from gsym.markup_filter.hexdict import addresses_in
+
+__all__ = ["AddressCollector"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.formats.markup import Token
+    from gsym.formats.markup_elements import Element
+    from gsym.markup_filter.address_space import Room
+    from gsym.markup_filter.remote_symbols import RemoteSymbols
+    from gsym.markup_filter.styles import Style
+
+_BEGIN = b"{{{"
+_HEXDICT = b"{{{hexdict:"
+_END = b"}}}"
+
+
+class AddressCollector:
+    """Has the symbols of one process looked up ahead.
+
+    Args:
+        style: How elements are read.
+        symbols: Are told what to ask for.
+        room: For what is loaded.
+    """
+
+    def __init__(self, style: Style, symbols: RemoteSymbols, room: Room) -> None:
+        self._style = style
+        self._symbols = symbols
+        self._space = AddressSpace(room)
+
+    def collect(self, lines: bytes) -> None:
+        """Ask for the symbols of all addresses in *lines*, which are whole."""
+        wanted = []
+        for line in lines.split(b"\n"):
+            if _BEGIN in line:
+                for token in find_elements(line, self._style.dialect):
+                    wanted += self._take(token)
+        for text in _dictionaries(lines):
+            wanted += self._resolved(addresses_in(text))
+        self._symbols.ask(wanted)
+
+    def finish(self) -> None:
+        """The log is at its end."""
+        self._space.clear()
+
+    def _take(self, token: Token) -> list[tuple[bytes, int]]:
+        """Build id and link-time address of what an element asks for."""
+        element = decode(token, self._style.dialect, [], self._space.modules)
+        if isinstance(element, HexDict):
+            return self._resolved(addresses_in(to_bytes(element.text)))
+        if isinstance(element, (Backtrace, Pc, Data)):
+            is_return = self._style.adjusts_plain_pc
+            return self._resolved([looked_up(element, adjusts_plain_pc=is_return)])
+        self._follow(element)
+        return []
+
+    def _follow(self, element: Element | None) -> None:
+        try:
+            if isinstance(element, Reset):
+                self._space.clear()
+            elif isinstance(element, Module):
+                self._space.add_module(element)
+            elif isinstance(element, Mmap):
+                self._symbols.place(self._space.add_segment(element))
+        except ContextError:
+            pass
+
+    def _resolved(self, addresses: list[int]) -> list[tuple[bytes, int]]:
+        found = ((self._space.find(address), address) for address in addresses)
+        return [
+            (segment.module.build_id, segment.linked(address))
+            for segment, address in found
+            if segment is not None
+        ]
+
+
+def _dictionaries(lines: bytes) -> Iterator[bytes]:
+    """Those that go over several lines."""
+    at = 0
+    while (start := lines.find(_HEXDICT, at)) >= 0:
+        at = start + len(_HEXDICT)
+        end = lines.find(_END, at)
+        if end < 0:
+            return
+        if b"\n" in lines[at:end]:
+            yield lines[at:end]
+        at = end
