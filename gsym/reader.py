@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
+    from mmap import mmap
     from types import TracebackType
     from typing import Any
 
@@ -51,7 +52,8 @@ def open(  # the name is the API
         index_limit: See `Reader`.
         read_ahead: Whether the system may read the pages round the one that is needed.
             Without, a few addresses of a large file that is not in memory are answered
-            sooner, from some 14 pages of it, and many addresses later.
+            sooner, from some 14 pages of it, and many one by one later; `lookup_many`
+            of more than eight lets the system read ahead from then on.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -64,7 +66,7 @@ def open(  # the name is the API
         UuidMismatchError: The file belongs to another binary.
     """
     from io import FileIO
-    from mmap import ACCESS_READ, MADV_RANDOM, mmap
+    from mmap import ACCESS_READ, mmap
     from os import fspath
 
     name = fspath(path)
@@ -72,12 +74,11 @@ def open(  # the name is the API
         try:
             mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
         except (ValueError, OSError):  # empty, or a pipe
-            data: Buffer = file.readall()
-        else:
-            data = mapped
-            if not read_ahead:
-                mapped.madvise(MADV_RANDOM)
-    return Reader(data, path=name, uuid=uuid, index_limit=index_limit)
+            return Reader(file.readall(), path=name, uuid=uuid, index_limit=index_limit)
+    by_pages = None if read_ahead else mapped
+    return Reader(
+        mapped, path=name, uuid=uuid, index_limit=index_limit, by_pages=by_pages
+    )
 
 
 def wants_read_ahead(addresses: int) -> bool:
@@ -95,6 +96,8 @@ class Reader:
         index_limit: Bytes of memory for indexes of large functions, which lookups make
             when they meet one again; 0 for none. By default twice the size of the
             file, but 1 MiB at least and 256 MiB at most.
+        by_pages: The map that *data* is, to read single pages of it until
+            `lookup_many` gets more than eight addresses.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
@@ -102,7 +105,14 @@ class Reader:
         UuidMismatchError: The file belongs to another binary.
     """
 
-    __slots__ = ("__weakref__", "_functions_by_name", "_header", "_mapped", "_path")
+    __slots__ = (
+        "__weakref__",
+        "_functions_by_name",
+        "_header",
+        "_mapped",
+        "_path",
+        "_read_by_pages",
+    )
 
     def __init__(
         self,
@@ -111,7 +121,13 @@ class Reader:
         path: str | None = None,
         uuid: bytes | None = None,
         index_limit: int | None = None,
+        by_pages: mmap | None = None,
     ) -> None:
+        if by_pages is not None:
+            from mmap import MADV_RANDOM
+
+            by_pages.madvise(MADV_RANDOM)
+        self._read_by_pages = by_pages
         mapped = MappedImage(data, path, index_limit)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
@@ -188,6 +204,7 @@ class Reader:
         """Let go of the file. Calls that are under way in other threads end well."""
         self._mapped = None
         self._functions_by_name = None
+        self._read_by_pages = None
 
     def lookup(self, address: int, merged: bool = False) -> Lookup | None:
         """What is at *address*: the function and its frames, innermost call first.
@@ -252,7 +269,18 @@ class Reader:
             )
 
         column = address_column(addresses)
+        if self._read_by_pages is not None and wants_read_ahead(
+            memoryview(column).nbytes // 8
+        ):
+            self._read_ahead()
         return Frames(mapped, look_up_batch(look_up, column, threads, self.path))
+
+    def _read_ahead(self) -> None:
+        from mmap import MADV_NORMAL
+
+        mapped, self._read_by_pages = self._read_by_pages, None
+        if mapped is not None:
+            mapped.madvise(MADV_NORMAL)
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of the file.

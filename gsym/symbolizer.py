@@ -271,7 +271,9 @@ class Symbolizer:
         if entry is None:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
         try:
-            reader = open_reader(entry.path, index_limit=self._index_limit)
+            reader = open_reader(
+                entry.path, index_limit=self._index_limit, read_ahead=False
+            )
             _check_uuid(reader, entry)
         except FileNotFoundError:
             raise

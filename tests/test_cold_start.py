@@ -94,6 +94,14 @@ def test_files_are_read_ahead_on_request_only(large: Path, *, read_ahead: bool) 
         assert ("rr" in advice_on(large)) != read_ahead
 
 
+def test_many_addresses_at_once_turn_reading_ahead_on(large: Path) -> None:
+    with gsym.open(large, read_ahead=False) as reader:
+        reader.lookup_many([ASKED] * 8)
+        assert "rr" in advice_on(large)
+        reader.lookup_many([ASKED] * 9)
+        assert "rr" not in advice_on(large)
+
+
 def advice_on(path: Path) -> list[str]:
     """What the kernel was told about the map of a file in this process."""
     maps = Path("/proc/self/smaps")

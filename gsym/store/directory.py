@@ -115,7 +115,7 @@ class Store:
             if entry is None:
                 return None
             try:
-                return entry, gsym.reader.open(entry.path)
+                return entry, gsym.reader.open(entry.path, read_ahead=False)
             except FileNotFoundError:
                 if not left:
                     raise
