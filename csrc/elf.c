@@ -122,6 +122,11 @@ static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address
     return false;
 }
 
+bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
+                      uint64_t *offset_ret, uint64_t *size_ret) {
+    return find_segment(elf, PROGRAM_LOAD, address_ret, offset_ret, size_ret, index);
+}
+
 static gsym_status read_header(elf_object *elf, gsym_error *error) {
     cursor c = cursor_at(elf->object.data, elf->object.size, 0, false);
     uint32_t section_count, names_index, index = 0;
@@ -157,8 +162,8 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     if (elf->program_count == ELF_INDEX_EXTENDED && elf->object.header.section_count > 0)
         elf->program_count = elf_section_at(elf, 0).info;
     limit_program_count(elf);
-    elf->object.header.has_base_address = find_segment(
-        elf, PROGRAM_LOAD, &elf->object.header.base_address, &offset, &size, &index);
+    elf->object.header.has_base_address = elf_load_segment(
+        elf, &index, &elf->object.header.base_address, &offset, &size);
     return GSYM_OK;
 }
 

@@ -78,6 +78,11 @@ static inline bool elf_section_holds_code(const elf_section *section) {
     return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
 }
 
+/* The next loaded segment from program header *index on, which goes on behind it; its size
+ * in the file. */
+bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
+                      uint64_t *offset_ret, uint64_t *size_ret);
+
 /* Place the sections of a relocatable file and find what relocates them. */
 gsym_status elf_place_sections(elf_object *elf, gsym_error *error);
 gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,

@@ -859,6 +859,51 @@ gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **by
 gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
                                  size_t size, uint64_t *failed_ret, gsym_error *error);
 
+/* ---- calls: what machine code comes back from ------------------------------------ */
+
+/* Machine code, and where it is loaded. */
+typedef struct gsym_code {
+    const uint8_t *bytes; /* NULL: none */
+    uint64_t size;
+    uint64_t address;
+} gsym_code;
+
+/* The code of a binary, piece by piece: *next is 0 at first, and `bytes` NULL behind the
+ * last piece. Pieces are sections or, in an ELF file without any, segments. */
+gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
+                                  gsym_code *code_ret, gsym_error *error);
+
+typedef enum gsym_instruction_set {
+    GSYM_INSTRUCTIONS_X86_64 = 1,
+    GSYM_INSTRUCTIONS_AARCH64 = 2
+} gsym_instruction_set;
+
+typedef struct gsym_call_columns {
+    size_t count;
+    const uint64_t *address; /* of a call, ascending in sound files */
+    const uint8_t *size;     /* of its instruction, behind which it returns */
+    const uint8_t *has_line; /* 0: no call, but code returns there from what it never
+                              * called, as the first function of a goroutine does */
+    uint64_t ranges;         /* of functions that were gone through */
+    uint64_t ended_early;    /* of these: at an instruction that is undefined or cut off */
+    uint64_t instructions;
+    uint64_t without_code; /* ranges that are in no piece */
+    uint64_t damaged;      /* entries whose record cannot be read */
+} gsym_call_columns;
+
+/* The calls in the functions of a file, each of which is gone through from its start on.
+ * Pieces of code ascend and do not overlap; they may go when this is done. */
+typedef struct gsym_calls gsym_calls;
+gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
+                            const gsym_code *code, size_t code_count,
+                            gsym_calls **calls_ret, gsym_error *error);
+/* The same from the call sites in the file, without any code: what they return to is known,
+ * and a call counts as the byte in front of it. Jumps to other functions are among them. */
+gsym_status gsym_calls_recall(const gsym_image *image, gsym_calls **calls_ret,
+                              gsym_error *error);
+void gsym_calls_columns(const gsym_calls *calls, gsym_call_columns *columns_ret);
+void gsym_calls_destroy(gsym_calls *calls);
+
 /* ---- debug maps: where a linked Mach-O file says that its DWARF is ------------- */
 
 typedef struct gsym_debug_map gsym_debug_map;

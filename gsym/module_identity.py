@@ -6,7 +6,6 @@ stores know a module by the names and ids here, which come from its binary.
 
 from __future__ import annotations
 
-from gsym.errors import FormatError, UuidMismatchError
 from gsym.sources.breakpad import is_apple, read_module_words
 
 __all__ = [
@@ -63,7 +62,6 @@ _GUID_DIGITS = 2 * _GUID_SIZE
 _MOST_AGE_DIGITS = 8
 _NO_AGE = "0"  # of files that have none: ELF and Mach-O
 _TEXT_HASHED = 4096  # bytes of .text that stand for a missing build id
-_HEAD_SIZE = 64
 _ELF = b"\x7fELF"
 
 # From the names of LLVM's target triples; what is missing has the same name.
@@ -219,40 +217,17 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
     from os import fspath
     from os.path import basename
 
-    from gsym.sources.dsym import bundle_member
-    from gsym.sources.mapped_file import map_file
-    from gsym.sources.recognition import recognise
+    from gsym.sources.fitting_binary import check_uuid, read_fitting
 
-    file = bundle_member(fspath(path))
-    data = map_file(file)
-    kind = recognise(bytes(data[:_HEAD_SIZE]))
-    if kind not in {"object", "fat"}:
-        raise FormatError("this is no binary", path=file, offset=0)
-    if kind == "fat":
-        data = _fitting_slice(data, file, uuid)
+    data, file = read_fitting(fspath(path), uuid)
     is_pe = bytes(data[:2]) == b"MZ"
     own, found = (_identify_pe if is_pe else _identify_object)(data, file)
-    if uuid and not (own.startswith(uuid) if len(uuid) == _GUID_SIZE else own == uuid):
-        raise UuidMismatchError(
-            f"its UUID is {own.hex() or 'missing'}, not {uuid.hex()}", path=file
-        )
+    check_uuid(own, uuid, file)
     name = basename(file)
     return found._replace(
         debug_file=found.debug_file or name,
         code_file=name if found.os == "windows" else "",
     )
-
-
-def _fitting_slice(data: memoryview, path: str, uuid: bytes | None) -> memoryview:
-    from gsym.sources.fat import choose_slice, list_slices
-    from gsym.sources.object_file import ObjectFile
-
-    for each in list_slices(data, path) if uuid else ():
-        part = data[each.offset :][: each.size]
-        with ObjectFile(part, path) as binary:
-            if binary.uuid == uuid:
-                return part
-    return choose_slice(data, path, None)
 
 
 def _identify_object(data: memoryview, path: str) -> tuple[bytes, ModuleIdentity]:

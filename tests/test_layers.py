@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"formats", "sources", "mapped_image", "demangling"}),
     frozenset({"batch", "decoded_functions", "frames"}),
     frozenset({"reader"}),
-    frozenset({"function_table"}),
+    frozenset({"calls", "function_table"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"data_part"}),
     frozenset({"name_texts"}),

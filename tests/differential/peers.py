@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
+LLVM_OBJDUMP = "llvm-objdump-22"
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 OUR_GSYMUTIL = (
     sys.executable,
@@ -156,3 +157,20 @@ def _symbolizer_frames(answer: dict[str, list[dict[str, str]]]) -> tuple[Frame, 
         for symbol in answer.get("Symbol", [])
     )
     return tuple(frame for frame in frames if frame.name or frame.path)
+
+
+_INSTRUCTION = re.compile(r" *([0-9a-f]+): ([0-9a-f ]+?) *\t(.*)")
+_CALL = re.compile(
+    r"(?:(?:addr32|bnd|data16|notrack|rex64)\s+)*"
+    r"(?:l?call[lqw]?|syscall|int|bl|blr|blra[ab]z?|svc)(?:\s|$)"
+)
+
+
+def objdump_calls(binary: Path) -> dict[int, int]:
+    """The calls in the code of *binary* that llvm-objdump shows: address -> return."""
+    calls = {}
+    listed = run(LLVM_OBJDUMP, "--disassemble", "--no-print-imm-hex", str(binary))
+    for address, code, text in _INSTRUCTION.findall(listed):
+        if _CALL.match(text):
+            calls[int(address, 16)] = int(address, 16) + len(bytes.fromhex(code))
+    return calls
