@@ -90,6 +90,11 @@ COMMAND = Command(
             metavar="DIR",
         ),
         Option(
+            "--prettify-backtrace",
+            "in style fuchsia: fold frames that say little in stacks between "
+            "reset:begin and reset:end",
+        ),
+        Option(
             "--demux",
             "pattern of what tells the process of a line; each has modules of its own",
             metavar="REGEX",
@@ -141,7 +146,7 @@ def run(arguments: list[str]) -> int:
             symbols=_symbol_options(values, words, style),
             settings=_settings(values, style, form, dumps),
             tell=tell_fault,
-            output=_output(form),
+            output=_output(values, style, form),
             demux=values.text("--demux"),
             join=values.text("--join"),
         )
@@ -266,7 +271,13 @@ def _dump_list(path: str) -> DumpList:
     return DumpList(path)
 
 
-def _output(form: str) -> Output | None:
+def _output(values: Values, style: Style, form: str) -> Output | None:
+    if values.flag("--prettify-backtrace"):
+        if style.name != "fuchsia" or form != "text":
+            raise UsageError("option '--prettify-backtrace': for text, style fuchsia")
+        from gsym.markup_filter.folded_stacks import FoldedStacks
+
+        return FoldedStacks(tell_fault)
     if form == "json":
         from gsym.markup_filter.json_output import JsonOutput
 

@@ -8,6 +8,7 @@ from gsym._native import to_bytes, to_str
 from gsym.markup_filter.address_space import Room
 from gsym.markup_filter.demultiplexing import Demultiplexer
 from gsym.markup_filter.failures import Failures
+from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.line_joining import LineJoiner
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
@@ -75,6 +76,7 @@ class MarkupFilter:
             chosen = chosen._replace(style=named)
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
+        self._stacks = output if isinstance(output, FoldedStacks) else None
         self._joiner = None if join is None else LineJoiner(_pattern(join))
         found = _symbols(symbolizer, options)
 
@@ -107,18 +109,23 @@ class MarkupFilter:
         if self._joiner is not None:
             self._stream.feed(self._joiner.idle())
         self._stream.idle()
-        return self._output.take()
+        return self._take_all()
 
     def finish(self) -> bytes:
         """The log is at its end: what was kept back."""
         if self._joiner is not None:
             self._stream.feed(self._joiner.finish())
         self._stream.finish()
-        return self._output.take()
+        return self._take_all()
 
     def summary(self) -> list[str]:
         """Sentences on what could not be resolved, one for each module."""
         return self._failures.summary()
+
+    def _take_all(self) -> bytes:
+        if self._stacks is not None:
+            self._stacks.flush()
+        return self._output.take()
 
     def _feed(self, block: bytes) -> None:
         if self._joiner is not None:

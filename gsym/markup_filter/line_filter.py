@@ -22,6 +22,7 @@ from gsym.markup_filter.address_space import AddressSpace, ContextError
 from gsym.markup_filter.answers import Answer, answer_address
 from gsym.markup_filter.colours import SGR, Colours
 from gsym.markup_filter.element_text import ElementText
+from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.frame_runs import FrameRuns
 from gsym.markup_filter.hexdict import annotate
 from gsym.markup_filter.line_parts import LineParts
@@ -70,6 +71,7 @@ class LineFilter:
         self._failures = failures
         self._output = output
         self._space = AddressSpace(room)
+        self._stacks = output if isinstance(output, FoldedStacks) else None
         self._runs = FrameRuns(settings, symbols, self._space)
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
@@ -162,7 +164,7 @@ class LineFilter:
             self._follow_colours(at, token.start)
             at = token.end
             if token.tag in _CONTEXT:
-                element = self._take_context(token, _nothing)
+                element = self._take_context(token)
                 if element is not None:
                     self._output.context(token, element)
                 if self._said:
@@ -175,14 +177,24 @@ class LineFilter:
             elif (element := self._decode(token)) is None:
                 parts.has_other = True
             else:
-                between = parts.between_frames(token, is_last=token is tokens[-1])
-                text, answer = self._present(element, token, between, parts.notes)
-                parts.replace(token, element, text, answer)
+                self._replace(element, token, parts, is_last=token is tokens[-1])
         if not parts.has_context:
             self.close_line()
         is_elided = self._style.elides_prefixes and not parts.has_other
         if not (parts.has_context and (is_elided or parts.is_blank())):
             parts.put(self._output)
+
+    def _replace(
+        self, element: Element, token: Token, parts: LineParts, *, is_last: bool
+    ) -> None:
+        stacks = self._stacks
+        if isinstance(element, Backtrace) and stacks is not None and stacks.is_batch:
+            before, behind = parts.cut(token, self._output, is_last=is_last)
+            stacks.frame(self._answer(element), before, behind)
+            return
+        between = parts.between_frames(token, is_last=is_last)
+        text, answer = self._present(element, token, between, parts.notes)
+        parts.replace(token, element, text, answer)
 
     def _follow_colours(self, start: int, end: int) -> None:
         """Know the colours of the log behind a part of the line, which stays text."""
@@ -266,26 +278,25 @@ class LineFilter:
     def _present_address(
         self, element: Backtrace | Pc | Data, token: Token, between: bytes
     ) -> tuple[bytes, Answer]:
-        style = self._style
-        answer = answer_address(
-            element,
-            self._space,
-            self._symbols,
-            adjusts_plain_pc=style.adjusts_plain_pc,
-        )
+        style, answer = self._style, self._answer(element)
         if not answer.frames and answer.variable is None:
-            self._failures.count(answer)
             if style.tells_each_failure and answer.segment is None:
                 place = token.start + len(token.tag) + 4
                 message = b"no mmap covers address"
                 self._failures.add(Fault(message, place), self._line)
-            elif style.tells_each_failure and not self._is_there(answer):
+            elif style.tells_each_failure and not _is_there(answer):
                 self._failures.add_missing_module()
                 return self._text.raw(token), answer
         return self._text.answer(answer, token, between), answer
 
-    def _is_there(self, answer: Answer) -> bool:
-        return answer.symbols is None or answer.symbols.is_there
+    def _answer(self, element: Backtrace | Pc | Data) -> Answer:
+        is_return = self._style.adjusts_plain_pc
+        answer = answer_address(
+            element, self._space, self._symbols, adjusts_plain_pc=is_return
+        )
+        if not answer.frames and answer.variable is None:
+            self._failures.count(answer)
+        return answer
 
     def _place(self, address: int) -> bytes:
         """What is at an address that may be of code or of data."""
@@ -302,13 +313,14 @@ class LineFilter:
         return self._text.place(answer)
 
     def _take_context(
-        self, token: Token, put_before: Callable[[], None]
+        self, token: Token, put_before: Callable[[], object] = bool
     ) -> Element | None:
         """Remember what a contextual element says, and print what is to be seen of it.
 
         Args:
             token: The element.
-            put_before: Prints what is in front of it, before what it prints.
+            put_before: Prints what is in front of it, before what it prints; by default
+                that comes with its line.
 
         Returns:
             None where it is malformed, or does not fit what came before.
@@ -331,14 +343,14 @@ class LineFilter:
             return None
         return element
 
-    def _take_module(self, element: Module, put_before: Callable[[], None]) -> None:
+    def _take_module(self, element: Module, put_before: Callable[[], object]) -> None:
         module = self._space.add_module(element)
         if self._style.lists_segments:
             self.close_line()
             put_before()
             self._begin_line(module, is_new=True)
 
-    def _take_mmap(self, element: Mmap, put_before: Callable[[], None]) -> None:
+    def _take_mmap(self, element: Mmap, put_before: Callable[[], object]) -> None:
         if element.module not in self._space.modules:
             self._said = b"symbolizer: Invalid module id."
             return
@@ -353,7 +365,7 @@ class LineFilter:
             self._begin_line(module, is_new=False)
         self._open_segments.append(segment)
 
-    def _take_reset(self, token: Token, put_before: Callable[[], None]) -> None:
+    def _take_reset(self, token: Token, put_before: Callable[[], object]) -> None:
         if self._space and self._style.lists_segments:
             self.close_line()
             put_before()
@@ -384,5 +396,5 @@ class LineFilter:
             self._said = self._text.module_base(module, base)
 
 
-def _nothing() -> None:
-    """What is in front of an element is printed with its line."""
+def _is_there(answer: Answer) -> bool:
+    return answer.symbols is None or answer.symbols.is_there
