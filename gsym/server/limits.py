@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from ipaddress import IPv6Address, IPv6Network
 from math import ceil
 
 from gsym.server.errors import error_response
 from gsym.server.health import HEALTH_PATHS
 from gsym.server.paths import endpoint_path
 
-__all__ = ["InFlight", "RateLimit"]
+__all__ = ["InFlight", "RateLimit", "client_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _TOO_MANY = 429
 _UNAVAILABLE = 503
 _SECOND = {"retry-after": "1"}
 _MOST_CLIENTS = 10_000
+_CLIENT_BITS = 64  # of an IPv6 address: the network that a client gets
 # They answer at any load: who watches the server needs them most then.
 _ALWAYS = HEALTH_PATHS | {"/metrics"}
 
@@ -91,7 +93,7 @@ class RateLimit:
         is_limited = self._rate and scope["type"] == "http"
         if is_limited and endpoint_path(scope) not in _ALWAYS:
             client = scope.get("client")
-            wait = self.take(client[0] if client else "")
+            wait = self.take(client_of(client[0]) if client else "")
             if wait > 0:
                 headers = {"retry-after": str(ceil(wait))}
                 await error_response(_TOO_MANY, headers=headers)(scope, receive, send)
@@ -99,7 +101,11 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def take(self, client: str) -> float:
-        """Let the client ask, or say in how many seconds it may; 0: now."""
+        """Let the client ask, or say in how many seconds it may; 0: now.
+
+        Args:
+            client: As `client_of` names it.
+        """
         now = self._clock()
         left, then = self._clients.pop(client, (float(self._burst), now))
         left = min(float(self._burst), left + (now - then) * self._rate)
@@ -108,3 +114,20 @@ class RateLimit:
         if len(self._clients) > _MOST_CLIENTS:
             self._clients.popitem(last=False)
         return 0 if is_allowed else (1 - left) / self._rate
+
+
+def client_of(address: str) -> str:
+    """What stands for the client at an address, as far as limits tell clients apart.
+
+    Of IPv6 that is the network of 64 bits, all addresses of which one client has; of
+    IPv4 it is the address, also where it comes in the form of IPv6.
+    """
+    if ":" not in address:
+        return address
+    try:
+        parsed = IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Network((parsed, _CLIENT_BITS), strict=False))

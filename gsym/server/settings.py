@@ -112,7 +112,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Count, _said("bytes of all bodies that a worker holds; to more it answers 503")
     ] = 256 << 20
     rate_limit: Annotated[
-        float, _said("requests a second of one client, in each worker; 0: any", ge=0)
+        float,
+        _said(
+            "requests a second of one client, in each worker; 0: any. A client is an "
+            "IPv4 address, or an IPv6 network of 64 bits",
+            ge=0,
+        ),
     ] = 0.0
     rate_burst: Annotated[Count, _said("requests that a client may send at once")] = 50
     body_timeout: Annotated[

@@ -12,7 +12,7 @@ import pytest
 
 from gsym.server import compression
 from gsym.server.compression import choose_coding
-from gsym.server.limits import RateLimit
+from gsym.server.limits import RateLimit, client_of
 from gsym.server.zstd import zstd
 from gsym.store.resolution import Resolution
 from gsym.symbolizer import Symbolizer
@@ -221,6 +221,26 @@ def test_a_client_may_ask_so_often() -> None:
     assert limit.take("a") > 0
     now[0] += 1000
     assert [limit.take("a") > 0 for _ in range(4)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:3::", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("no:address", "no:address", True),
+        ("no:address", "2001:db8::", False),
+    ],
+)
+def test_addresses_are_of_one_client_by_their_network(
+    one: str, other: str, *, is_same: bool
+) -> None:
+    assert (client_of(one) == client_of(other)) is is_same
 
 
 def test_a_client_that_asks_too_often_is_told_when_to_come_back(
