@@ -1,4 +1,7 @@
-"""Bodies of requests: whole, in time, within limits, inflated."""
+"""Bodies of requests: whole, in time, within limits, inflated.
+
+What is large is inflated beside the event loop, which other requests wait for.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ __all__ = ["BodyRoom", "HeldBody", "read_body"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
     from typing import Protocol
 
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
         def __call__(self, body: bytes, limit: int) -> bytes | None:
             """The contents; None where there are more than *limit* bytes."""
 
+    Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
+
 
 _BAD_REQUEST = 400
 _TIMEOUT = 408
@@ -34,6 +40,9 @@ _TOO_LARGE = 413
 _UNSUPPORTED = 415
 _UNAVAILABLE = 503
 _GZIP_STREAM = 31  # for zlib: a stream of gzip, window of any size
+# What takes less time than to hand it to a thread: bytes of a body, and inflated.
+_FEW_BYTES = 16 << 10
+_FEW_INFLATED = 64 << 10
 
 
 class BodyRoom:
@@ -83,7 +92,7 @@ class HeldBody:
 
 
 async def read_body(
-    request: Request, held: HeldBody, limit: int, seconds: float
+    request: Request, held: HeldBody, limit: int, seconds: float, run: Run
 ) -> bytes:
     """The body of *request*, inflated.
 
@@ -92,6 +101,7 @@ async def read_body(
         held: Takes the room.
         limit: Bytes, as they come and inflated.
         seconds: In which all of it has to come.
+        run: Runs a function beside the event loop.
 
     Raises:
         ServerError: 408, 413, 415 or 503.
@@ -112,7 +122,7 @@ async def read_body(
             body = await _receive(request.receive, held, limit)
     except TimeoutError:
         raise ServerError(_TIMEOUT, closes=True) from None
-    return _inflate(coding, body, held, limit)
+    return await _inflate(coding, body, held, limit, run)
 
 
 async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
@@ -133,11 +143,17 @@ async def _receive(receive: Receive, held: HeldBody, limit: int) -> bytes:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _inflate(coding: str, body: bytes, held: HeldBody, limit: int) -> bytes:
+async def _inflate(
+    coding: str, body: bytes, held: HeldBody, limit: int, run: Run
+) -> bytes:
     inflate = _INFLATERS[coding]
     if inflate is None:
         return body
-    content = inflate(body, limit)
+    content = None
+    if len(body) <= _FEW_BYTES:
+        content = inflate(body, min(limit, _FEW_INFLATED))
+    if content is None:
+        content = await run(inflate, body, limit)
     if content is None:
         raise _too_large(limit)
     held.take(len(content))

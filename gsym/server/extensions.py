@@ -56,9 +56,8 @@ def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Rou
     async def endpoint(request: Request) -> Response:
         settings = service.settings
         with HeldBody(service.body_room) as held:
-            body = await read_body(
-                request, held, settings.max_body, settings.body_timeout
-            )
+            limits = settings.max_body, settings.body_timeout
+            body = await read_body(request, held, *limits, service.run)
             try:
                 text = await service.opening.run(answer, body)
             except ExtensionError as error:

@@ -212,7 +212,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
         with HeldBody(service.body_room) as held:
             settings = service.settings
             most = settings.max_paste * _ESCAPED + _OTHER_FIELDS
-            body = await read_body(request, held, most, settings.body_timeout)
+            limits = most, settings.body_timeout
+            body = await read_body(request, held, *limits, service.run)
             try:
                 asked = msgspec.json.decode(body, type=PasteRequest)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

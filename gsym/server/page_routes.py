@@ -64,8 +64,8 @@ def page_routes(service: Service) -> list[Route]:
     async def form(request: Request) -> Response:
         with HeldBody(service.body_room) as held:
             settings = service.settings
-            most = settings.max_paste * _ESCAPED
-            body = await read_body(request, held, most, settings.body_timeout)
+            limits = settings.max_paste * _ESCAPED, settings.body_timeout
+            body = await read_body(request, held, *limits, service.run)
             fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
             asked = PasteRequest(
                 fields.get("text", [""])[0], fields.get("module", [""])[0]

@@ -103,9 +103,8 @@ def symbolication_routes(service: Service) -> list[Route]:
             settings = service.settings
             is_debug = bool(request.headers.get("debug"))
             with HeldBody(service.body_room) as held:
-                body = await read_body(
-                    request, held, settings.max_body, settings.body_timeout
-                )
+                limits = settings.max_body, settings.body_timeout
+                body = await read_body(request, held, *limits, service.run)
                 answering = _Answering(service, version, is_debug=is_debug)
                 try:
                     text = await answering.run(body)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import os
 import resource
 import socket
 import time
@@ -11,7 +13,9 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from starlette.requests import Request
 
+from gsym.server.bodies import BodyRoom, HeldBody, read_body
 from gsym.server.zstd import zstd
 from gsym.store.resolution import Resolution
 from gsym.symbolizer import Symbolizer
@@ -21,6 +25,7 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gsym.server.bodies import Inflater
     from gsym.store.module_key import ModuleKey
     from tests.server.modules import KnownModules
 
@@ -150,6 +155,35 @@ def test_a_bomb_takes_little_memory(
     assert answer.status == 413
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 64 << 10  # KiB
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize(
+    ("body", "is_beside"),
+    [(BODY, False), (padded(1 << 20), True), (os.urandom(1 << 15), True)],
+    ids=["small", "large", "large as it comes"],
+)
+def test_what_is_large_is_inflated_beside_the_event_loop(
+    coding: str, body: bytes, *, is_beside: bool
+) -> None:
+    compress: Callable[[bytes], bytes] = {"gzip": gzip.compress, "zstd": zstd.compress}[
+        coding
+    ]
+    packed, handed = compress(body), []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": packed}
+
+    async def run(inflate: Inflater, content: bytes, limit: int) -> bytes | None:
+        handed.append(inflate)
+        return inflate(content, limit)
+
+    headers = [(b"content-encoding", coding.encode())]
+    request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
+    with HeldBody(BodyRoom(1 << 30)) as held:
+        found = asyncio.run(read_body(request, held, 1 << 20, 60, run))
+    assert found == body
+    assert bool(handed) is is_beside
 
 
 def test_a_slow_body_is_given_up(small: RunningServer) -> None:
