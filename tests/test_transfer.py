@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -17,6 +17,7 @@ import pytest
 
 from gsym import __version__
 from gsym.store import transfer as transfer_module
+from gsym.store.server_rests import ServerRests
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.transfer import Transfer
 from gsym.store.transfer_limits import TransferLimits
@@ -331,29 +332,40 @@ def test_a_wait_past_the_total_time_is_not_begun(
 class Busy:
     """Connections to a server that asks for some time at first."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int = 1, otherwise: int = 200) -> None:
         self.asked = 0
+        self._times = times
+        self._otherwise = otherwise
 
     @contextmanager
     def get(self, *_: object, **__: object) -> Iterator[SimpleNamespace]:
         self.asked += 1
-        is_busy = self.asked == 1
+        is_busy = self.asked <= self._times
         yield SimpleNamespace(
-            status=429 if is_busy else 200,
+            status=429 if is_busy else self._otherwise,
             headers={"retry-after": "100"} if is_busy else {},
             pieces=iter([b"body"]),
         )
 
 
+def resting(
+    busy: Busy, clock: Clock, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> Transfer:
+    times = SimpleNamespace(monotonic=clock, time=time.time)
+    monkeypatch.setattr(transfer_module, "time", times)
+    return Transfer(
+        LIMITS._replace(attempts=9, wait_seconds=10, total_seconds=1000),
+        sleep=waits.append,
+        connections=cast("Any", busy),
+        rests=ServerRests(probe_seconds=4, clock=clock),
+    )
+
+
 def test_a_server_that_asks_for_a_long_wait_is_left_in_peace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock()
-    times = SimpleNamespace(monotonic=clock, time=time.time)
-    monkeypatch.setattr(transfer_module, "time", times)
-    busy, waits = Busy(), list[float]()
-    limits = LIMITS._replace(attempts=9, wait_seconds=10, total_seconds=1000)
-    transfer = Transfer(limits, sleep=waits.append, connections=cast("Any", busy))
+    clock, busy, waits = Clock(), Busy(), list[float]()
+    transfer = resting(busy, clock, waits, monkeypatch)
     address, path = read_web_address("https://h.example"), str(tmp_path / "file")
     with pytest.raises(SourceError, match="which asks to wait 100 s"):
         transfer.fetch(address.below("x"), path, is_trusted=True)
@@ -367,6 +379,37 @@ def test_a_server_that_asks_for_a_long_wait_is_left_in_peace(
     clock.now += 5
     transfer.fetch(address.below("x"), path, is_trusted=True)
     assert (busy.asked, waits) == (3, [5])
+
+
+def test_a_server_that_rests_is_probed_and_asked_by_all_once_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, busy, waits = Clock(), Busy(times=2), list[float]()
+    transfer = resting(busy, clock, waits, monkeypatch)
+    address, path = read_web_address("https://h.example/x"), str(tmp_path / "file")
+    asked = []
+    for seconds in (0, 3, 1, 3, 1, 0):
+        clock.now += seconds
+        before = busy.asked
+        with suppress(SourceError):
+            transfer.fetch(address, path, is_trusted=True)
+        asked.append(busy.asked > before)
+    assert asked == [True, False, True, False, True, True]
+    assert waits == []
+
+
+def test_a_server_that_rests_and_has_no_such_file_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, waits = Clock(), list[float]()
+    transfer = resting(Busy(otherwise=404), clock, waits, monkeypatch)
+    address, path = read_web_address("https://h.example/x"), str(tmp_path / "file")
+    with pytest.raises(SourceError, match="429"):
+        transfer.fetch(address, path, is_trusted=True)
+    clock.now += 4
+    for _ in range(2):
+        with pytest.raises(NotThereError):
+            transfer.fetch(address, path, is_trusted=True)
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "1e9", "9" * 400, "Thu, 99"])

@@ -11,6 +11,7 @@ from gsym.errors import UnsupportedError
 from gsym.store.network_guard import AddressRefusedError
 from gsym.store.received_file import inflated_pieces, keep_pieces, within_size
 from gsym.store.retry_after import read_retry_after
+from gsym.store.server_rests import ServerRests
 from gsym.store.source import NotThereError, SourceError
 from gsym.store.transfer_limits import TransferLimits
 
@@ -48,12 +49,13 @@ class Transfer:
         sleep: Waits for a number of seconds.
         resolve: Looks names up.
         connections: Instead of those that it makes.
+        rests: Remembers which servers asked to be left in peace.
 
     Raises:
         UnsupportedError: The package for HTTP is not installed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
         self,
         limits: TransferLimits | None = None,
         *,
@@ -61,10 +63,11 @@ class Transfer:
         sleep: Callable[[float], object] = time.sleep,
         resolve: Callable[..., list[Any]] = socket.getaddrinfo,
         connections: Connections | None = None,
+        rests: ServerRests | None = None,
     ) -> None:
         self.limits = TransferLimits() if limits is None else limits
         self._sleep = sleep
-        self._rests: dict[tuple[str, str, int], float] = {}
+        self._rests = ServerRests() if rests is None else rests
         self._connections = connections or _connect(self.limits, allow_private, resolve)
 
     def fetch(
@@ -91,6 +94,21 @@ class Transfer:
         until = time.monotonic() + self.limits.total_seconds
         self._wait_for(address)
         request = _Request(self, address, tuple(headers), is_trusted, until)
+        try:
+            self._attempt(request, path, until)
+        except _LaterError as error:
+            if is_trusted and error.wait:
+                # It is left in peace for as long as it asks to, within reason.
+                longest = min(error.wait, self.limits.total_seconds)
+                self._rests.begin(address.origin, longest)
+            raise
+        except NotThereError:
+            self._rests.end(address.origin)
+            raise
+        self._rests.end(address.origin)
+
+    def _attempt(self, request: _Request, path: str, until: float) -> None:
+        """Attempt a request as often as the limits have it."""
         for attempt in count(1):
             error = request.attempt(path)
             if error is None:
@@ -98,30 +116,24 @@ class Transfer:
             wait = max(error.wait, self._backoff(attempt))
             is_last = attempt >= self.limits.attempts or wait > self.limits.wait_seconds
             if is_last or time.monotonic() + wait >= until:
-                if is_trusted and error.wait:
-                    self._note_wait(address, error.wait)
                 raise error
             self._sleep(wait)
 
-    def _note_wait(self, address: WebAddress, wait: float) -> None:
-        """Leave a server in peace for as long as it asks to, within reason."""
-        longest = min(wait, self.limits.total_seconds)
-        self._rests[address.origin] = time.monotonic() + longest
-
     def _wait_for(self, address: WebAddress) -> None:
-        """Wait until a server may be asked again.
+        """Wait until a server may be asked again, or ask to see if it answers.
 
         Raises:
-            SourceError: That takes too long.
+            SourceError: It is to be left in peace.
         """
-        left = self._rests.get(address.origin, 0.0) - time.monotonic()
+        left = self._rests.seconds_left(address.origin)
         if left <= 0:
             return
-        most = min(self.limits.wait_seconds, self.limits.total_seconds / 2)
-        if left > most:  # what remains has to be enough for the file
+        # What remains has to be enough for the file.
+        if left <= min(self.limits.wait_seconds, self.limits.total_seconds / 2):
+            self._sleep(left)
+        elif not self._rests.claims_probe(address.origin):
             reason = f"asked for no requests; {left:.0f} s of that are left"
             raise SourceError(reason, path=str(address), may_retry=True)
-        self._sleep(left)
 
     def _backoff(self, attempt: int) -> float:
         longest = self.limits.backoff_seconds * 2 ** (attempt - 1)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
             least_bytes: See *idle_seconds*.
             redirects: So many are followed.
             attempts: So often it is asked where an answer may come later.
-            wait_seconds: Where a server asks for a longer wait, the attempt ends; it is
-                not asked for anything until that is over.
+            wait_seconds: Where a server asks for a longer wait, the attempt ends; until
+                that is over it is asked now and then, to see if it answers.
             backoff_seconds: The longest wait before the second attempt; it doubles with
                 each. How long it is each time is left to chance.
         """
