@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import FormatError
 from gsym.store.layout import (
     ENTRIES,
     GSYM_FILE,
     LOCKS,
-    MARKER,
     PUBLISHED,
     SIDECAR,
     TEMPORARY,
@@ -30,6 +29,7 @@ from gsym.store.layout import (
     normal_debug_id,
 )
 from gsym.store.locking import held, owned_folder, remove_abandoned
+from gsym.store.marker import is_store, make_store
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.sidecar import read_entry
 
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
     from gsym.store.publication import Publication
 
-_LAYOUT = 1
-_LARGEST_MARKER = 4096
 _MOST_KNOWN = 16384
 _OPEN_TRIES = 10
 
@@ -333,54 +331,15 @@ class Store:
         return entry
 
     def _check_marker(self) -> bool:
-        """Whether there is a store.
-
-        Raises:
-            UnsupportedError: It is laid out in another way.
-        """
-        if self._is_checked:
-            return True
-        path = os.path.join(self.path, MARKER)
-        try:
-            with open(path, "rb", buffering=0) as file:
-                text = file.read(_LARGEST_MARKER)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        import json
-
-        try:
-            layout = json.loads(text).get("layout")
-        except (ValueError, AttributeError, RecursionError):
-            raise FormatError("this does not tell of a store", path=path) from None
-        if layout != _LAYOUT:
-            reason = f"a store of layout {layout!r}; known is {_LAYOUT}"
-            raise UnsupportedError(reason, path=path)
-        self._is_checked = True
-        return True
+        """Whether there is a store, as `is_store` tells."""
+        self._is_checked = self._is_checked or is_store(self.path)
+        return self._is_checked
 
     def _prepare(self) -> None:
-        """Make the store, if there is none.
-
-        Raises:
-            GsymError: The folder is full of other things.
-        """
-        if self._check_marker():
-            return
-        from gsym.atomic_file import AtomicFile, sync
-
-        os.makedirs(self.path, exist_ok=True)
-        if any(not name.startswith(".") for name in os.listdir(self.path)):
-            if self._check_marker():  # made meanwhile
-                return
-            raise GsymError("a folder with files, and no store", path=self.path)
-        # Not beside it: there, nobody would remove what a killed process leaves.
-        with owned_folder(os.path.join(self.path, TEMPORARY) + os.sep) as folder:
-            new = os.path.join(folder, MARKER)
-            with AtomicFile(new) as file:
-                file.write(b'{"layout": %d}\n' % _LAYOUT)
-            os.replace(new, os.path.join(self.path, MARKER))
-        sync(self.path)
-        self._is_checked = True
+        """Make the store, if there is none."""
+        if not self._check_marker():
+            make_store(self.path)
+            self._is_checked = True
 
 
 def _touch(path: str, *, is_use: bool) -> None:
