@@ -236,14 +236,15 @@ def test_what_is_no_part_of_a_store_is_told_and_left_alone(store: Store) -> None
     assert (root / "letter.txt").read_text() == "dear"
 
 
-def test_files_that_nobody_uses_are_found_and_removed(store: Store) -> None:
+@pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
+def test_files_that_nobody_uses_are_found_and_removed(store: Store, place: str) -> None:
     put(store, 1)
-    left = Path(store.path, ".entries/ab/AB.1234")
+    left = Path(store.path, place)
     left.mkdir(parents=True)
     (left / "module.gsym").write_text("half")
     lock = Path(store.path, ".locks/left")
     lock.write_text("")
-    expected = {".entries/ab/AB.1234": "files that nobody uses"}
+    expected = {place: "files that nobody uses"}
     assert findings(store) == expected
     assert findings(store, repair=True) == expected
     assert findings(store) == {}
@@ -398,6 +399,14 @@ def test_files_in_the_making_are_no_leftovers(tmp_path: Path) -> None:
     (found,) = verify_store(store)
     assert found.path == os.path.relpath(folder.path, store.path)
     assert found.reason == "files that nobody uses"
+
+
+def test_temporary_files_are_no_leftovers(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    put(store, 1)
+    with store.temporary_folder():
+        assert list(verify_store(store)) == []
+    assert list(verify_store(store)) == []
 
 
 @pytest.mark.parametrize("calls", range(6))

@@ -93,12 +93,14 @@ def verify_store(
     if not ids and not os.path.exists(os.path.join(store.path, MARKER)):
         raise GsymError("there is no store", path=store.path)
     verification = _Verification(store.path, repair=repair, quick=quick)
+    # Looked at again in the end: a folder is not its maker's at once.
+    temporary = verification.abandoned_folders()
     for number, debug_id in enumerate(ids, 1):
         yield from verification.check_module(debug_id)
         if progress is not None:
             progress(number, len(ids))
     yield from verification.check_aliases()
-    yield from verification.check_leftovers()
+    yield from verification.check_leftovers(temporary)
 
 
 class _Verification:
@@ -255,8 +257,18 @@ class _Verification:
 
     # ---- leftovers
 
-    def check_leftovers(self) -> Iterator[StoreFinding]:
-        """What did killed processes leave?"""
+    def abandoned_folders(self) -> set[str]:
+        """Folders for files in the making that nobody seems to own."""
+        place = os.path.join(self._store, TEMPORARY)
+        paths = {os.path.join(place, name) for name in names_in(place)}
+        return {path for path in paths if is_abandoned(path)}
+
+    def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
+        """What did killed processes leave?
+
+        Args:
+            temporary: What `abandoned_folders` told before.
+        """
         if self._repair:
             for path in remove_all_leftovers(self._store):
                 yield self._left(path, is_repaired=True)
@@ -265,6 +277,8 @@ class _Verification:
                 if lock.acquire(wait=0):
                     lock.release()
             return
+        for path in sorted(temporary & self.abandoned_folders()):
+            yield self._left(path, is_repaired=False)
         shelves = os.path.join(self._store, ENTRIES)
         for shelf in names_in(shelves):
             for name in names_in(os.path.join(shelves, shelf)):
