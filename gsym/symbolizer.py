@@ -23,7 +23,7 @@ __all__ = ["OpenModule", "Symbolization", "Symbolizer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NamedTuple, Protocol
 
     from gsym.frames import Frames
@@ -154,9 +154,10 @@ class Symbolizer:
         index_limit: Bytes of memory for indexes of each open file, as `Reader` has it.
         recheck: Seconds after which the store is asked whether it has a newer file for
             an open module.
+        on_close: Called by `close`; closes what *source* stands on.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
         self,
         source: Resolving | Store | str | os.PathLike[str],
         *,
@@ -164,6 +165,7 @@ class Symbolizer:
         most_mapped: int = 64 << 30,
         index_limit: int = 16 << 20,
         recheck: float = 1.0,
+        on_close: Callable[[], object] | None = None,
     ) -> None:
         self.resolver = _resolving(source)
         self.store = getattr(self.resolver, "store", None)
@@ -171,6 +173,7 @@ class Symbolizer:
         self._most_mapped = most_mapped
         self._index_limit = index_limit
         self._recheck = recheck
+        self._on_close = on_close
         self._lock = Lock()
         self._open: OrderedDict[_CacheKey, OpenModule] = OrderedDict()
         self._mapped = 0
@@ -260,6 +263,8 @@ class Symbolizer:
         with self._lock:
             self._open.clear()
             self._mapped = 0
+        if self._on_close is not None:
+            self._on_close()
 
     def _load(self, resolution: Resolution) -> OpenModule:
         """The module of a resolution with its file opened.

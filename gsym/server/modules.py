@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from functools import partial
 
 from gsym.server.confined_adding import ConfinedAdder
@@ -50,7 +51,8 @@ def _adder(settings: Settings) -> Adder:
 def make_symbolizer(settings: Settings) -> Symbolizer:
     """Opens modules of the store, and of the sources behind it.
 
-    Where neither is set, the current folder is the source.
+    Where neither is set, the current folder is the source. Closed, it closes the
+    connections of the sources.
 
     Raises:
         SettingsError: A source is of no known kind.
@@ -78,10 +80,14 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
     lifetimes = MissLifetimes(
         settings.missing_time, settings.failed_time, settings.refused_time
     )
+    misses = misses_of(store, lifetimes)
+    closing = ExitStack()
+    closing.callback(opener.close)
+    closing.callback(misses.close)
     resolver = Resolver(
         store,
         sources,
-        misses=misses_of(store, lifetimes),
+        misses=misses,
         add=_adder(settings),
         conversions=settings.max_conversions or None,
     )
@@ -90,4 +96,5 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         most_open=settings.max_open,
         most_mapped=settings.max_mapped,
         index_limit=settings.index_memory,
+        on_close=closing.close,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 __all__ = ["ModuleOpening"]
 
@@ -109,6 +110,16 @@ class ModuleOpening:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
-    def close(self) -> None:
-        """Begin no search any more."""
+    def close(self, then: Callable[[], object] | None = None) -> None:
+        """Begin no search any more.
+
+        Args:
+            then: Called by another thread once those that have begun are over.
+        """
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if then is not None:
+            Thread(target=self._end, args=(then,), daemon=True).start()
+
+    def _end(self, then: Callable[[], object]) -> None:
+        self._threads.shutdown(wait=True)
+        then()

@@ -98,9 +98,10 @@ class ReloadingApp:
             _LOG.error("the configuration is not taken on: %s", error)
             return
         old, self.serving = self.serving, _Serving(app)
+        is_successor = symbolizer is not self._symbolizer
+        old.retire(self._symbolizer.close if is_successor else None)
         self._settings, self._symbolizer = settings, symbolizer
         configure_logs(settings)
-        old.retire()
         _LOG.info("worker %d has read its configuration again", os.getpid())
 
 
@@ -112,6 +113,7 @@ class _Serving:
         self._app = app
         self._under_way = 0
         self._is_retired = False
+        self._then: Callable[[], object] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._under_way += 1
@@ -121,11 +123,16 @@ class _Serving:
             self._under_way -= 1
             self._close_once_idle()
 
-    def retire(self) -> None:
-        """No request comes any more; those that are under way go on."""
+    def retire(self, then: Callable[[], object] | None) -> None:
+        """No request comes any more; those that are under way go on.
+
+        Args:
+            then: Called when nothing that it has begun is left.
+        """
         self._is_retired = True
+        self._then = then
         self._close_once_idle()
 
     def _close_once_idle(self) -> None:
         if self._is_retired and not self._under_way:
-            self.service.close()
+            self.service.close(self._then)

@@ -74,9 +74,13 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
-    def close(self) -> None:
-        """Let the threads end once they have done what they are at."""
+    def close(self, then: Callable[[], object] | None = None) -> None:
+        """Let the threads end once they have done what they are at.
+
+        Args:
+            then: Called by another thread once nothing is fetched any more.
+        """
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self.opening.close()
+        self.opening.close(then)
         if self.shadow is not None:
             self.shadow.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gsym.server.modules import make_symbolizer
 from gsym.server.reloading import OF_MODULES, ReloadingApp
 from gsym.server.settings import Settings
+from gsym.store.module_key import ModuleKey
 from gsym.symbolizer import Symbolizer
 
 if TYPE_CHECKING:
@@ -80,3 +83,80 @@ def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
     start, body = asyncio.run(reload_within_a_request())
     assert start["status"] == 200
     assert len(json.loads(body["body"])["results"][0]["stacks"][0]) == 1000
+
+
+def test_modules_of_before_are_closed_once_nobody_works_with_them(
+    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
+    is_closed = threading.Event()
+
+    async def reload_within_a_search() -> list[bool]:
+        made: list[Symbolizer] = []
+
+        def open_modules(_: Settings) -> Symbolizer:
+            close = None if made else is_closed.set
+            made.append(Symbolizer(modules, on_close=close))
+            return made[-1]
+
+        app = ReloadingApp(lambda: Settings(max_open=7), Settings(), open_modules)
+        begun, may_end = threading.Event(), threading.Event()
+
+        def fetch() -> bool:
+            begun.set()
+            return may_end.wait(60)
+
+        search = asyncio.ensure_future(app.serving.service.opening.run(fetch))
+        await asyncio.to_thread(begun.wait, 60)
+        app.reload()
+        seen = [len(made) == 2, is_closed.is_set()]
+        may_end.set()
+        await search
+        return seen
+
+    assert asyncio.run(reload_within_a_search()) == [True, False]
+    assert is_closed.wait(60)
+
+
+def test_modules_that_stay_are_not_closed(
+    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
+    symbolizer = Symbolizer(modules, on_close=pytest.fail)
+
+    async def reload() -> None:
+        app = ReloadingApp(
+            lambda: Settings(max_jobs=7), Settings(), lambda _: symbolizer
+        )
+        old = app.serving.service
+        app.reload()
+        assert app.serving.service is not old
+
+    asyncio.run(reload())
+
+
+def test_what_has_the_modules_closes_the_connections_of_its_sources(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("httpx2", reason="the extra `net` is not installed")
+    (tmp_path / "store").mkdir()
+    is_hung_up = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        wire, _ = listener.accept()
+        with wire:
+            while wire.recv(1 << 16):
+                wire.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        is_hung_up.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        symbolizer = make_symbolizer(
+            Settings(store=str(tmp_path / "store"), sources=[url])
+        )
+        found = symbolizer.open(ModuleKey("a.pdb", "A" * 33))
+        assert [attempt.outcome for attempt in found.attempts] == ["missing"]
+        assert not is_hung_up.is_set()
+        symbolizer.close()
+        assert is_hung_up.wait(60)
