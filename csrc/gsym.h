@@ -352,6 +352,11 @@ gsym_status gsym_text_create(gsym_text **text_ret, gsym_error *error);
 void gsym_text_destroy(gsym_text *text);
 void gsym_text_clear(gsym_text *text);
 const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
+/* Append bytes as they are. */
+gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
+                          gsym_error *error);
+/* Make room for `size` bytes more at once. */
+gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
 
 typedef enum gsym_text_flags {
     GSYM_TEXT_MERGED = 1,    /* also the functions merged at the address */
@@ -550,29 +555,33 @@ typedef struct gsym_column_texts {
     size_t count;         /* of texts */
 } gsym_column_texts;
 
-typedef struct gsym_frame_style {
-    const char *head; /* of each frame, up to the digits of its offset */
-    size_t head_size;
+/* The answers to some offsets of a module, from where the part before ends. */
+typedef struct gsym_frame_part {
+    gsym_columns columns;    /* of a batch of these offsets */
     gsym_column_texts names; /* "NAME", quotes and all */
     gsym_column_texts files; /* ,"file":"PATH" or nothing */
-    uint64_t limit;          /* bytes of the text; a frame that ends behind it fails */
-} gsym_frame_style;
-
-/* Append the answer to each offset that a batch has the frames of: the rest of a JSON
- * object, from style->head on to its brace. ends_ret[i] tells where the i-th ends. Without
- * a batch nothing has an answer. */
-gsym_status gsym_text_frames(gsym_text *text, const gsym_image *image,
-                             const gsym_batch *batch, const gsym_frame_style *style,
-                             const uint64_t *offsets, size_t count, uint64_t *ends_ret,
-                             gsym_error *error);
+    size_t end;              /* of the offsets of the module */
+} gsym_frame_part;
 
 /* The frames of a module that are to be placed, one after the other. */
 typedef struct gsym_frame_queue {
-    const char *bytes;
-    const uint64_t *ends;
+    const gsym_image *image; /* may be NULL where there are no parts */
+    const char *head;        /* of each frame, up to its offset */
+    size_t head_size;
+    const uint64_t *offsets;
     size_t count;
-    size_t next;
+    const gsym_frame_part *parts; /* offsets behind them have no answer */
+    size_t part_count;
+    const uint64_t *unknown; /* which offsets are not known, ascending: they are -0x1 */
+    size_t unknown_count;
+    size_t next; /* frame; these tell where what belongs to it begins */
+    size_t next_part, next_row, next_unknown;
 } gsym_frame_queue;
+
+/* Bytes of text of all frames of a queue, at the most: without what its parts tell, and of
+ * one of these. */
+uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue);
+uint64_t gsym_frame_part_size(const gsym_frame_part *part);
 
 /* Append stacks, each an array of JSON, with commas between: for each of modules[] the
  * next frame of that queue; -1 is the last queue. ends[i] tells where in modules[] the

@@ -40,6 +40,23 @@ const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret) {
     return text->out.size == 0 ? "" : (const char *)text->out.bytes;
 }
 
+gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
+                          gsym_error *error) {
+    buffer_put(&text->out, bytes, size);
+    return text_status(text, error);
+}
+
+gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error) {
+    buffer *out = &text->out;
+    uint8_t *bytes;
+    if (size <= out->capacity - out->size) return text_status(text, error);
+    bytes = size > SIZE_MAX - out->size ? NULL : realloc(out->bytes, out->size + size);
+    if (bytes == NULL) return gsym_fail_memory(error);
+    out->bytes = bytes;
+    out->capacity = out->size + size;
+    return text_status(text, error);
+}
+
 /* ---- numbers and strings ---------------------------------------------------------- */
 
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits) {

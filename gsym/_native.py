@@ -17,7 +17,7 @@ from gsym.errors import (
     UnsupportedError,
 )
 
-__all__ = ["check", "ffi", "lib", "new_error", "to_bytes", "to_str"]
+__all__ = ["check", "ffi", "kept_view", "lib", "new_error", "to_bytes", "to_str"]
 
 _CLASS_OF_STATUS = {
     lib.GSYM_E_FORMAT: FormatError,
@@ -46,6 +46,33 @@ def check(status: int, error: object, path: str | None = None) -> None:
     # An offset says something only where bytes were read.
     offset = error.offset if kind in {FormatError, UnsupportedError} else None  # type: ignore[attr-defined]
     raise kind(reason, path=path, offset=offset)
+
+
+class _Holder:
+    """Keeps what owns memory as long as the memory is in use."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+
+    def __call__(self, _memory: object) -> None:
+        """Let go of it."""
+        self._owner = None
+
+
+def kept_view(start: object, size: int, owner: object) -> memoryview:
+    """Memory of the engine, to be read; whoever holds the view keeps *owner*.
+
+    Args:
+        start: Pointer to its first byte.
+        size: Bytes.
+        owner: What it goes with.
+    """
+    if not size:
+        return memoryview(b"")
+    kept = ffi.gc(start, _Holder(owner))
+    return memoryview(ffi.buffer(kept, size)).toreadonly()
 
 
 def to_str(raw: bytes) -> str:

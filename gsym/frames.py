@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import check, ffi, kept_view, lib, new_error
 from gsym.mapped_image import Paths
 
 TYPE_CHECKING = False
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 
 _ADDRESS_SIZE = 8
 _COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
-
-
-class _Holder:
-    """Keeps what owns a column as long as the column is in use."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: CData) -> None:
-        self._owner = owner
-
-    def __call__(self, _column: CData) -> None:
-        """Let go of it."""
-        self._owner = None
 
 
 class Frames:
@@ -214,11 +201,8 @@ def _kept_column(
     values: CData, count: int, size: int, code: str, owner: CData
 ) -> memoryview:
     """Numbers of the engine; whoever holds them keeps their owner."""
-    if not count:
-        return memoryview(b"").cast(code)  # type: ignore[call-overload, no-any-return]
-    kept = ffi.gc(values, _Holder(owner))
-    view = memoryview(ffi.buffer(kept, count * size))
-    return view.toreadonly().cast(code)  # type: ignore[call-overload, no-any-return]
+    view = kept_view(values, count * size, owner)
+    return view.cast(code)  # type: ignore[call-overload, no-any-return]
 
 
 def address_column(addresses: Iterable[int] | Buffer) -> Buffer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import check, ffi, kept_view, lib, new_error
 
 __all__ = ["TextBuffer"]
 
@@ -39,6 +39,28 @@ class TextBuffer:
         self.used = ffi.new("size_t *")
         self.error = error
         self._size = ffi.new("size_t *")
+
+    def reserve(self, size: int) -> None:
+        """Make room for *size* bytes more.
+
+        Raises:
+            MemoryError: There is none.
+        """
+        check(lib.gsym_text_reserve(self.handle, size, self.error), self.error)
+
+    def put(self, text: bytes) -> None:
+        """Append *text*.
+
+        Raises:
+            MemoryError: There is no room.
+        """
+        status = lib.gsym_text_put(self.handle, text, len(text), self.error)
+        check(status, self.error)
+
+    def view(self) -> memoryview:
+        """What was put together, without a copy; nothing may follow it."""
+        start = lib.gsym_text_bytes(self.handle, self._size)
+        return kept_view(start, self._size[0], self.handle)
 
     def take(self) -> bytes:
         """What was put together; the buffer is empty then."""

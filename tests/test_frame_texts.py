@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 import gsym
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym._native import to_bytes, to_str
-from gsym.api.frame_texts import FrameTexts, clean_text, quoted, stacks_text
+from gsym.api.frame_texts import FrameTexts, clean_text, put_stacks, quoted
 from gsym.api.request import Job, Stack
 from gsym.api.symbolication import ModuleWork
 from gsym.errors import GsymError, LimitError
 from gsym.module_identity import ModuleIdentity
 from gsym.store.entry import Entry
 from gsym.symbolizer import OpenModule
+from gsym.text_buffer import TextBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +74,11 @@ def written(work: ModuleWork) -> list[dict[str, Any]]:
     texts = FrameTexts(work, None, ANY)
     count = len(work.offsets)
     job = Job([("a.pdb", "A" * 33)], [Stack([0] * count, [*work.offsets])])
-    (stack,) = json.loads(b"[%b]" % stacks_text(job, [texts, texts]))
-    return list(stack)
+    text = TextBuffer()
+    put_stacks(text, job, [texts, texts])
+    whole = text.take()
+    assert len(whole) <= texts.size + len("[]")
+    return list(json.loads(whole))
 
 
 def shown(text: str) -> str:
@@ -172,4 +176,4 @@ def test_stacks_of_other_frames_are_refused() -> None:
     for modules in ([0, 0], [5], [-1, -1]):
         job = Job([], [Stack(modules, [0] * len(modules))])
         with pytest.raises((GsymError, ValueError)):
-            stacks_text(job, [texts])
+            put_stacks(TextBuffer(), job, [texts])

@@ -34,7 +34,7 @@ def serve(symbolizer: Symbolizer) -> Server:
             return Answer(json.dumps({"title": error.title}).encode(), error.status)
         work = Symbolication(jobs)
         work.open_all(symbolizer)
-        return Answer(answer_v5(work))
+        return Answer(bytes(answer_v5(work)))
 
     return Server(answer)
 

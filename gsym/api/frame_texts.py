@@ -15,9 +15,8 @@ from gsym._native import check, ffi, lib, to_bytes
 from gsym.demangling import demangle_bytes
 from gsym.errors import LimitError
 from gsym.model import join_path
-from gsym.text_buffer import TextBuffer
 
-__all__ = ["FrameTexts", "clean_text", "quoted", "stacks_text"]
+__all__ = ["FrameTexts", "clean_text", "put_stacks", "quoted"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gsym.api.symbolication import ModuleWork
     from gsym.frames import Frames, Tables
     from gsym.symbolizer import OpenModule
+    from gsym.text_buffer import TextBuffer
 
     CData = Any  # a cffi object
     PathMap = Callable[[str], str]
@@ -38,10 +38,10 @@ _MOST_KEPT_SIZE = 1 << 24  # bytes
 
 
 class FrameTexts:
-    """The frames of a module, ready to be placed into stacks.
+    """The frames of a module, ready to be written into stacks.
 
     Args:
-        work: Looked up.
+        work: Not looked up before.
         path_map: What becomes of paths of source files; None: nothing.
         most: Bytes of them, about.
 
@@ -50,91 +50,73 @@ class FrameTexts:
 
     Attributes:
         queue: The engine's view of them, which tells as well which one is next.
+        size: Bytes that they have at the most.
     """
 
     def __init__(self, work: ModuleWork, path_map: PathMap | None, most: int) -> None:
-        self._text = TextBuffer()
-        self._ends = array("Q", bytes(work.offsets.itemsize * len(work.offsets)))
+        # What the engine reads has to live as long as the queue.
+        self._kept: list[object] = []
+        self._most = most
         self.queue: CData = ffi.new("gsym_frame_queue *")
         head = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
-        self._write(work, head, path_map, most)
-        if work.unknown:
-            self._mend(work.unknown, b'%b-0x1"}' % head)
+        opening = self._keep(ffi.from_buffer("char[]", head))
+        self.queue.head, self.queue.head_size = opening, len(head)
+        offsets = self._keep(ffi.from_buffer("uint64_t[]", work.offsets))
+        self.queue.offsets, self.queue.count = offsets, len(work.offsets)
+        unknown = self._keep(ffi.new("uint64_t[]", work.unknown))
+        self.queue.unknown, self.queue.unknown_count = unknown, len(work.unknown)
+        self.size = self._checked(lib.gsym_frame_queue_size(self.queue))
+        if work.is_found and work.module is not None:
+            self._look_up(work, work.module, path_map)
 
-    @property
-    def size(self) -> int:
-        """Bytes of them all."""
-        return self._ends[-1] if self._ends else 0
-
-    def _write(
-        self, work: ModuleWork, head: bytes, path_map: PathMap | None, most: int
+    def _look_up(
+        self, work: ModuleWork, module: OpenModule, path_map: PathMap | None
     ) -> None:
-        style = ffi.new("gsym_frame_style *")
-        opening = ffi.from_buffer(head)
-        style.head, style.head_size, style.limit = opening, len(head), most
-        ends = ffi.from_buffer("uint64_t[]", self._ends)
-        asked = ffi.from_buffer("uint64_t[]", work.offsets), ends
-        if not work.is_found:
-            self._put(style, ffi.NULL, ffi.NULL, asked, 0, len(ends))
-        elif work.module is not None:
-            image = work.module.open_reader()._image  # noqa: SLF001
-            for first, count, frames in work.look_up():
-                pieces = _pieces(work.module, image, frames.tables, path_map)
-                # What the engine reads has to live until it has.
-                kept = [
-                    _fill(style.names, frames, "name", pieces.names, most),
-                    _fill(style.files, frames, "file", pieces.files, most),
-                ]
-                self._put(style, image, frames.batch, asked, first, count)
-                del kept
-        size = ffi.new("size_t *")
-        self.queue.bytes = lib.gsym_text_bytes(self._text.handle, size)
-        self._place(ends)
+        image = module.open_reader()._image  # noqa: SLF001
+        parts = []
+        for first, count, frames in work.look_up():
+            pieces = _pieces(module, image, frames.tables, path_map)
+            part = ffi.new("gsym_frame_part *")
+            lib.gsym_batch_columns(frames.batch, ffi.addressof(part, "columns"))
+            self._fill(part.names, frames, "name", pieces.names)
+            self._fill(part.files, frames, "file", pieces.files)
+            part.end = first + count
+            self.size = self._checked(self.size + lib.gsym_frame_part_size(part))
+            self._keep(frames)
+            parts.append(part[0])
+        self.queue.image = self._keep(image)
+        self.queue.parts = self._keep(ffi.new("gsym_frame_part[]", parts))
+        self.queue.part_count = len(parts)
 
-    def _put(  # noqa: PLR0913, PLR0917 - what the engine takes
-        self,
-        style: CData,
-        image: CData,
-        batch: CData,
-        asked: tuple[CData, CData],
-        first: int,
-        count: int,
-    ) -> None:
-        """Append frames, and tell where each ends."""
-        offsets, ends = asked
-        text = self._text
-        status = lib.gsym_text_frames(
-            *(text.handle, image, batch, style, offsets + first, count),
-            *(ends + first, text.error),
-        )
-        check(status, text.error)
+    def _fill(self, texts: CData, frames: Frames, column: str, pieces: _Kept) -> None:
+        """Have *texts* tell what is written for a column."""
+        codes, values = frames.distinct(column)
+        found = [pieces[value] for value in values]
+        ends = array("Q", accumulate(map(len, found)))
+        self._checked(ends[-1] if ends else 0)
+        texts.codes = self._keep(ffi.from_buffer("uint32_t[]", codes))
+        texts.bytes = self._keep(ffi.from_buffer("char[]", b"".join(found)))
+        texts.ends = self._keep(ffi.from_buffer("uint64_t[]", ends))
+        texts.count = len(found)
 
-    def _place(self, ends: CData) -> None:
-        self._kept_ends = ends
-        self.queue.ends, self.queue.count = ends, len(self._ends)
+    def _keep(self, thing: CData) -> CData:
+        self._kept.append(thing)
+        return thing
 
-    def _mend(self, unknown: list[int], frame: bytes) -> None:
-        """Put *frame* in place of some."""
-        whole, begin, frames = self._text.take(), 0, []
-        for end in self._ends:
-            frames.append(whole[begin:end])
-            begin = end
-        for at in unknown:
-            frames[at] = frame
-        self._mended = ffi.from_buffer(b"".join(frames))
-        self.queue.bytes = self._mended
-        self._ends = array("Q", accumulate(map(len, frames)))
-        self._place(ffi.from_buffer("uint64_t[]", self._ends))
+    def _checked(self, size: int) -> int:
+        if size > self._most:
+            raise LimitError("the frames have too much text")
+        return size
 
 
-def stacks_text(job: Job, texts: list[FrameTexts]) -> bytes:
-    """The stacks of a job, each as a JSON array, with commas between.
+def put_stacks(text: TextBuffer, job: Job, texts: list[FrameTexts]) -> None:
+    """Append the stacks of a job, each as a JSON array, with commas between.
 
     Args:
+        text: What they are appended to.
         job: Whose frames come next.
         texts: Of its modules, and at the end of frames that are in none.
     """
-    text = TextBuffer()
     queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
     modules = array("q", chain.from_iterable(stack.modules for stack in job.stacks))
     ends = array("Q", accumulate(len(stack.modules) for stack in job.stacks))
@@ -148,26 +130,6 @@ def stacks_text(job: Job, texts: list[FrameTexts]) -> bytes:
         text.error,
     )
     check(status, text.error)
-    return text.take()
-
-
-def _fill(
-    texts: CData, frames: Frames, column: str, pieces: _Kept, most: int
-) -> list[object]:
-    """Have *texts* tell what is written for a column; what it stands on."""
-    codes, values = frames.distinct(column)
-    found = [pieces[value] for value in values]
-    ends = array("Q", accumulate(map(len, found)))
-    if ends and ends[-1] > most:
-        raise LimitError("the frames have too much text")
-    codes_view = ffi.from_buffer("uint32_t[]", codes)
-    whole, ends_view = (
-        ffi.from_buffer(b"".join(found)),
-        ffi.from_buffer("uint64_t[]", ends),
-    )
-    texts.codes, texts.bytes, texts.ends = codes_view, whole, ends_view
-    texts.count = len(found)
-    return [codes_view, whole, ends_view]
 
 
 class _Pieces:

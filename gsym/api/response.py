@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym.api.frame_texts import FrameTexts, clean_text, stacks_text
+from gsym.api.frame_texts import FrameTexts, clean_text, put_stacks
 from gsym.demangling import demangle
 from gsym.errors import LimitError
+from gsym.text_buffer import TextBuffer
 
 __all__ = ["answer_v4", "answer_v5"]
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     PathMap = Callable[[str], str]
 
 _ANY = 1 << 62
+_FRAME_OF_ANSWER = 4096  # bytes of an answer beside its frames, mostly
 _STATES = {True: b"true", False: b"false", None: b"null"}
 _ERROR_NAMES = {
     "missing": "ModuleMissing",
@@ -35,8 +37,8 @@ def answer_v5(
     debug: dict[str, Any] | None = None,
     has_errors: bool = True,
     most: int = _ANY,
-) -> bytes:
-    """The body of a response to `/symbolicate/v5`.
+) -> memoryview:
+    """The body of a response to `/symbolicate/v5`, as the engine has put it together.
 
     Args:
         work: Its modules are open.
@@ -49,29 +51,25 @@ def answer_v5(
         LimitError: They have more.
     """
     texts: dict[int, FrameTexts] = {}
-    parts = []
-    opening = b'{"results":[{"stacks":['
-    for job, modules in work.jobs:
+    left = most
+    for _, modules in work.jobs:
         for module in modules:
             if id(module) not in texts:
-                text = texts[id(module)] = FrameTexts(module, path_map, most)
-                most -= text.size
-        stacks = stacks_text(job, [texts[id(module)] for module in modules])
-        named = {module.label: module for module in modules[:-1]}
-        found = b",".join(
-            [
-                b'"%b":%b' % (label.encode(), _state(each))
-                for label, each in named.items()
-            ]
-        )
-        errors = _errors_text(named) if has_errors else b""
-        parts += [opening, stacks, b'],"found_modules":{%b}%b}' % (found, errors)]
+                texts[id(module)] = FrameTexts(module, path_map, left)
+                left -= texts[id(module)].size
+    text = TextBuffer()
+    text.reserve(most - left + _FRAME_OF_ANSWER)
+    opening = b'{"results":[{"stacks":['
+    for job, modules in work.jobs:
+        text.put(opening)
+        put_stacks(text, job, [texts[id(module)] for module in modules])
+        text.put(_modules_text(modules[:-1], has_errors=has_errors))
         opening = b',{"stacks":['
-    parts.append(b"]" if parts else b'{"results":[]')
+    text.put(b"]" if work.jobs else b'{"results":[]')
     if debug is not None:
-        parts.append(b',"debug":%b' % msgspec.json.encode(debug))
-    parts.append(b"}")
-    return b"".join(parts)
+        text.put(b',"debug":%b' % msgspec.json.encode(debug))
+    text.put(b"}")
+    return text.view()
 
 
 def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
@@ -95,6 +93,16 @@ def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
     stacks = [[next_of[index]() for index in stack.modules] for stack in job.stacks]
     known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
     return msgspec.json.encode({"symbolicatedStacks": stacks, "knownModules": known})
+
+
+def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
+    """What follows the stacks of a job."""
+    named = {module.label: module for module in modules}
+    found = b",".join(
+        [b'"%b":%b' % (label.encode(), _state(each)) for label, each in named.items()]
+    )
+    errors = _errors_text(named) if has_errors else b""
+    return b'],"found_modules":{%b}%b}' % (found, errors)
 
 
 def _state(module: ModuleWork) -> bytes:

@@ -52,7 +52,7 @@ def answer_locally(
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
         work.open_all(symbolizer)
-        found = iter(json.loads(answer_v5(work))["results"])
+        found = iter(json.loads(bytes(answer_v5(work)))["results"])
     finally:
         symbolizer.close()
     return {

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gsym.api.symbolication import ModuleWork
     from gsym.server.service import Service
 
+    Body = bytes | memoryview
+
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
 _TOO_LARGE = 413
@@ -55,9 +57,10 @@ class _Answering:
         work = Symbolication(jobs)
         return work, work.open_known(service.symbolizer)
 
-    def finish(self, work: Symbolication) -> bytes:
+    def finish(self, work: Symbolication) -> Body:
         """The body of the answer."""
         service, most = self._service, self._service.settings.max_answer
+        text: Body
         try:
             if self._version == "v4":
                 text = answer_v4(work, most)
@@ -76,7 +79,7 @@ class _Answering:
         service.metrics.count_work(self._version, work)
         return text
 
-    async def run(self, body: bytes) -> bytes:
+    async def run(self, body: bytes) -> Body:
         """Answer *body*.
 
         Raises:
@@ -111,7 +114,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
                 if service.shadow is not None and not is_from_shadow(request.headers):
-                    service.shadow.offer(version, body, text)
+                    service.shadow.offer(version, body, bytes(text))
             return Response(text, media_type="application/json")
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])

@@ -119,7 +119,7 @@ def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
         work.open_all(symbolizer)
         at_once = data.draw(st.sampled_from([1, 3, 1 << 16]))
         with patch("gsym.api.symbolication._MOST_AT_ONCE", at_once):
-            results = json.loads(answer_v5(work))["results"]
+            results = json.loads(bytes(answer_v5(work)))["results"]
         assert len(results) == len(jobs)
         for job, result in zip(jobs, results, strict=True):
             assert result["stacks"] == [

@@ -82,7 +82,7 @@ def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
 
     start, body = asyncio.run(reload_within_a_request())
     assert start["status"] == 200
-    assert len(json.loads(body["body"])["results"][0]["stacks"][0]) == 1000
+    assert len(json.loads(bytes(body["body"]))["results"][0]["stacks"][0]) == 1000
 
 
 def test_modules_of_before_are_closed_once_nobody_works_with_them(
