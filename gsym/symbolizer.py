@@ -114,6 +114,15 @@ class OpenModule:
             raise GsymError(self.reason)
         return self.reader
 
+    @property
+    def image(self) -> Any:
+        """The engine's handle of the file.
+
+        Raises:
+            GsymError: There is no reader.
+        """
+        return self.open_reader()._image  # noqa: SLF001 - a sibling
+
     def address_of(self, offset: int) -> int:
         """The link-time address of an offset from the base of the module.
 

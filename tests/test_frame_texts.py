@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import gsym
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym._native import to_bytes, to_str
-from gsym.api.frame_texts import FrameTexts, clean_text, put_stacks, quoted
+from gsym.api.answer_texts import AnswerTexts, clean_text, quoted
+from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.api.request import Job, Stack
 from gsym.api.symbolication import ModuleWork
 from gsym.errors import GsymError, LimitError
@@ -69,9 +70,11 @@ def work_of(name: str, offsets: list[int], code_file: str = "") -> ModuleWork:
     return work
 
 
-def written(work: ModuleWork) -> list[dict[str, Any]]:
+def written(
+    work: ModuleWork, answer_texts: AnswerTexts | None = None
+) -> list[dict[str, Any]]:
     """All its frames as one stack, read as JSON."""
-    texts = FrameTexts(work, None, ANY)
+    texts = FrameTexts(work, answer_texts or AnswerTexts(), ANY)
     count = len(work.offsets)
     job = Job([("a.pdb", "A" * 33)], [Stack([0] * count, [*work.offsets])])
     text = TextBuffer()
@@ -159,20 +162,20 @@ def test_a_module_that_is_not_there_has_frames_without_names() -> None:
 
 def test_frames_have_so_many_bytes_and_no_more() -> None:
     work = work_of("name", [START + STEP] * 9)
-    size = FrameTexts(work, None, ANY).size
-    assert FrameTexts(work, None, size).size == size
+    size = FrameTexts(work, AnswerTexts(), ANY).size
+    assert FrameTexts(work, AnswerTexts(), size).size == size
     with pytest.raises(LimitError):
-        FrameTexts(work, None, size - 1)
+        FrameTexts(work, AnswerTexts(), size - 1)
 
 
 def test_a_long_name_is_not_written_to_be_refused() -> None:
     with pytest.raises(LimitError):
-        FrameTexts(work_of("n" * 5000, [START]), None, 4999)
+        FrameTexts(work_of("n" * 5000, [START]), AnswerTexts(), 4999)
 
 
 def test_stacks_of_other_frames_are_refused() -> None:
     work = work_of("f", [START])
-    texts = FrameTexts(work, None, ANY)
+    texts = FrameTexts(work, AnswerTexts(), ANY)
     for modules in ([0, 0], [5], [-1, -1]):
         job = Job([], [Stack(modules, [0] * len(modules))])
         with pytest.raises((GsymError, ValueError)):

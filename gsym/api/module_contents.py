@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
+    from gsym.api.module_memory import ModuleMemory
     from gsym.reader import Reader
     from gsym.symbolizer import OpenModule
 
@@ -28,22 +29,45 @@ else:
     Function.__doc__ = "A function that was found by its name."
 
 _KEPT_AS = "contents"
+_FUNCTION_SIZE = 48  # bytes of memory, with those for the search by name
 _MOST_FOLDERS = 600
 _MOST_DEPTH = 64
 _UNKNOWN = "(no source file)"
 _OTHERS = "(others)"
 
 
-def contents_of(module: OpenModule) -> ModuleContents | None:
-    """The contents of a module, kept as long as it is open; None without a reader.
+def contents_of(module: OpenModule, memory: ModuleMemory) -> ModuleContents | None:
+    """The contents of a module; None without a reader.
+
+    Args:
+        module: The module.
+        memory: What they are kept in for further questions.
 
     Raises:
         FormatError: The file is damaged.
     """
-    kept: ModuleContents | None = module.texts.get(_KEPT_AS)
-    if kept is None and module.reader is not None:
-        kept = module.texts[_KEPT_AS] = ModuleContents(module.reader)
-    return kept
+    if module.reader is None:
+        return None
+    kept: _KeptContents | None = module.texts.get(_KEPT_AS)
+    if kept is None:
+        kept = module.texts[_KEPT_AS] = _KeptContents()
+    memory.use(kept)
+    contents = kept.contents
+    if contents is None:
+        contents = kept.contents = ModuleContents(module.reader)
+        memory.take(kept, len(module.reader) * _FUNCTION_SIZE)
+    return contents
+
+
+class _KeptContents:
+    """Contents that may be dropped."""
+
+    def __init__(self) -> None:
+        self.contents: ModuleContents | None = None
+        self.kept_size = self.last_used = 0
+
+    def drop(self) -> None:
+        self.contents = None
 
 
 class ModuleContents:

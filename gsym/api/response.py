@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym.api.frame_texts import FrameTexts, clean_text, put_stacks
-from gsym.demangling import demangle
+from gsym.api.answer_texts import AnswerTexts, clean_text, name_of
+from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.errors import LimitError
 from gsym.text_buffer import TextBuffer
 
@@ -13,12 +13,10 @@ __all__ = ["answer_v4", "answer_v5"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from gsym.api.symbolication import ModuleWork, Symbolication
-
-    PathMap = Callable[[str], str]
 
 _ANY = 1 << 62
 _FRAME_OF_ANSWER = 4096  # bytes of an answer beside its frames, mostly
@@ -32,7 +30,7 @@ _ERROR_NAMES = {
 
 def answer_v5(
     work: Symbolication,
-    path_map: PathMap | None = None,
+    texts: AnswerTexts | None = None,
     *,
     debug: dict[str, Any] | None = None,
     has_errors: bool = True,
@@ -42,7 +40,7 @@ def answer_v5(
 
     Args:
         work: Its modules are open.
-        path_map: What becomes of paths of source files; None: nothing.
+        texts: Names and files; None: made for this answer.
         debug: What stands under `debug`; None: no such key.
         has_errors: Whether it tells why modules are missing.
         most: Bytes of all frames, about.
@@ -50,19 +48,20 @@ def answer_v5(
     Raises:
         LimitError: They have more.
     """
-    texts: dict[int, FrameTexts] = {}
+    texts = AnswerTexts() if texts is None else texts
+    frames: dict[int, FrameTexts] = {}
     left = most
     for _, modules in work.jobs:
         for module in modules:
-            if id(module) not in texts:
-                texts[id(module)] = FrameTexts(module, path_map, left)
-                left -= texts[id(module)].size
+            if id(module) not in frames:
+                frames[id(module)] = FrameTexts(module, texts, left)
+                left -= frames[id(module)].size
     text = TextBuffer()
     text.reserve(most - left + _FRAME_OF_ANSWER)
     opening = b'{"results":[{"stacks":['
     for job, modules in work.jobs:
         text.put(opening)
-        put_stacks(text, job, [texts[id(module)] for module in modules])
+        put_stacks(text, job, [frames[id(module)] for module in modules])
         text.put(_modules_text(modules[:-1], has_errors=has_errors))
         opening = b',{"stacks":['
     text.put(b"]" if work.jobs else b'{"results":[]')
@@ -143,10 +142,10 @@ def _call_texts(work: ModuleWork, most: int) -> list[str]:
     module = clean_text(work.shown_name)
     calls = [hex(offset) for offset in work.offsets]
     left = most - len(calls) * len(module)
+    image = work.module.image if work.module is not None and work.is_found else None
     for first, _count, frames in work.look_up():
         codes, values = frames.distinct("name")
-        strings = frames.tables.strings
-        names = [clean_text(demangle(strings[value])) for value in values]
+        names = [name_of(image, value) for value in values]
         for at, code, inlined in zip(  # noqa: B905 - of one table
             frames.address_index, codes, frames.inlined
         ):

@@ -111,7 +111,7 @@ class PageData:
         """What is known of a module, and what is in it."""
         module, entry, reader = self._open(debug_id)
         header = reader.header
-        contents = contents_of(module)
+        contents = contents_of(module, self._service.memory)
         return {
             "module": module_shown(entry),
             "uuid": header.uuid.hex(),
@@ -125,7 +125,8 @@ class PageData:
 
     def functions(self, debug_id: str, query: str) -> dict[str, Any]:
         """Functions of a module with *query* in their names."""
-        contents = contents_of(self._open(debug_id)[0])
+        module = self._open(debug_id)[0]
+        contents = contents_of(module, self._service.memory)
         found = contents.search(query, _MOST_FUNCTIONS) if contents is not None else []
         return {
             "limit": _MOST_FUNCTIONS,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from gsym.api.answer_texts import AnswerTexts
+from gsym.api.module_memory import ModuleMemory
 from gsym.api.path_map import PathMap, read_rule
 from gsym.api.request import RequestLimits
 from gsym.server.bodies import BodyRoom
@@ -61,6 +63,8 @@ class Service:
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
         self.path_map = path_map or None
+        self.memory = ModuleMemory(settings.kept_memory)
+        self.texts = AnswerTexts(self.path_map, self.memory)
         self.body_room = BodyRoom(settings.max_waiting_bytes)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)

@@ -151,6 +151,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     index_memory: Annotated[
         int, _said("bytes of memory for indexes of each open module", ge=0)
     ] = 16 << 20
+    kept_memory: Annotated[
+        int,
+        _said(
+            "bytes of memory for names, paths and lists of functions of all open "
+            "modules, kept for further answers",
+            ge=0,
+        ),
+    ] = 256 << 20
     min_compressed: Annotated[
         int, _said("bytes from which answers are compressed, where the client says so")
     ] = 1024

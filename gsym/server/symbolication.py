@@ -67,7 +67,7 @@ class _Answering:
             else:
                 text = answer_v5(
                     work,
-                    service.path_map,
+                    service.texts,
                     debug=debug_figures(work) if self._is_debug else None,
                     has_errors=service.settings.module_errors,
                     most=most,
