@@ -247,6 +247,10 @@ void gsym_record_destroy(gsym_record *record);
 gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
                                uint32_t index, const gsym_function **function_ret,
                                gsym_error *error);
+/* Decode `count` entries from `first` on, which are there, and see that they ascend, that
+ * rows ascend in their function and that names and files exist. */
+gsym_status gsym_image_check_records(const gsym_image *image, gsym_record *record,
+                                     uint32_t first, uint32_t count, gsym_error *error);
 
 /* ---- lookup --------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "llvm_text",
             "lookup_text",
             "markup_text",
+            "record_check",
             "segments",
             "selection",
             "statistics",

@@ -117,14 +117,16 @@ def publish_described(
         key: What else it is asked for by.
 
     Raises:
-        GsymError: Its GSYM file is that of another module.
+        GsymError: Its GSYM file is that of another module, or damaged.
         OSError: The store cannot be written to.
     """
     import gsym.reader
+    from gsym.record_check import check_records
 
     with gsym.reader.open(module.path) as reader:
         if not module.uuid.startswith(reader.uuid):
             raise GsymError("the GSYM file is of another module")
+        check_records(reader)
     try:
         return store.publish(
             module.path,

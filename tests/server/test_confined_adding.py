@@ -11,7 +11,12 @@ from gsym.module_identity import ModuleIdentity
 from gsym.server.confined_adding import ConfinedAdder
 from gsym.server.confined_process import ConfinedError
 from gsym.server.confinement import ChildLimits
-from gsym.server.described_module import is_file_in, read_descriptions
+from gsym.server.described_module import (
+    describe,
+    is_file_in,
+    publish_described,
+    read_descriptions,
+)
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from tests.inputs import elf
@@ -138,6 +143,23 @@ def test_a_description_that_was_forged_is_refused(
         read_descriptions(rows, str(place))
     sound = {**SOUND, "path": str(place / "m.gsym")}
     assert read_descriptions([sound], str(place))[0].uuid == b"\xab"
+
+
+def test_a_file_with_a_damaged_record_is_not_published(tmp_path: Path) -> None:
+    made = Store(tmp_path / "made")
+    write_sym(tmp_path / "a.sym", 1)
+    entry = add_file(made, tmp_path / "a.sym", key=key(1)).entry
+    store = Store(tmp_path / "store")
+    (module,) = read_descriptions([describe(entry)], made.path)
+    path = tmp_path / "made" / "damaged.gsym"
+    data = bytearray(Path(entry.path).read_bytes())
+    data[-1] ^= 0xFF  # of the last record
+    path.write_bytes(data)
+    damaged = module._replace(path=str(path))
+    with pytest.raises(FormatError):
+        publish_described(store, damaged, source="", key=None)
+    assert store.get(key(1)) is None
+    assert publish_described(store, module, source="", key=None).outcome == "added"
 
 
 def test_a_folder_that_is_a_link_leads_out(tmp_path: Path) -> None:
