@@ -7,12 +7,13 @@ import json
 import time
 from base64 import b64encode
 from email.utils import formatdate
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym import StackFrame
-from gsym.client import ClientSettings, SymbolicationClient
+from gsym.client import ClientSettings, SymbolicationClient, transport
 from gsym.errors import ServerError
 from tests.debuginfod_server import Answer, Server
 
@@ -200,6 +201,31 @@ def test_the_server_says_how_long_to_wait_within_a_limit(
     with Server(reply({}, 429, Retry_After=asked), symbolicated) as server:
         ask(server, job([5]), clock)
     assert clock.waits == [waited]
+
+
+@pytest.mark.parametrize(("total", "waits"), [(29.5, [10, 10]), (30.5, [10, 10, 10])])
+def test_a_request_takes_so_long_in_all_and_no_longer(
+    total: float, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, started = Clock(), time.monotonic()
+    passing = SimpleNamespace(monotonic=lambda: started + sum(clock.waits))
+    monkeypatch.setattr(transport, "time", passing)
+    busy = reply({}, 429, Retry_After="10")
+    settings = ClientSettings(total_timeout=total, timeout=1000)
+    with (
+        Server(busy) as server,
+        pytest.raises(ServerError, match=f"attempt {len(waits) + 1}"),
+    ):
+        ask(server, job([5]), clock, settings)
+    assert clock.waits == waits
+
+
+def test_an_answer_without_an_end_is_given_up() -> None:
+    slow = reply({"results": []})._replace(pause=60)
+    settings = ClientSettings(total_timeout=0.3)
+    with Server(slow) as server, pytest.raises(ServerError, match="no answer in time"):
+        ask(server, job([5]), settings=settings)
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("text", ["soon", "-3", "1.5", "", "٣"])

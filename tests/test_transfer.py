@@ -338,7 +338,7 @@ class Busy:
         self._otherwise = otherwise
 
     @contextmanager
-    def get(self, *_: object, **__: object) -> Iterator[SimpleNamespace]:
+    def ask(self, *_: object, **__: object) -> Iterator[SimpleNamespace]:
         self.asked += 1
         is_busy = self.asked <= self._times
         yield SimpleNamespace(
@@ -470,7 +470,7 @@ class Redirecting:
         self.targets = targets
 
     @contextmanager
-    def get(
+    def ask(
         self, address: WebAddress, *_: object, **__: object
     ) -> Iterator[SimpleNamespace]:
         location = self.targets.get(str(address))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
             connect_timeout: Seconds until a connection must stand.
             timeout: Seconds in which something of the answer must come. A server that
                 has to fetch and parse symbols first takes minutes.
+            total_timeout: Seconds for a request, with all attempts and waits.
             most_jobs: In one request.
             most_frames: In one request.
             most_bytes: Of an answer, inflated.
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         longest_wait: float = 60.0
         connect_timeout: float = 10.0
         timeout: float = 300.0
+        total_timeout: float = 900.0
         most_jobs: int = 10
         most_frames: int = 10_000
         most_bytes: int = 256 << 20
@@ -43,10 +45,10 @@ else:
 
     ClientSettings = record_type(
         "ClientSettings",
-        "user_agent headers waits longest_wait connect_timeout timeout most_jobs "
-        "most_frames most_bytes compresses",
+        "user_agent headers waits longest_wait connect_timeout timeout total_timeout "
+        "most_jobs most_frames most_bytes compresses",
         defaults=(
-            *("", (), (0, 1, 2, 3, 4, 5), 60.0, 10.0, 300.0),
+            *("", (), (0, 1, 2, 3, 4, 5), 60.0, 10.0, 300.0, 900.0),
             *(10, 10_000, 256 << 20, False),
         ),
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 
-from gsym import __version__
 from gsym.errors import ServerError, UnsupportedError
+from gsym.store.received_file import inflated_pieces
 from gsym.store.retry_after import read_retry_after
+from gsym.store.source import SourceError
+from gsym.store.transfer_limits import TransferLimits
 from gsym.store.web_address import read_web_address
 
 __all__ = ["Transport"]
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.client.settings import ClientSettings
+    from gsym.store.connections import Answer
     from gsym.store.web_address import WebAddress
 
     class Reply(NamedTuple):
@@ -45,6 +48,7 @@ _TIMED_OUT = 408
 _TOO_MANY_REQUESTS = 429
 _SERVER_FAULT = 500
 _REDIRECTS = range(300, 400)
+_ANY = 1 << 62
 
 
 class _PassingError(Exception):
@@ -76,7 +80,7 @@ class Transport:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         try:
-            import httpx2
+            from gsym.store.connections import Connections
         except ImportError:
             reason = "a client needs the package httpx2: pip install 'gsym[net]'"
             raise UnsupportedError(reason) from None
@@ -86,18 +90,23 @@ class Transport:
             raise ServerError(str(error)) from None
         self._settings = settings
         self._sleep = sleep
-        agent = settings.user_agent or f"gsym/{__version__}"
-        headers = [("User-Agent", agent), *settings.headers]
+        headers = [*settings.headers, ("Accept-Encoding", "gzip, zstd")]
+        if settings.user_agent:
+            headers.insert(0, ("User-Agent", settings.user_agent))
         if authorization := self.address.authorization:
             headers.insert(0, ("Authorization", authorization))
-        self._client = httpx2.Client(
-            headers=headers,
-            timeout=httpx2.Timeout(settings.timeout, connect=settings.connect_timeout),
+        self._headers = headers
+        self._connections = Connections(
+            TransferLimits(
+                connect_seconds=settings.connect_timeout,
+                header_seconds=settings.timeout,
+                idle_seconds=settings.timeout,
+            )
         )
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
+        self._connections.close()
 
     def post(self, path: str, payload: object) -> Reply:
         """The answer to *payload*, after waiting and asking once more where it helps.
@@ -107,72 +116,81 @@ class Transport:
         """
         body, headers = self._encoded(payload)
         url = self.address.below(path.lstrip("/"))
-        for wait in self._settings.waits:
-            reply = self._try(url, body, headers)
-            if not isinstance(reply, _PassingError):
-                return reply
-            asked = wait if reply.wait is None else reply.wait
-            self._sleep(min(asked, self._settings.longest_wait))
-        reply = self._try(url, body, headers)
-        if isinstance(reply, _PassingError):
-            attempts = len(self._settings.waits) + 1
-            raise ServerError(f"{reply} (attempt {attempts})", path=str(url))
-        return reply
+        until = time.monotonic() + self._settings.total_timeout
+        waits = iter(self._settings.waits)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._attempt(url, body, headers, until)
+            except _PassingError as error:
+                wait = next(waits, None)
+                if wait is not None and error.wait is not None:
+                    wait = min(error.wait, self._settings.longest_wait)
+                if wait is None or time.monotonic() + wait >= until:
+                    reason = f"{error} (attempt {attempt})"
+                    raise ServerError(reason, path=str(url)) from None
+            self._sleep(wait)
 
-    def _try(
-        self, url: WebAddress, body: bytes, headers: dict[str, str]
-    ) -> Reply | _PassingError:
-        try:
-            return self._attempt(url, body, headers)
-        except _PassingError as error:
-            return error
-
-    def _encoded(self, payload: object) -> tuple[bytes, dict[str, str]]:
+    def _encoded(self, payload: object) -> tuple[bytes, list[tuple[str, str]]]:
         import json
 
         body = json.dumps(payload, separators=(",", ":")).encode("ascii")
-        headers = {"Content-Type": "application/json"}
+        headers = [*self._headers, ("Content-Type", "application/json")]
         if self._settings.compresses:
             import gzip
 
             body = gzip.compress(body, 6, mtime=0)
-            headers["Content-Encoding"] = "gzip"
+            headers.append(("Content-Encoding", "gzip"))
         return body, headers
 
-    def _attempt(self, url: WebAddress, body: bytes, headers: dict[str, str]) -> Reply:
-        import httpx2
+    def _attempt(
+        self,
+        url: WebAddress,
+        body: bytes,
+        headers: list[tuple[str, str]],
+        until: float,
+    ) -> Reply:
+        import httpcore2
 
         try:
-            with self._client.stream(
-                "POST", url.url, content=body, headers=headers
-            ) as response:
-                return self._reply(url, response)
-        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            raise ServerError(str(error) or "is no URL", path=str(url)) from None
-        except httpx2.HTTPError as error:
+            with self._connections.ask(
+                url, headers, body=body, is_trusted=True, until=until
+            ) as answer:
+                return self._reply(url, answer)
+        except httpcore2.TimeoutException:
+            raise _PassingError("no answer in time") from None
+        except (
+            httpcore2.NetworkError,
+            httpcore2.ProtocolError,
+            httpcore2.ProxyError,
+        ) as error:
             raise _PassingError(str(error) or type(error).__name__) from None
 
-    def _reply(self, url: WebAddress, response: Any) -> Reply:
-        status = response.status_code
+    def _reply(self, url: WebAddress, answer: Answer) -> Reply:
+        status, fields = answer.status, answer.headers
         if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
-            wait = read_retry_after(response.headers.get("Retry-After", ""))
+            wait = read_retry_after(fields.get("retry-after", ""))
             raise _PassingError(f"HTTP status {status}", wait)
         if status in _REDIRECTS:
-            target = _shown_target(url, response.headers.get("Location", ""))
+            target = _shown_target(url, fields.get("location", ""))
             reason = f"redirects to {target}: name that server"
             raise ServerError(reason, path=str(url))
         try:
-            return Reply(status, self._decoded(url, response))
+            return Reply(status, self._decoded(url, answer))
+        except SourceError as error:
+            raise _PassingError(error.reason) from None
         except (ValueError, RecursionError):
             if status in ABSENT:
                 return Reply(status, None)
             raise _PassingError(f"HTTP status {status} without JSON") from None
 
-    def _decoded(self, url: WebAddress, response: Any) -> Any:
+    def _decoded(self, url: WebAddress, answer: Answer) -> Any:
         import json
 
         body = bytearray()
-        for piece in response.iter_bytes():
+        encoding = answer.headers.get("content-encoding", "")
+        for piece in inflated_pieces(answer.pieces, encoding, _ANY):
             body += piece
             if len(body) > self._settings.most_bytes:
                 reason = f"answers more than {self._settings.most_bytes} bytes"

@@ -99,21 +99,23 @@ class Connections:
         return public_addresses(host, port, self._resolve)
 
     @contextmanager
-    def get(
+    def ask(
         self,
         address: WebAddress,
         headers: Iterable[tuple[str, str]],
         *,
         is_trusted: bool,
         until: float,
+        body: bytes | None = None,
     ) -> Iterator[Answer]:
-        """The answer to a GET request, whose head is there and whose body is not yet.
+        """The answer to a request, whose head is there and whose body is not yet.
 
         Args:
             address: What to ask for.
             headers: (name, value) to send along.
             is_trusted: The operator named the server.
             until: When all has to be done, by `time.monotonic`.
+            body: To send by POST; None: GET.
 
         Raises:
             AddressRefusedError: It may not be reached.
@@ -137,13 +139,18 @@ class Connections:
         }
         sent = [
             ("Host", address.host_header),
-            ("User-Agent", f"gsym/{__version__}"),
             ("Accept", "*/*"),
             *headers,
         ]
+        if all(name.lower() != "user-agent" for name, _ in sent):
+            sent.append(("User-Agent", f"gsym/{__version__}"))
         pool = self._pool_for(address, is_trusted=is_trusted)
         with pool.stream(
-            "GET", url, headers=sent, extensions={"timeout": timeouts}
+            "GET" if body is None else "POST",
+            url,
+            headers=[(name.encode(), value.encode()) for name, value in sent],
+            content=body,
+            extensions={"timeout": timeouts},
         ) as response:
             self._clock.end_at(until)
             fields = {

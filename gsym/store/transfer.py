@@ -142,8 +142,8 @@ class Transfer:
     def get(
         self, address: WebAddress, headers: Headers, *, is_trusted: bool, until: float
     ) -> AbstractContextManager[Answer]:
-        """As `Connections.get`."""
-        return self._connections.get(
+        """As `Connections.ask`."""
+        return self._connections.ask(
             address, headers, is_trusted=is_trusted, until=until
         )
 
