@@ -12,6 +12,8 @@
  * them, so all records are visited twice. */
 #include "breakpad_export.h"
 
+#include "utf8.h"
+
 enum {
     NAMES_PER_CALL = 1 << 16, /* records visited before the caller gets to run */
     LINES_PER_RESERVE = 1024,
@@ -25,7 +27,7 @@ gsym_status gsym_breakpad_export_create(const gsym_image *image,
     if (export == NULL) return gsym_fail_memory(error);
     export->image = image;
     if (!name_numbers_init(&export->origins, image->header.strtab_size) ||
-        gsym_record_create(&export->record, error) != GSYM_OK) {
+        !function_walk_init(&export->walk, image)) {
         gsym_breakpad_export_destroy(export);
         return gsym_fail_memory(error);
     }
@@ -35,9 +37,7 @@ gsym_status gsym_breakpad_export_create(const gsym_image *image,
 
 void gsym_breakpad_export_destroy(gsym_breakpad_export *export) {
     if (export == NULL) return;
-    gsym_record_destroy(export->record);
-    free(export->nodes.items);
-    free(export->ranges.items);
+    function_walk_deinit(&export->walk);
     name_numbers_deinit(&export->origins);
     export_inlines_deinit(&export->inlines);
     free(export);
@@ -49,21 +49,6 @@ void gsym_breakpad_export_count(const gsym_breakpad_export *export,
 }
 
 /* ---- names and paths: one line, UTF-8, never blank ---------------------------------- */
-
-/* Bytes of the well-formed sequence at `at`, 0 where it is none. */
-static size_t utf8_size(const uint8_t *at, size_t left) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = *at < 0x80 ? 1 : *at < 0xc0 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-    uint32_t code = size == 0 ? 0 : *at & (0xff >> (size + (size > 1)));
-    if (size < 2) return size;
-    if (*at >= 0xf8 || size > left) return 0;
-    for (size_t i = 1; i < size; ++i) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    return code >= least[size] && code <= 0x10ffff && (code & ~0x7ffu) != 0xd800 ? size
-                                                                                : 0;
-}
 
 /* Put a question mark in place of each byte that readers would not take. */
 static bool mend(uint8_t *at, const uint8_t *end) {
@@ -131,52 +116,9 @@ static void put_origin(gsym_breakpad_export *export, gsym_text *text, uint64_t s
     put_name(export, text, strp);
 }
 
-/* ---- the names that inlined calls use ---------------------------------------------- */
-
-/* Records that lie over each other would cost time without end. */
-static gsym_status count_bytes(gsym_breakpad_export *export, uint32_t index, uint64_t size,
-                               gsym_error *error) {
-    export->visited_bytes += size;
-    if (export->visited_bytes / 2 <= export->image->size) return GSYM_OK; /* two visits */
-    return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(export->image, index),
-                     "records lie over each other");
-}
-
-static gsym_status collect(gsym_breakpad_export *export, cursor *record,
-                           gsym_error *error) {
-    unsigned strp_size = export->image->strp_size;
-    uint64_t size, name;
-    record_info info;
-    GSYM_TRY(function_info_decode_head(record, strp_size, &size, &name, error));
-    do {
-        GSYM_TRY(function_info_next(record, &info, error));
-        if (info.type != GSYM_INFO_INLINE_INFO) continue;
-        export->nodes.count = export->ranges.count = 0;
-        GSYM_TRY(inline_info_decode(&info.payload, strp_size, 0, &export->nodes,
-                                    &export->ranges, error));
-        for (size_t i = 0; i < export->nodes.count; ++i)
-            if (export_is_call(export->image, &export->nodes.items[i]))
-                name_numbers_add(&export->origins, export->nodes.items[i].name);
-    } while (info.type != GSYM_INFO_END_OF_LIST);
-    return GSYM_OK;
-}
-
-/* A damaged record is counted when its function is to be written. */
-static gsym_status collect_names(gsym_breakpad_export *export, uint32_t index,
-                                 gsym_error *error) {
-    cursor record;
-    uint64_t start;
-    gsym_status status = image_record(export->image, index, &record, error);
-    if (status != GSYM_OK) return GSYM_OK;
-    start = cursor_offset(&record);
-    status = collect(export, &record, error);
-    if (status == GSYM_E_NO_MEMORY) return status;
-    return count_bytes(export, index, cursor_offset(&record) - start, error);
-}
-
 /* ---- functions ---------------------------------------------------------------------- */
 
-static void put_line(uint8_t **at, export_extent extent, uint32_t line, uint32_t file) {
+static void put_line(uint8_t **at, answer_extent extent, uint32_t line, uint32_t file) {
     *at = put_hex_covered(*at, extent.start);
     *(*at)++ = ' ';
     *at = put_hex_covered(*at, extent.end - extent.start);
@@ -190,7 +132,7 @@ static void put_line(uint8_t **at, export_extent extent, uint32_t line, uint32_t
 /* Line records for the rows from `first` on, a limited number of them; *next_ret is
  * the row that comes next. Of rows at one address the last one counts. */
 static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
-                                  const gsym_function *function, export_extent extent,
+                                  const gsym_function *function, answer_extent extent,
                                   size_t first, size_t *next_ret, gsym_error *error) {
     uint64_t base = export->image->header.base_address;
     size_t last = function->row_count - first < LINES_PER_RESERVE
@@ -202,7 +144,7 @@ static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
     at = text->out.bytes + text->out.size;
     for (; first < last; ++first) {
         const gsym_line_row *row = &function->rows[first];
-        export_extent covered = {row->address - base, extent.end};
+        answer_extent covered = {row->address - base, extent.end};
         if (covered.start >= extent.end) {
             first = last = function->row_count;
             break;
@@ -221,7 +163,7 @@ static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
 
 /* Readers look for inlined calls only where there is a line: say that there is none. */
 static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
-                               const gsym_function *function, export_extent extent,
+                               const gsym_function *function, answer_extent extent,
                                gsym_error *error) {
     uint8_t *at;
     if (function->row_count > 0) {
@@ -238,7 +180,7 @@ static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
 }
 
 static gsym_status put_parts(gsym_breakpad_export *export, gsym_text *text,
-                             const gsym_function *function, export_extent extent,
+                             const gsym_function *function, answer_extent extent,
                              gsym_error *error) {
     uint64_t calls = export->counts.inlined_calls;
     GSYM_TRY(export_inlines_put(export, text, function, extent, error));
@@ -250,13 +192,13 @@ static gsym_status put_parts(gsym_breakpad_export *export, gsym_text *text,
 }
 
 static void put_head(gsym_breakpad_export *export, gsym_text *text,
-                     const gsym_function *function, export_extent extent) {
+                     const gsym_function *function, answer_extent extent) {
     uint8_t *at;
     if (function->size != 0)
         text_put_literal(text, "FUNC ");
     else
         text_put_literal(text, "PUBLIC ");
-    if (export->are_several || function->merged_count > 0) text_put_literal(text, "m ");
+    if (export->walk.are_several || function->merged_count > 0) text_put_literal(text, "m ");
     if (!buffer_reserve(&text->out, 2 * (MAX_HEX_SIZE + 1))) return;
     at = put_hex_covered(text->out.bytes + text->out.size, extent.start);
     *at++ = ' ';
@@ -270,7 +212,7 @@ static void put_head(gsym_breakpad_export *export, gsym_text *text,
 }
 
 static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
-                                const gsym_function *function, export_extent extent,
+                                const gsym_function *function, answer_extent extent,
                                 gsym_error *error) {
     gsym_breakpad_export_counts *counts = &export->counts;
     put_head(export, text, function, extent);
@@ -286,67 +228,21 @@ static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
-/* ---- where a lookup answers with a function ---------------------------------------- */
-
-/* Look ahead from the first of the entries that start together. */
-static void begin_group(gsym_breakpad_export *export, uint32_t index, uint64_t start) {
-    uint32_t count = export->image->header.num_addresses;
-    uint32_t behind = index + 1;
-    while (behind < count && image_addr_offset(export->image, behind) == start) behind++;
-    export->limit = behind < count ? image_addr_offset(export->image, behind) : UINT64_MAX;
-    export->answered = start;
-    export->are_several = behind - index > 1;
-}
-
-/* Of the entries that start together the first that reaches over an address answers,
- * and none does where a later one starts. */
-static export_extent find_extent(gsym_breakpad_export *export, uint64_t start,
-                                   const gsym_function *function) {
-    export_extent extent = {export->answered, UINT64_MAX};
-    if (function->size != 0 && function->size < UINT64_MAX - start)
-        extent.end = start + function->size;
-    if (extent.start < extent.end) {
-        bool is_cut = extent.start != start ||
-                      (function->size != 0 && extent.end > export->limit);
-        if (extent.end > export->limit) extent.end = export->limit;
-        export->counts.functions_cut += is_cut && extent.start < extent.end;
-    }
-    return extent;
-}
-
-/* Decode a record; *function_ret NULL where it is damaged. */
-static gsym_status decode(gsym_breakpad_export *export, uint32_t index,
-                          const gsym_function **function_ret, gsym_error *error) {
-    uint64_t start = image_record_offset(export->image, index);
-    gsym_status status =
-        gsym_record_decode(export->record, export->image, index, function_ret, error);
-    if (status == GSYM_E_NO_MEMORY) return status;
-    if (status == GSYM_OK)
-        return count_bytes(export, index, record_size(export->record), error);
-    *function_ret = NULL;
-    return count_bytes(export, index, error->offset > start ? error->offset - start : 0,
-                       error);
-}
-
 static gsym_status put_entry(gsym_breakpad_export *export, gsym_text *text, uint32_t index,
                              gsym_error *error) {
-    uint64_t start = image_addr_offset(export->image, index);
-    const gsym_function *function;
-    export_extent extent;
-    if (index == 0 || image_addr_offset(export->image, index - 1) != start)
-        begin_group(export, index, start);
-    GSYM_TRY(decode(export, index, &function, error));
-    if (function == NULL) {
-        export->counts.damaged++;
+    gsym_breakpad_export_counts *counts = &export->counts;
+    walked_function walked;
+    GSYM_TRY(function_walk_visit(&export->walk, index, &walked, error));
+    if (walked.function == NULL) {
+        counts->damaged++;
         return GSYM_OK;
     }
-    extent = find_extent(export, start, function);
-    if (extent.start >= extent.end) {
-        export->counts.functions_left_out++;
+    counts->functions_cut += walked.is_cut;
+    if (walked.extent.start >= walked.extent.end) {
+        counts->functions_left_out++;
         return GSYM_OK;
     }
-    export->answered = extent.end;
-    return put_function(export, text, function, extent, error);
+    return put_function(export, text, walked.function, walked.extent, error);
 }
 
 /* ---- the parts in order ------------------------------------------------------------ */
@@ -363,7 +259,8 @@ static gsym_status put_item(gsym_breakpad_export *export, gsym_text *text,
                             gsym_error *error) {
     switch (export->part) {
         case EXPORT_NAMES:
-            GSYM_TRY(collect_names(export, (uint32_t)export->next, error));
+            GSYM_TRY(function_walk_names(&export->walk, (uint32_t)export->next, false,
+                                         &export->origins, error));
             export->counts.visited++;
             break;
         case EXPORT_FILES: put_file(export, text, (uint32_t)export->next); break;

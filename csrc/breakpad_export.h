@@ -2,16 +2,8 @@
 #ifndef GSYM_BREAKPAD_EXPORT_H
 #define GSYM_BREAKPAD_EXPORT_H
 
-#include "function_info.h"
-#include "image.h"
-#include "name_numbers.h"
+#include "function_walk.h"
 #include "text.h"
-
-/* Addresses in Breakpad text count from where the module is loaded. */
-typedef struct export_extent {
-    uint64_t start;
-    uint64_t end;
-} export_extent;
 
 /* What is known of an inlined call while its function is written. */
 typedef struct inline_place {
@@ -54,19 +46,12 @@ enum export_part {
 
 struct gsym_breakpad_export {
     const gsym_image *image;
-    gsym_record *record;
-    node_list nodes; /* scratch */
-    range_list ranges;
+    function_walk walk;
     name_numbers origins;
     export_inlines inlines;
     gsym_breakpad_export_counts counts;
     enum export_part part;
     uint64_t next; /* entry, file or string offset within the part */
-    /* Of the entries that start together: */
-    uint64_t limit;    /* where the next one starts */
-    uint64_t answered; /* end of the addresses that those so far answer for */
-    bool are_several;
-    uint64_t visited_bytes; /* of records */
 };
 
 void export_inlines_deinit(export_inlines *inlines);
@@ -74,17 +59,8 @@ void export_inlines_deinit(export_inlines *inlines);
 /* Append an INLINE record for each call inlined into `function` that has code inside
  * `extent`; the names of all have been collected. */
 gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
-                               const gsym_function *function, export_extent extent,
+                               const gsym_function *function, answer_extent extent,
                                gsym_error *error);
-
-/* Whether a lookup takes the node for an inlined call: the root stands for the function
- * itself, unless it names a file. */
-static inline bool export_is_call(const gsym_image *image, const gsym_inline_node *node) {
-    uint64_t directory, basename;
-    return node->depth > 0 ||
-           (image_file(image, node->call_file, &directory, &basename) &&
-            (directory != 0 || basename != 0));
-}
 
 /* Number of a file in a record. A file that the table lacks gets 0, which no FILE
  * record has: readers take that for no file. */

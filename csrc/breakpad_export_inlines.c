@@ -156,7 +156,7 @@ static gsym_status settle(export_inlines *inlines, const gsym_function *function
 
 /* The part of the ranges inside `extent`; false where there is none. */
 static bool put_ranges(uint8_t **at, const gsym_range *ranges, size_t count,
-                       uint64_t base, export_extent extent) {
+                       uint64_t base, answer_extent extent) {
     uint8_t *begin = *at;
     for (size_t i = 0; i < count; ++i) {
         uint64_t start = ranges[i].start - base, end = ranges[i].end - base;
@@ -178,7 +178,7 @@ static uint8_t *put_number(uint8_t *at, uint64_t value) {
 
 static gsym_status put_call(gsym_breakpad_export *export, gsym_text *text,
                             const gsym_function *function, const gsym_inline_node *node,
-                            uint64_t level, export_extent extent, gsym_error *error) {
+                            uint64_t level, answer_extent extent, gsym_error *error) {
     uint8_t *at;
     size_t count = node->range_count;
     if (!buffer_reserve(&text->out, MAX_HEAD_SIZE + count * MAX_RANGE_SIZE + 1))
@@ -199,11 +199,11 @@ static gsym_status put_call(gsym_breakpad_export *export, gsym_text *text,
 }
 
 gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
-                               const gsym_function *function, export_extent extent,
+                               const gsym_function *function, answer_extent extent,
                                gsym_error *error) {
     bool root_is_call;
     if (function->node_count == 0) return GSYM_OK;
-    root_is_call = export_is_call(export->image, &function->nodes[0]);
+    root_is_call = function_walk_is_call(export->image, &function->nodes[0]);
     GSYM_TRY(settle(&export->inlines, function, error));
     for (size_t i = root_is_call ? 0 : 1; i < function->node_count; ++i) {
         const gsym_inline_node *node = &function->nodes[i];

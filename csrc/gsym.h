@@ -1167,6 +1167,142 @@ uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
 const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret);
 
+/* ---- symbfile: what profilers know of an executable (docs/symbfile.md) ----------- */
+
+#define GSYM_SYMBFILE_MAX_MESSAGE_SIZE 16777216 /* bytes of a body */
+
+typedef enum gsym_symbfile_message {
+    GSYM_SYMBFILE_INVALID = 0,
+    GSYM_SYMBFILE_HEADER = 1,
+    GSYM_SYMBFILE_RANGE_V1 = 2,
+    GSYM_SYMBFILE_RETURN_PAD_V1 = 3,
+    GSYM_SYMBFILE_STRING_TABLE_V1 = 4
+} gsym_symbfile_message;
+
+/* From `offset`, counted from the start of the range, on code comes from `line`. */
+typedef struct gsym_symbfile_row {
+    uint64_t offset;
+    uint32_t line;
+    uint32_t reserved;
+} gsym_symbfile_row;
+
+/* One level of a return pad. */
+typedef struct gsym_symbfile_entry {
+    uint32_t func; /* numbers of strings */
+    uint32_t file;
+    uint32_t line; /* 0: it is not known */
+} gsym_symbfile_entry;
+
+/* Records as columns. Strings are numbered from 1 on, 0 is none. All lives until the next
+ * call on the reader, and strings until one tells that all are new. */
+typedef struct gsym_symbfile_columns {
+    size_t count;            /* of records */
+    const uint8_t *kinds;    /* gsym_symbfile_message */
+    const uint64_t *offsets; /* of their messages, from the start of the file */
+    /* RangeV1 */
+    size_t range_count;
+    const uint64_t *range_elf_va;
+    const uint64_t *length;
+    const uint32_t *func;
+    const uint32_t *file;
+    const uint32_t *call_file;
+    const uint32_t *call_line; /* 0: it is not known */
+    const uint32_t *depth;
+    const uint64_t *row_ends; /* of its line table among all rows, which it begins
+                               * where the one before ends */
+    size_t row_count;
+    const gsym_symbfile_row *rows;
+    /* ReturnPadV1 */
+    size_t pad_count;
+    const uint64_t *pad_elf_va;
+    const uint64_t *entry_ends;
+    size_t entry_count;
+    const gsym_symbfile_entry *entries;
+    /* Strings from number string_first on are new; 1: those before are gone. */
+    uint32_t string_first;
+    uint32_t string_end;
+    const char *string_bytes;    /* UTF-8, of the new ones, one behind the other */
+    const uint64_t *string_ends; /* of each new one in these bytes */
+} gsym_symbfile_columns;
+
+typedef struct gsym_symbfile_counts {
+    uint64_t ranges;
+    uint64_t return_pads;
+    uint64_t string_tables;
+    uint64_t unknown_messages;
+    uint64_t range_bytes; /* of messages, with length and type in front of them */
+    uint64_t return_pad_bytes;
+    uint64_t string_table_bytes;
+    uint64_t unknown_bytes;
+    uint64_t table_strings;  /* in all string tables */
+    uint64_t inline_strings; /* in ranges */
+    uint64_t references;     /* to strings of tables */
+    uint64_t line_rows;
+    uint64_t entries; /* of return pads */
+} gsym_symbfile_counts;
+
+typedef struct gsym_symbfile_reader gsym_symbfile_reader;
+gsym_status gsym_symbfile_reader_create(gsym_symbfile_reader **reader_ret,
+                                        gsym_error *error);
+void gsym_symbfile_reader_destroy(gsym_symbfile_reader *reader);
+/* Read the next bytes of a file up to so many messages as columns hold well. *used_ret
+ * bytes were read; the next message takes *wanted_ret bytes from there on, or is not
+ * known to take more, and is read once they are all there; 0: there is more to read in
+ * these bytes. `is_last` 1: the file ends with them. Offsets count from its start. */
+gsym_status gsym_symbfile_reader_read(gsym_symbfile_reader *reader, const uint8_t *bytes,
+                                      size_t size, uint32_t is_last, size_t *used_ret,
+                                      size_t *wanted_ret, gsym_error *error);
+/* The records of the last read. */
+void gsym_symbfile_reader_columns(const gsym_symbfile_reader *reader,
+                                  gsym_symbfile_columns *columns_ret);
+/* Of all that was read. */
+void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
+                                gsym_symbfile_counts *counts_ret);
+
+/* A range that is to be written. */
+typedef struct gsym_symbfile_range {
+    uint64_t elf_va;
+    uint64_t length;
+    uint32_t func; /* numbers of strings, 0: none; `func` has to be there */
+    uint32_t file;
+    uint32_t call_file;
+    uint32_t call_line;
+    uint32_t depth;
+    uint32_t reserved;
+    const gsym_symbfile_row *rows; /* ascending */
+    size_t row_count;
+} gsym_symbfile_range;
+
+typedef struct gsym_symbfile_writer gsym_symbfile_writer;
+
+/* Records become messages in the order in which they come; same records, same bytes. With
+ * `part_size` the output is several files of about so many bytes; 0: one file. A part
+ * begins with a return pad or a range of depth 0. */
+gsym_status gsym_symbfile_writer_create(uint64_t part_size,
+                                        gsym_symbfile_writer **writer_ret,
+                                        gsym_error *error);
+void gsym_symbfile_writer_destroy(gsym_symbfile_writer *writer);
+/* The number of a string, which is UTF-8, for records to come; from 1 on, and equal
+ * strings have one number. */
+gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
+                                            const char *bytes, size_t size,
+                                            uint32_t *string_ret, gsym_error *error);
+gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
+                                           const gsym_symbfile_range *range,
+                                           gsym_error *error);
+/* Entries come outermost function first. A file that is not known is the number of the
+ * empty string, or 0. */
+gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
+                                                uint64_t elf_va,
+                                                const gsym_symbfile_entry *entries,
+                                                size_t count, gsym_error *error);
+/* All records are there. */
+gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error *error);
+/* Finished bytes that were not taken yet, of one part; they live until the next call on
+ * the writer. *ends_part_ret 1: the part ends behind them. */
+void gsym_symbfile_writer_take(gsym_symbfile_writer *writer, const uint8_t **bytes_ret,
+                               size_t *size_ret, uint32_t *ends_part_ret);
+
 /* cffi: end */
 
 #endif

@@ -5,7 +5,6 @@
  * seeded, and numbers follow the order of first use, never the hash. */
 #include "intern.h"
 
-#include "buffer.h"
 #include "creator.h"
 
 enum { FIRST_SLOT_COUNT = 1024 };
@@ -72,40 +71,6 @@ uint64_t string_hash(const char *bytes, size_t size) {
                 (uint64_t)(uint8_t)bytes[size / 2] << 8 | (uint8_t)end[-1];
     }
     return fold_product(fold_product(first ^ KEY_A, last ^ lane) ^ KEY_B, KEY_A ^ size);
-}
-
-/* ---- slots ------------------------------------------------------------------ */
-
-static bool slot_table_init(slot_table *table, size_t count) {
-    table->slots = zeroed_table(count, sizeof *table->slots);
-    table->mask = count - 1;
-    table->count = 0;
-    return table->slots != NULL;
-}
-
-static inline slot *slot_table_free_slot(const slot_table *table, uint64_t hash) {
-    size_t at = (size_t)hash & table->mask;
-    while (table->slots[at].number != 0) at = (at + 1) & table->mask;
-    return &table->slots[at];
-}
-
-/* Keep at least three slots of eight free. */
-static bool slot_table_reserve(slot_table *table) {
-    slot_table grown;
-    if (GSYM_LIKELY(table->count < (table->mask + 1) / 8 * 5)) return true;
-    if (!slot_table_init(&grown, (table->mask + 1) * 2)) return false;
-    for (size_t at = 0; at <= table->mask; ++at)
-        if (table->slots[at].number != 0)
-            *slot_table_free_slot(&grown, table->slots[at].hash) = table->slots[at];
-    grown.count = table->count;
-    free(table->slots);
-    *table = grown;
-    return true;
-}
-
-static void slot_table_insert(slot_table *table, uint64_t hash, uint64_t number) {
-    *slot_table_free_slot(table, hash) = (slot){hash, number};
-    table->count++;
 }
 
 /* ---- strings ---------------------------------------------------------------- */

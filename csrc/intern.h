@@ -6,20 +6,7 @@
 #ifndef GSYM_INTERN_H
 #define GSYM_INTERN_H
 
-#include "internal.h"
-
-/* Hash -> number, by linear probing. 0 marks a free slot: both tables keep their
- * number 0 out of it. The whole hash is kept, so that growing reads no content. */
-typedef struct slot {
-    uint64_t hash;
-    uint64_t number;
-} slot;
-
-typedef struct slot_table {
-    slot *slots;
-    size_t mask;
-    size_t count;
-} slot_table;
+#include "slot_table.h"
 
 typedef struct string_table {
     uint8_t *bytes;

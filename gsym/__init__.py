@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         UuidMismatchError,
     )
+    from gsym.file_id import FileId
     from gsym.frames import Frames
     from gsym.markup_filter.filter import MarkupFilter
     from gsym.merging import MergeReport, merge_files
@@ -69,6 +70,7 @@ _MODULE_OF = {
     "EmbeddingReport": "embedding.transfer",
     "EmptyError": "errors",
     "ExportReport": "breakpad_export",
+    "FileId": "file_id",
     "FormatError": "errors",
     "Frame": "model",
     "Frames": "frames",
@@ -127,6 +129,7 @@ __all__ = [
     "EmbeddingReport",
     "EmptyError",
     "ExportReport",
+    "FileId",
     "FormatError",
     "Frame",
     "Frames",

@@ -18,6 +18,7 @@ from gsym._native import ffi, lib
 from gsym.cli import gsymutil_options
 from gsym.cli.main import VERBS
 from gsym.cli.store import VERBS as STORE_VERBS
+from gsym.cli.symbfile import VERBS as SYMBFILE_VERBS
 from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,7 +162,8 @@ def test_the_manual_shows_every_help_text_as_it_is() -> None:
     page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
     marked = re.findall(r"^<!-- help: gsym ?([\w ]*) -->$", page, flags=re.MULTILINE)
     stores = [f"store {verb}" for verb in STORE_VERBS]
-    assert sorted(marked) == sorted(["", *VERBS, *stores])
+    symbfiles = [f"symbfile {verb}" for verb in SYMBFILE_VERBS]
+    assert sorted(marked) == sorted(["", *VERBS, *stores, *symbfiles])
     check = [sys.executable, "tools/refresh_docs.py", "--check"]
     assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
         "docs/cli.md or docs/server.md is out of date: run tools/refresh_docs.py"

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"records", "include"}),
     frozenset({"errors", "diagnostics", "model", "conversion_report"})
-    | frozenset({"atomic_file", "workers"}),
+    | frozenset({"atomic_file", "workers", "file_id"}),
     frozenset({"_core"}),
     frozenset({"_native"}),
     frozenset({"formats", "sources", "mapped_image", "demangling"}),
@@ -53,6 +53,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"breakpad_batches", "conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),
     frozenset({"conversion", "embedding", "verification"}),
+    frozenset({"symbfile"}),
     frozenset({"binary_lookup"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),

@@ -26,6 +26,7 @@ VERBS = {
     "symbolicate": "Symbolicate stacks, by a server or from a store",
     "filter": "Replace symbolizer markup in a log by symbols",
     "serve": "Answer symbolication requests over HTTP",
+    "symbfile": "Read and write symbfiles, which eBPF profilers use",
 }
 
 COMMAND = VerbCommand(

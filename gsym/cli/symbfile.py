@@ -1,0 +1,23 @@
+"""`gsym symbfile`: finds the verb behind it."""
+
+from __future__ import annotations
+
+from gsym.cli.verbs import VerbCommand
+
+VERBS = {
+    "dump": "Print the records of a symbfile",
+    "stats": "Show what a symbfile holds",
+    "verify": "Check what a symbfile says",
+    "diff": "Show what two symbfiles say differently",
+    "id": "Print the FileID of executables",
+}
+
+COMMAND = VerbCommand(
+    "gsym symbfile",
+    "Read and write symbfiles, which eBPF profilers use",
+    VERBS,
+    "gsym.cli.symbfile_",
+    "'gsym symbfile VERB --help' explains a verb.",
+)
+
+run = COMMAND.run

@@ -1,0 +1,404 @@
+"""symbfile, the format of Elastic's and OpenTelemetry's profilers <-> records.
+
+The engine reads and writes messages; here its columns become records, and records its
+arguments. A file comes and goes piece by piece. docs/symbfile.md has the format.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain, repeat
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.formats.symbfile_records import (
+    LineTableRow,
+    Range,
+    Record,
+    ReturnPad,
+    ReturnPadEntry,
+)
+
+__all__ = [
+    "MAGIC",
+    "Columns",
+    "Counts",
+    "Decoder",
+    "Encoder",
+    "LineTableRow",
+    "Range",
+    "Record",
+    "ReturnPad",
+    "ReturnPadEntry",
+    "encode",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import Any, Literal, NamedTuple
+
+    from typing_extensions import Buffer
+
+    CData = Any  # a cffi object
+
+    class Counts(NamedTuple):
+        """What a file is made of; bytes of messages count length and type, too.
+
+        Attributes:
+            ranges: Messages of this type, as of those below.
+            return_pads: See above.
+            string_tables: See above.
+            unknown_messages: Of types without a meaning here, which are passed over.
+            range_bytes: Bytes of the ranges.
+            return_pad_bytes: Bytes of the return pads.
+            string_table_bytes: Bytes of the string tables.
+            unknown_bytes: Bytes of the messages that are passed over.
+            table_strings: Strings in all string tables.
+            inline_strings: Strings in ranges.
+            references: How often records name a string of a table.
+            line_rows: Rows of all line tables.
+            entries: Entries of all return pads.
+        """
+
+        ranges: int
+        return_pads: int
+        string_tables: int
+        unknown_messages: int
+        range_bytes: int
+        return_pad_bytes: int
+        string_table_bytes: int
+        unknown_bytes: int
+        table_strings: int
+        inline_strings: int
+        references: int
+        line_rows: int
+        entries: int
+
+else:
+    from gsym.records import record_type
+
+    Counts = record_type(
+        "Counts",
+        "ranges return_pads string_tables unknown_messages range_bytes "
+        "return_pad_bytes string_table_bytes unknown_bytes table_strings "
+        "inline_strings references line_rows entries",
+    )
+    Counts.__doc__ = "What a file is made of."
+
+MAGIC = b"symbfile"
+_TAKEN_AFTER = 4096  # records
+
+# Named tuples from tuples, without the handling of their arguments.
+_new_row = partial(tuple.__new__, LineTableRow)
+_new_range = partial(tuple.__new__, Range)
+_new_entry = partial(tuple.__new__, ReturnPadEntry)
+_new_return_pad = partial(tuple.__new__, ReturnPad)
+
+
+class Columns:
+    """Records as columns, good until the next ones are asked for.
+
+    Strings are numbers: *strings* has their texts, None for number 0.
+
+    Attributes:
+        kinds: Of each record in file order: 2 a range, 3 a return pad.
+        offsets: Of the message of each record, from the start of the file.
+        strings: Texts by number, those of earlier columns among them.
+    """
+
+    def __init__(self, columns: CData, strings: list[str | None]) -> None:
+        self._columns = columns
+        self.strings = strings
+        self.kinds = self._view("kinds", "B", columns.count)
+        self.offsets = self._view("offsets", "Q", columns.count)
+
+    def range_column(self, name: str) -> memoryview:
+        """A field of the ranges, in file order.
+
+        Args:
+            name: elf_va, length, func, file, call_file, call_line, depth or row_ends.
+                The rows of range i end at row_ends[i] and begin where those of the
+                range before end. Strings are numbers.
+        """
+        wide = name in {"elf_va", "length", "row_ends"}
+        field = "range_elf_va" if name == "elf_va" else name
+        return self._view(field, "Q" if wide else "I", self._columns.range_count)
+
+    def rows(self) -> tuple[memoryview, memoryview]:
+        """Offsets and lines of the rows of all line tables."""
+        raw = self._view("rows", "B", 16 * self._columns.row_count)
+        return raw.cast("Q")[::2], raw.cast("I")[2::4]
+
+    def pad_column(self, name: str) -> memoryview:
+        """A field of the return pads: elf_va or entry_ends, which are like row_ends."""
+        field = "pad_elf_va" if name == "elf_va" else name
+        return self._view(field, "Q", self._columns.pad_count)
+
+    def entries(self) -> tuple[memoryview, memoryview, memoryview]:
+        """The func, file and line of the entries of all return pads."""
+        raw = self._view("entries", "B", 12 * self._columns.entry_count).cast("I")
+        return raw[::3], raw[1::3], raw[2::3]
+
+    def records(self) -> Iterator[Record]:
+        """The same as records, in file order."""
+        if not self._columns.pad_count:
+            return self._ranges()
+        if not self._columns.range_count:
+            return self._return_pads()
+        sources: dict[int, Iterator[Any]] = {
+            lib.GSYM_SYMBFILE_RANGE_V1: self._ranges(),
+            lib.GSYM_SYMBFILE_RETURN_PAD_V1: self._return_pads(),
+        }
+        in_order: Iterator[Iterator[Any]] = map(
+            sources.__getitem__, self.kinds.tolist()
+        )
+        return map(next, in_order)
+
+    def _ranges(self) -> Iterator[Range]:
+        text = self.strings.__getitem__
+        tables: Iterable[Any] = repeat(())
+        if self._columns.row_count:
+            offsets, lines = self.rows()
+            rows = map(_new_row, zip(offsets.tolist(), lines.tolist(), strict=True))
+            tables = _runs(tuple(rows), self.range_column("row_ends"))
+        numbers = {
+            name: self.range_column(name).tolist()
+            for name in ("func", "file", "call_file")
+        }
+        fields = zip(
+            self.range_column("elf_va").tolist(),
+            self.range_column("length").tolist(),
+            map(text, numbers["func"]),
+            map(text, numbers["file"]),
+            map(text, numbers["call_file"]),
+            self.range_column("call_line").tolist(),
+            self.range_column("depth").tolist(),
+            tables,
+            strict=False,  # `repeat` has no end
+        )
+        return map(_new_range, fields)
+
+    def _return_pads(self) -> Iterator[ReturnPad]:
+        text = self.strings.__getitem__
+        funcs, files, lines = (column.tolist() for column in self.entries())
+        entries = map(
+            _new_entry, zip(map(text, funcs), map(text, files), lines, strict=True)
+        )
+        runs = _runs(tuple(entries), self.pad_column("entry_ends"))
+        elf_va = self.pad_column("elf_va").tolist()
+        return map(_new_return_pad, zip(elf_va, runs, strict=True))
+
+    def _view(self, field: str, code: Literal["B", "I", "Q"], count: int) -> memoryview:
+        if not count:
+            return memoryview(b"").cast(code)
+        width = {"B": 1, "I": 4, "Q": 8}[code]
+        start = getattr(self._columns, field)
+        return memoryview(ffi.buffer(start, width * count)).cast("B").cast(code)
+
+
+def _runs(items: tuple[Any, ...], ends: memoryview) -> Iterator[tuple[Any, ...]]:
+    """The items up to each end, from the end before on."""
+    listed = ends.tolist()
+    return map(items.__getitem__, map(slice, chain((0,), listed), listed))
+
+
+class Decoder:
+    """Reads a symbfile; what it holds is taken from it once, in one of two forms.
+
+    Args:
+        pieces: The bytes of the file, in order.
+        path: What the file is called, for errors.
+
+    Raises:
+        FormatError: While it is read: the file is damaged, with the offset; what comes
+            in front of that has been handed out.
+        MemoryError: There is not enough memory.
+    """
+
+    def __init__(self, pieces: Iterable[Buffer], path: str | None = None) -> None:
+        self._pieces = iter(pieces)
+        self._path = path
+        self._error: CData = new_error()
+        place = ffi.new("gsym_symbfile_reader **")
+        check(lib.gsym_symbfile_reader_create(place, self._error), self._error, path)
+        self._reader = ffi.gc(place[0], lib.gsym_symbfile_reader_destroy)
+        self._columns: CData = ffi.new("gsym_symbfile_columns *")
+        self._strings: list[str | None] = [None]
+
+    def records(self) -> Iterator[Record]:
+        """The records in file order."""
+        return chain.from_iterable(columns.records() for columns in self.columns())
+
+    def columns(self) -> Iterator[Columns]:
+        """The records as columns, up to some ten thousand at a time."""
+        used, wanted = ffi.new("size_t *"), ffi.new("size_t *", 1)
+        held = bytearray()  # the first bytes of a message
+        is_last = False
+        while not is_last:
+            piece = next(self._pieces, None)
+            is_last = piece is None
+            if held or piece is None:
+                held += piece or b""
+                if len(held) < wanted[0] and not is_last:
+                    continue
+                # A copy, for `held` cannot grow while the engine looks at it.
+                piece = bytes(held)
+            rest = yield from self._read(piece, used, wanted, is_last=is_last)
+            held = bytearray(rest)
+
+    def counts(self) -> Counts:
+        """What has been read up to now."""
+        counts = ffi.new("gsym_symbfile_counts *")
+        lib.gsym_symbfile_reader_count(self._reader, counts)
+        return Counts(*(getattr(counts, name) for name in Counts._fields))
+
+    def _read(
+        self,
+        piece: Buffer,
+        used: CData,
+        wanted: CData,
+        *,
+        is_last: bool,
+    ) -> Generator[Columns, None, bytes]:
+        """Columns up to the last whole message; returns what is behind it."""
+        view = ffi.from_buffer("uint8_t[]", piece)
+        start, size = 0, len(view)
+        while True:
+            status = lib.gsym_symbfile_reader_read(
+                self._reader,
+                view + start,
+                size - start,
+                is_last,
+                used,
+                wanted,
+                self._error,
+            )
+            lib.gsym_symbfile_reader_columns(self._reader, self._columns)
+            if self._columns.count:
+                self._take_strings()
+                yield Columns(self._columns, self._strings)
+            check(status, self._error, self._path)
+            start += used[0]
+            if wanted[0]:
+                return bytes(memoryview(piece).cast("B")[start:])
+
+    def _take_strings(self) -> None:
+        columns = self._columns
+        del self._strings[columns.string_first :]
+        count = columns.string_end - columns.string_first
+        if not count:
+            return
+        ends = ffi.unpack(columns.string_ends, count)
+        raw = ffi.buffer(columns.string_bytes, ends[-1])[:]
+        text = raw.decode()
+        starts = chain((0,), ends)
+        if len(text) == len(raw):
+            new = map(text.__getitem__, map(slice, starts, ends))
+        else:
+            new = map(bytes.decode, map(raw.__getitem__, map(slice, starts, ends)))
+        self._strings.extend(new)
+
+
+class Encoder:
+    """Writes a symbfile, or several; same records, same bytes.
+
+    Strings that records share stand in tables, sorted by how often they are used.
+
+    Args:
+        part_size: Write several files, each of about so many bytes and each whole in
+            itself; a function stays in one file with all that is inlined into it.
+    """
+
+    def __init__(self, part_size: int | None = None) -> None:
+        self._error: CData = new_error()
+        place = ffi.new("gsym_symbfile_writer **")
+        status = lib.gsym_symbfile_writer_create(part_size or 0, place, self._error)
+        check(status, self._error)
+        self.handle = ffi.gc(place[0], lib.gsym_symbfile_writer_destroy)
+        self._numbers = _Numbers(self.handle)
+        self._range: CData = ffi.new("gsym_symbfile_range *")
+
+    def add(self, record: Record) -> None:
+        """Append a record.
+
+        Raises:
+            LimitError: It takes more than 16 MiB, or a step of its line table more than
+                32 bits.
+            OverflowError: A number does not fit its field.
+            ValueError: A string has no UTF-8 form, or the line table is not sorted.
+        """
+        if isinstance(record, Range):
+            self._add_range(record)
+        else:
+            self._add_return_pad(record)
+
+    def finish(self) -> None:
+        """All records are there; the rest of the bytes can be taken."""
+        check(lib.gsym_symbfile_writer_finish(self.handle, self._error), self._error)
+
+    def take(self) -> tuple[bytes, bool]:
+        """Bytes that are finished, and whether a file ends behind them.
+
+        They are of one file: ask again until there are none and no file ends.
+        """
+        start, size = ffi.new("uint8_t const **"), ffi.new("size_t *")
+        ends_part = ffi.new("uint32_t *")
+        lib.gsym_symbfile_writer_take(self.handle, start, size, ends_part)
+        return ffi.buffer(start[0], size[0])[:], bool(ends_part[0])
+
+    def _add_range(self, record: Range) -> None:
+        numbers, target, table = self._numbers, self._range, record.line_table
+        target.elf_va, target.length = record.elf_va, record.length
+        target.func = numbers[record.func]
+        target.file, target.call_file = numbers[record.file], numbers[record.call_file]
+        target.call_line, target.depth = record.call_line, record.depth
+        rows = ffi.new("gsym_symbfile_row[]", [(*row, 0) for row in table])
+        target.rows, target.row_count = rows, len(table)
+        status = lib.gsym_symbfile_writer_add_range(self.handle, target, self._error)
+        check(status, self._error)
+
+    def _add_return_pad(self, record: ReturnPad) -> None:
+        numbers = self._numbers
+        entries = [(numbers[e.func], numbers[e.file], e.line) for e in record.entries]
+        status = lib.gsym_symbfile_writer_add_return_pad(
+            self.handle,
+            record.elf_va,
+            ffi.new("gsym_symbfile_entry[]", entries),
+            len(entries),
+            self._error,
+        )
+        check(status, self._error)
+
+
+class _Numbers(dict[str | None, int]):
+    """The numbers that a writer gives to strings."""
+
+    def __init__(self, handle: CData) -> None:
+        super().__init__({None: 0})
+        self._handle = handle
+
+    def __missing__(self, text: str) -> int:
+        raw, error, number = text.encode(), new_error(), ffi.new("uint32_t *")
+        status = lib.gsym_symbfile_writer_add_string(
+            self._handle, raw, len(raw), number, error
+        )
+        check(status, error)
+        self[text] = number[0]
+        return int(number[0])
+
+
+def encode(records: Iterable[Record]) -> Iterator[bytes]:
+    """The bytes of one symbfile with these records, in blocks.
+
+    Raises:
+        LimitError: As for `Encoder.add`.
+        OverflowError: Likewise.
+        ValueError: Likewise.
+    """
+    encoder = Encoder()
+    for number, record in enumerate(records, 1):
+        encoder.add(record)
+        if number % _TAKEN_AFTER == 0:
+            yield encoder.take()[0]
+    encoder.finish()
+    yield encoder.take()[0]

@@ -1,0 +1,1 @@
+"""symbfiles as files: opened, shown, checked, compared, made of debug information."""

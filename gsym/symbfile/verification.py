@@ -1,0 +1,185 @@
+"""Is a symbfile sound in what it says? That it can be read is not all.
+
+Readers trust the order of ranges: a function, then the calls inlined into it, each in
+front of those inlined into that. What breaks this is an error; what only leaves
+something open is a note.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from gsym.formats.symbfile import Range
+
+__all__ = ["Finding", "verify"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NamedTuple
+
+    from gsym.formats.symbfile import Decoder, ReturnPad
+
+    class Finding(NamedTuple):
+        """Something about a record.
+
+        Attributes:
+            offset: Of its message, from the start of the (inflated) file.
+            elf_va: Its address.
+            rule: order, nesting, overlap, columns, fields or hole.
+            reason: A sentence.
+            is_error: False where nothing is wrong, but something is not known.
+        """
+
+        offset: int
+        elf_va: int
+        rule: str
+        reason: str
+        is_error: bool = True
+
+else:
+    from gsym.records import record_type
+
+    Finding = record_type("Finding", "offset elf_va rule reason is_error", (True,))
+    Finding.__doc__ = "Something about a record."
+
+_ADDRESS_END = 1 << 64
+
+
+def verify(decoder: Decoder) -> Iterator[Finding]:
+    """What is to be said of the records, in no order of offsets.
+
+    Raises:
+        FormatError: The file is damaged.
+    """
+    trees = _Trees()
+    pads: dict[int, int] = {}
+    for columns in decoder.columns():
+        offsets = columns.offsets.tolist()
+        for offset, record in zip(offsets, columns.records(), strict=True):
+            if isinstance(record, Range):
+                yield from _check_fields(offset, record)
+                yield from _check_line_table(offset, record)
+                yield from trees.add(offset, record)
+            else:
+                yield from _check_return_pad(offset, record, pads)
+    yield from trees.close()
+
+
+def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
+    def finding(rule: str, reason: str, is_error: bool = True) -> Finding:
+        return Finding(offset, record.elf_va, rule, reason, is_error)
+
+    if not record.length:
+        yield finding("fields", "the range covers no byte")
+    if record.elf_va + record.length > _ADDRESS_END:
+        yield finding("fields", "the range ends behind the last address")
+    if not record.func:
+        yield finding("fields", "the function has no name")
+    has_call = bool(record.call_file or record.call_line)
+    if has_call and not record.depth:
+        yield finding("fields", "a function that is not inlined has a call")
+    if record.depth and not has_call:
+        yield finding("fields", "where it is called is not known", is_error=False)
+
+
+def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
+    def finding(reason: str, is_error: bool = True) -> Finding:
+        return Finding(offset, record.elf_va, "columns", reason, is_error)
+
+    if not record.line_table:
+        return
+    if record.file is None:
+        yield finding("the lines are of no file", is_error=False)
+    starts = [row.offset for row in record.line_table]
+    if any(one == other for one, other in pairwise(starts)):
+        yield finding("two rows of the line table start together")
+    if starts[-1] >= record.length:
+        yield finding("a row of the line table is behind the range")
+
+
+def _check_return_pad(
+    offset: int, record: ReturnPad, seen: dict[int, int]
+) -> Iterator[Finding]:
+    def finding(rule: str, reason: str) -> Finding:
+        return Finding(offset, record.elf_va, rule, reason)
+
+    if not record.entries:
+        yield finding("fields", "the return pad has no functions")
+    if any(not entry.func for entry in record.entries):
+        yield finding("fields", "a function has no name")
+    first = seen.setdefault(record.elf_va, offset)
+    if first != offset:
+        yield finding("overlap", f"the return pad at offset {first:#x} is as well here")
+
+
+class _Open:
+    """A range whose inlined calls may still come; the first is the whole file."""
+
+    __slots__ = ("calls", "end", "offset", "record")
+
+    def __init__(self, offset: int, record: Range | None) -> None:
+        self.offset = offset
+        self.record = record
+        self.end = _ADDRESS_END if record is None else record.elf_va + record.length
+        self.calls: list[tuple[int, int, int]] = []  # start, end, offset
+
+    def covers(self, record: Range) -> bool:
+        start = 0 if self.record is None else self.record.elf_va
+        return start <= record.elf_va and record.elf_va + record.length <= self.end
+
+
+class _Trees:
+    """The ranges that the last one lies in, from the file inwards."""
+
+    def __init__(self) -> None:
+        self._open = [_Open(0, None)]
+
+    def add(self, offset: int, record: Range) -> Iterator[Finding]:
+        if record.depth >= len(self._open):
+            reason = (
+                f"depth {record.depth} follows a range of depth {len(self._open) - 2}"
+                if len(self._open) > 1
+                else f"the first range has depth {record.depth}"
+            )
+            yield Finding(offset, record.elf_va, "order", reason)
+            return
+        while len(self._open) > record.depth + 1:
+            yield from _check_calls(self._open.pop())
+        caller = self._open[-1]
+        if not caller.covers(record):
+            reason = f"it leaves the range at offset {caller.offset:#x} that it is in"
+            yield Finding(offset, record.elf_va, "nesting", reason)
+        caller.calls.append((record.elf_va, record.elf_va + record.length, offset))
+        self._open.append(_Open(offset, record))
+
+    def close(self) -> Iterator[Finding]:
+        while self._open:
+            yield from _check_calls(self._open.pop())
+
+
+def _check_calls(caller: _Open) -> Iterator[Finding]:
+    """Of one range, or of the whole file: what is said of those right below it."""
+    caller.calls.sort()
+    covered, before = 0, 0
+    for start, end, offset in caller.calls:
+        if start < covered:
+            reason = f"the range at offset {before:#x} covers some of its bytes"
+            yield Finding(offset, start, "overlap", reason)
+        if end > covered:
+            covered, before = end, offset
+    if caller.record is not None and caller.record.line_table:
+        yield from _check_hole(caller, caller.record)
+
+
+def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
+    """Bytes in front of the first line should be those of inlined calls."""
+    at = record.elf_va
+    end = min(at + record.line_table[0].offset, caller.end)
+    for start, behind, _ in caller.calls:
+        if start > at:
+            break
+        at = max(at, behind)
+    if at < end:
+        reason = f"bytes from {at:#x} on, in front of the first line, are of none"
+        yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)
