@@ -2,15 +2,15 @@
  *
  * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
  * breakpad_function.c gathers what belongs to a FUNC. breakpad_batch.c encodes functions
- * that have been gathered, beside the reader; breakpad_inline_tree.c makes the tree of
- * their INLINE records. breakpad_publics.c waits for the end of the text,
- * breakpad_numbers.c keeps what FILE and INLINE_ORIGIN define. */
+ * that have been gathered, beside the reader; inline_builder.c makes the tree of their
+ * INLINE records. breakpad_publics.c waits for the end of the text, breakpad_numbers.c
+ * keeps what FILE and INLINE_ORIGIN define. */
 #ifndef GSYM_BREAKPAD_H
 #define GSYM_BREAKPAD_H
 
 #include "creator.h"
 #include "cursor.h"
-#include "function_info.h"
+#include "inline_builder.h"
 #include "number_map.h"
 #include "path_rules.h"
 
@@ -70,18 +70,6 @@ typedef struct breakpad_inline {
     bool has_call_file;
 } breakpad_inline;
 
-/* One range of an INLINE record. */
-typedef struct inline_piece {
-    uint64_t key; /* level << 32 | start: in this order the pieces are put together */
-    uint32_t end;
-    uint32_t record; /* among the function's */
-} inline_piece;
-
-typedef struct inline_piece_list {
-    inline_piece *items;
-    size_t count, capacity;
-} inline_piece_list;
-
 /* A run of each list is a function's. */
 typedef struct breakpad_parts {
     struct { breakpad_row *items; size_t count, capacity; } rows;
@@ -117,38 +105,6 @@ void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
                    breakpad_place place, uint64_t value, uint64_t times);
 /* Add those of a batch. */
 void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
-
-/* ---- the tree of inlined calls --------------------------------------------------- */
-
-/* A node in the making, and the part of it that lies in one piece. */
-typedef struct inline_draft {
-    uint32_t record;
-    uint32_t parent;
-    uint32_t first_child, next_sibling;
-    uint32_t range_first, range_count;
-} inline_draft;
-
-typedef struct inline_span {
-    uint32_t start, end;
-    uint32_t node;
-} inline_span;
-
-/* Scratch, and the result: nodes in pre-order whose `reserved` is the record. */
-typedef struct inline_builder {
-    struct { inline_draft *items; size_t count, capacity; } drafts;
-    struct { inline_span *items; size_t count, capacity; } spans;
-    struct { uint32_t *items; size_t count, capacity; } newest; /* draft by record */
-    inline_piece_list spare;
-    node_list nodes;
-    range_list ranges;
-    /* what went wrong, in pieces */
-    uint64_t overlapping, uncovered, beyond_limit;
-} inline_builder;
-
-void inline_builder_deinit(inline_builder *builder);
-/* Sorts the pieces. False where memory ran out. */
-bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
-                          inline_piece *pieces, size_t piece_count, size_t record_count);
 
 /* ---- functions on their way to the creator --------------------------------------- */
 

@@ -197,6 +197,24 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     return GSYM_OK;
 }
 
+bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
+                       size_t count) {
+    for (size_t i = 0; i < creator->records.count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        size_t low = 0, high = count;
+        if (creator_record_origin(record) != GSYM_ORIGIN_DEBUG_INFO) continue;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (addresses[middle] < record->address)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < count && addresses[low] == record->address) return true;
+    }
+    return false;
+}
+
 void creator_count_repeated(gsym_creator *creator, uint64_t count) {
     creator->report.functions_debug_info += count;
 }

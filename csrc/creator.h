@@ -39,6 +39,10 @@ gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t si
 /* Keep encoded functions; among equals the order of these calls decides. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);
+/* Whether a function of the debug information starts at one of `addresses`, which
+ * ascend. */
+bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
+                       size_t count);
 /* Strings will come from input of so many bytes: see string_table_supply. */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
 /* Report functions that were not kept since they repeat one that was. */

@@ -977,6 +977,10 @@ typedef enum gsym_warning_category {
     GSYM_WARN_LIMIT,
     GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
     GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the file that is missing */
+    /* Of a pclntab. Offset: of the function in the file; value: its address. */
+    GSYM_WARN_GO_FUNCTION,
+    GSYM_WARN_GO_VALUES,
+    GSYM_WARN_GO_CALLS,
     GSYM_WARN_COUNT
 } gsym_warning_category;
 
@@ -1071,6 +1075,14 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                gsym_error *error);
+/* Functions of the pclntab of a Go binary, after gsym_conversion_collect; with
+ * `only_undescribed` none if a function that is there already starts where one of them
+ * does. *count_ret counts those that are added: 0 where there is no pclntab. Fails where
+ * it is damaged as a whole or of a Go before 1.16. */
+gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
+                                             const gsym_object *object,
+                                             uint32_t only_undescribed,
+                                             uint64_t *count_ret, gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
 /* Kept warnings, ordered by file and offset. */

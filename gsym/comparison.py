@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsym.reference_functions import UnitFunctions, is_poorer
+from gsym.reference_pclntab import ReferencePclntab, has_pclntab
 from gsym.reference_units import Units
 
 if TYPE_CHECKING:
@@ -66,10 +67,14 @@ class Comparer:
         sample: int | None,
         path_map: Sequence[tuple[str, str]],
         progress: Progress | None,
+        *,
+        pclntab: bool = True,
     ) -> None:
         self._elf = elf
         self._progress = progress
         self._units = Units(elf, path_map)
+        self._path_map = path_map
+        self._has_pclntab = pclntab and has_pclntab(elf)
         self._is_sample = sample is not None
         # Ranges that units outside of the sample claim for themselves.
         self._others: list[list[Range]] = []
@@ -86,6 +91,8 @@ class Comparer:
         """All differences; headers first, then in order of address."""
         yield from self._compare_headers(reader)
         expected = self._decode()
+        if self._has_pclntab:
+            self._add_pclntab(expected)
         shared = self._shared(expected)
         symbols: dict[int, list[Symbol]] = {}
         for symbol in self._elf.symbols():
@@ -153,6 +160,19 @@ class Comparer:
             if self._progress is not None:
                 self._progress(done, total)
         return expected
+
+    def _add_pclntab(self, expected: dict[Key, list[FunctionInfo]]) -> None:
+        """The functions of a Go binary, unless the DWARF describes them."""
+        if self._units.offsets and self._is_sample:
+            return
+        functions = [
+            info
+            for info in ReferencePclntab(self._elf, self._path_map)
+            if self._elf.is_text(info.address)
+        ]
+        if not {start for start, _ in expected} & {each.address for each in functions}:
+            for info in functions:
+                expected[info.address, info.address + info.size] = [info]
 
     def _shared(self, expected: dict[Key, list[FunctionInfo]]) -> set[Key]:
         """Functions that units outside of the sample have as well."""

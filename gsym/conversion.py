@@ -11,7 +11,7 @@ import time
 
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
-from gsym.dwarf_conversion import convert_dwarf
+from gsym.dwarf_conversion import PCLNTAB_CHOICES, convert_dwarf
 from gsym.errors import MemberError, UnsupportedError
 from gsym.selection import Selection
 from gsym.sources.archive import (
@@ -30,6 +30,7 @@ from gsym.sources.recognition import recognise_file
 from gsym.sources.refusals import refuse
 
 __all__ = [
+    "PCLNTAB_CHOICES",
     "convert",
     "convert_members",
     "convert_slices",
@@ -74,6 +75,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     keep_warnings: bool = False,
     keep_same: bool = False,
     full_walk: bool = False,
+    pclntab: str = "auto",
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
     debuginfod: bool = False,
     dwp: str | os.PathLike[str] | None = None,
@@ -119,6 +121,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         keep_same: Leave an output that would stay the same as it is.
         full_walk: Visit every DIE, also those that are known to hold no code. The
             result is the same; this checks that.
+        pclntab: When to read the table of functions of a Go binary: "auto" where no
+            debug information describes its functions, "only" instead of all debug
+            information, or "never".
         debug_directories: Folders of installed debug files, for a binary that has
             no debug information in itself.
         debuginfod: Look also in the cache of debuginfod's clients, and ask the servers
@@ -140,7 +145,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             has no *member*.
         MissingDebugInfoError: It is a Mach-O file that names object files, and none of
             them is there.
-        EmptyError: It names no function, or none is selected.
+        EmptyError: It names no function, none is selected, or it has no pclntab and
+            that alone is asked for.
         GsymError: A function that *call_sites_yaml* names does not exist.
         LimitError: The output does not fit version 1, for its size or for an
             identifier of more than 20 bytes; the text names version 2.
@@ -172,6 +178,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         keep_warnings=keep_warnings,
         keep_same=keep_same,
         full_walk=full_walk,
+        pclntab=pclntab,
         search=SearchOptions(
             tuple(debug_directories),
             debuginfod,
@@ -187,6 +194,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     if data_symbols and kind == "breakpad":
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=source_path)
+    if pclntab == "only" and kind in {"breakpad", "gsym"}:
+        raise UnsupportedError("it has no pclntab, its binary has", path=source_path)
     if kind == "breakpad":
         from gsym.breakpad_conversion import convert_breakpad
 
@@ -335,6 +344,10 @@ def _check(request: ConversionRequest) -> None:
         raise ValueError(f"threads: at least 1, not {request.threads}")
     if request.byteorder not in {None, "little", "big"}:
         raise ValueError(f"byteorder: 'little' or 'big', not {request.byteorder!r}")
+    if request.pclntab not in PCLNTAB_CHOICES:
+        raise ValueError(
+            f"pclntab: {', '.join(PCLNTAB_CHOICES)}; not {request.pclntab!r}"
+        )
     has_both = request.has_data_symbols and request.has_index
     if has_both and request.version != _INDEX_AND_MORE:
         raise ValueError("data_symbols: only version 2 holds them and an index")

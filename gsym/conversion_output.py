@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         keep_warnings: bool = False
         keep_same: bool = False
         full_walk: bool = False
+        pclntab: str = "auto"
         search: SearchOptions = SearchOptions()
         progress: Callable[[int, int], None] | None = None
 
@@ -61,10 +62,11 @@ else:
         "ConversionRequest",
         "started input output architecture member threads version byteorder uuid "
         "merged_functions call_sites call_sites_yaml selection segment_size has_index "
-        "has_data_symbols path_map keep_warnings keep_same full_walk search progress",
+        "has_data_symbols path_map keep_warnings keep_same full_walk pclntab "
+        "search progress",
         defaults=(
             *(None, None, None, None, None, None, False, False, None, None, None),
-            *(False, False, (), False, False, False, SearchOptions(), None),
+            *(False, False, (), False, False, False, "auto", SearchOptions(), None),
         ),
     )
     ConversionRequest.__doc__ = (
@@ -166,6 +168,7 @@ class ConversionOutput:
         companions: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
         placements: tuple[tuple[str, int, int], ...] = (),
+        functions_pclntab: int = 0,
         variables: Iterable[DataSymbol] = (),
         data_part: bytes = b"",
     ) -> ConversionReport:
@@ -179,6 +182,7 @@ class ConversionOutput:
             companions: Files that were read besides the input.
             notes: Sentences on what was not found.
             placements: Of the code sections of a relocatable file.
+            functions_pclntab: How many functions are from a pclntab.
             variables: What is kept of them behind the file.
             data_part: The same, as it stood behind another file. Where it cannot be
                 kept, a warning tells.
@@ -227,6 +231,7 @@ class ConversionOutput:
             uuid=self._uuid,
             build_id=build_id,
             placements=placements,
+            functions_pclntab=functions_pclntab,
             functions_dropped=dropped,
             **counts,
             warnings=warnings,

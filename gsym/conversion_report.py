@@ -34,7 +34,8 @@ if TYPE_CHECKING:
             build_id: The binary's own identifier, b"" for none.
             placements: Where the code sections of a relocatable file were placed:
                 name, first address, end. Empty for other files.
-            functions_debug_info: Address ranges of functions in the DWARF.
+            functions_debug_info: Address ranges of functions in the debug information.
+            functions_pclntab: Of these, functions in the pclntab of a Go binary.
             functions_symbol_table: Functions in the symbol table.
             functions_merged: Functions kept as part of one with the same range.
             functions_pruned: Functions left out since another says more.
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         build_id: bytes
         placements: tuple[tuple[str, int, int], ...]
         functions_debug_info: int
+        functions_pclntab: int
         functions_symbol_table: int
         functions_merged: int
         functions_pruned: int
@@ -94,10 +96,11 @@ else:
     ConversionReport = record_type(
         "ConversionReport",
         "input member outputs architecture uuid build_id placements "
-        "functions_debug_info functions_symbol_table functions_merged "
-        "functions_pruned functions_dropped functions functions_with_lines "
-        "functions_with_inlines duplicates_different overlapping strings files "
-        "file_size index_size warnings details companions notes seconds peak_memory",
+        "functions_debug_info functions_pclntab functions_symbol_table "
+        "functions_merged functions_pruned functions_dropped functions "
+        "functions_with_lines functions_with_inlines duplicates_different overlapping "
+        "strings files file_size index_size warnings details companions notes seconds "
+        "peak_memory",
     )
     ConversionWarning.__doc__ = """One thing that was wrong with the input.
 

@@ -1,4 +1,4 @@
-"""Convert the DWARF and the symbol table of an object file.
+"""Convert the DWARF, the pclntab and the symbol table of an object file.
 
 No symbol, string, row or function passes through Python on its way.
 """
@@ -10,16 +10,16 @@ import os
 from gsym._native import check, ffi, lib, new_error, to_bytes
 from gsym.conversion_output import ConversionOutput
 from gsym.conversion_report import ConversionWarning
-from gsym.errors import EmptyError, UnsupportedError
+from gsym.errors import EmptyError, FormatError, UnsupportedError
 from gsym.sources.archive import is_archive, member_label, open_member
-from gsym.sources.debug_info import find_debug_info
+from gsym.sources.debug_info import DebugInfo, find_debug_info
 from gsym.sources.fat import choose_slice
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.section_loading import load_debug_sections
 from gsym.workers import core_count, run_workers
 
-__all__ = ["convert_dwarf"]
+__all__ = ["PCLNTAB_CHOICES", "convert_dwarf"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from gsym.conversion_output import ConversionRequest
     from gsym.conversion_report import ConversionReport
     from gsym.sources.data_symbols import DataSymbol
-    from gsym.sources.debug_info import DebugInfo
     from gsym.sources.debug_map import DebugMap
     from gsym.sources.object_file import Section
+
+# When a pclntab is read: where nothing else describes its functions, instead of all
+# debug information, or not at all.
+PCLNTAB_CHOICES = ("auto", "only", "never")
 
 # By gsym_warning_category.
 _CATEGORIES = {
@@ -61,6 +64,9 @@ _CATEGORIES = {
     lib.GSYM_WARN_SYMBOL: (
         "Symbol left out: name unreadable or too long, or size impossible"
     ),
+    lib.GSYM_WARN_GO_FUNCTION: "Damaged function in the pclntab",
+    lib.GSYM_WARN_GO_VALUES: "Damaged lines or files in the pclntab",
+    lib.GSYM_WARN_GO_CALLS: "Inlined calls of a Go function cannot be read",
 }
 
 # Below this much .debug_info a second thread costs more than it brings.
@@ -76,13 +82,15 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
             request, big_endian=source.big_endian, base_address=source.base_address
         )
         output.set_uuid(source.uuid)
-        found = find_debug_info(source, request.search)
+        found = _find(source, request)
         job = _Job(source, found, output, request)
         job.read()
+        job.add_go_functions()
         if request.merged_functions:
             output.merge_functions()
         job.add_symbols()
-        notes = found.notes + job.notes
+        missing = () if job.go_functions else (found.missing,)
+        notes = tuple(filter(None, (*missing, *found.notes, *job.notes)))
         try:
             return output.write(
                 architecture=source.architecture,
@@ -92,6 +100,7 @@ def convert_dwarf(request: ConversionRequest) -> ConversionReport:
                 warnings=job.warnings(),
                 details=job.details(),
                 placements=source.placements,
+                functions_pclntab=job.go_functions,
                 variables=job.variables() if request.has_data_symbols else (),
             )
         except EmptyError as error:
@@ -112,12 +121,20 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
     return data, path
 
 
+def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
+    if request.pclntab == "only":
+        return DebugInfo(source, None, (source,), (), ())
+    return find_debug_info(source, request.search)
+
+
 class _Job:
     """The engine's handles for one conversion and what they borrow.
 
     Attributes:
         companions: Paths of the files with split units that were read.
-        notes: Sentences on split units that were not found.
+        go_functions: How many functions the pclntab gave.
+        notes: Sentences on split units that were not found, and on a pclntab that
+            cannot be read.
     """
 
     def __init__(
@@ -144,12 +161,14 @@ class _Job:
         self._missing_functions = 0  # of linked objects
         self._handle: Any = None
         self.companions: tuple[str, ...] = ()
+        self.go_functions = 0
         self.notes: tuple[str, ...] = ()
 
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
         self._create()
-        self._set_sections(0, load_debug_sections(self._source, self._threads))
+        if self._request.pclntab != "only":
+            self._set_sections(0, load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
@@ -170,6 +189,29 @@ class _Job:
         )
         self._call(lib.gsym_conversion_collect)
         self._sections.clear()
+
+    def add_go_functions(self) -> None:
+        """Read the pclntab, if there is one and it is wanted.
+
+        Raises:
+            EmptyError: It alone is wanted, and there is none.
+            FormatError: The same, and it is damaged.
+            UnsupportedError: The same, and it is of an old Go.
+        """
+        choice = self._request.pclntab
+        if choice == "never":
+            return
+        count = ffi.new("uint64_t *")
+        add = lib.gsym_conversion_add_go_functions
+        try:
+            self._call(add, self._binary.handle, choice == "auto", count)
+        except (FormatError, UnsupportedError) as error:
+            if choice == "only":
+                raise
+            self.notes += (f"{error.reason} (at offset {error.offset:#x})",)
+        self.go_functions = count[0]
+        if choice == "only" and not self.go_functions:
+            raise EmptyError("no pclntab: this is no Go binary", path=self._binary.path)
 
     def add_symbols(self) -> None:
         for file in self._found.symbols:
@@ -259,7 +301,7 @@ class _Job:
         self.companions = tuple(search.used)
         missing = sum(1 for _ in self._incomplete_skeletons())
         if missing:
-            self.notes = (search.describe(missing),)
+            self.notes += (search.describe(missing),)
 
     def _complete(self, file: ObjectFile) -> bool:
         """Take the split units of *file*; whether there were any of this binary."""

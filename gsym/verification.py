@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
     Attributes:
         differences: The first thousand; none: the file says what the binary says.
-        functions: Functions of the DWARF that were compared.
+        functions: Functions of the DWARF or the pclntab that were compared.
         symbols: Functions of the file that are only in the symbol table.
         units: Compilation units whose functions were compared.
         units_in_all: Compilation units of the binary.
@@ -102,9 +102,12 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
     search: SearchOptions | None = None,
+    pclntab: bool = True,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
+
+    Of a Go binary whose functions no DWARF describes it is compared with the pclntab.
 
     Args:
         path: A GSYM file that was converted with the default options; merged
@@ -114,6 +117,7 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
             over the binary.
         path_map: The prefixes of paths that the conversion rewrote.
         search: Where the conversion looked for files that belong to *binary*.
+        pclntab: Whether the conversion read a pclntab.
         progress: Called with the bytes of .debug_info done and in all.
 
     Raises:
@@ -130,7 +134,7 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     elf = _open_elf(binary, search)
     try:
         with gsym.reader.open(path) as reader:
-            comparer = Comparer(elf, sample, path_map, progress)
+            comparer = Comparer(elf, sample, path_map, progress, pclntab=pclntab)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),
                 comparer.functions,

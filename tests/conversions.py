@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     path_map: tuple[tuple[str, str], ...]
     keep_warnings: bool
     full_walk: bool
+    pclntab: str
 
 
 class Case(NamedTuple):

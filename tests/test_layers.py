@@ -48,7 +48,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"reference_placement"}),
     frozenset({"reference_elf", "reference_lines"}),
     frozenset({"reference_units"}),
-    frozenset({"reference_functions"}),
+    frozenset({"reference_functions", "reference_pclntab"}),
     frozenset({"comparison"}),
     frozenset({"breakpad_batches", "conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),

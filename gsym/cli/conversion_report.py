@@ -30,8 +30,11 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         f"{report.functions_with_inlines} with inlined calls; "
         f"{report.file_size} bytes{index} in {report.seconds:.2f} s"
     )
+    table = ", that is the pclntab" if report.functions_pclntab else ""
+    if 0 < report.functions_pclntab < report.functions_debug_info:
+        table = f", {report.functions_pclntab} of them in the pclntab"
     yield (
-        f"  found in debug information {report.functions_debug_info}, "
+        f"  found in debug information {report.functions_debug_info}{table}, "
         f"in the symbol table {report.functions_symbol_table}; "
         f"pruned {report.functions_pruned}{merged}{dropped}"
     )

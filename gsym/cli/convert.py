@@ -14,12 +14,13 @@ from gsym.cli.options import (
     UsageError,
     Values,
     address_range,
+    hex_bytes,
     path_rule,
     version_and_byteorder,
 )
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import describe, progress_for
-from gsym.conversion import convert, member_outputs, slice_outputs
+from gsym.conversion import PCLNTAB_CHOICES, convert, member_outputs, slice_outputs
 from gsym.errors import GsymError
 from gsym.sources.archive import open_member
 from gsym.sources.dsym import bundle_member
@@ -130,6 +131,13 @@ COMMAND = Command(
             "keep the symbols of variables, too, for 'gsym filter'; other readers of "
             "the file pass over them",
         ),
+        Option(
+            "--pclntab",
+            "read the table of functions in a Go binary: auto (where no debug "
+            "information describes them, the default), only (instead of debug "
+            "information) or never",
+            metavar="WHEN",
+        ),
         Option("--uuid", "id of a binary that has no build id", metavar="HEX"),
         Option(
             "--path-map",
@@ -169,6 +177,7 @@ _UNVERIFIABLE = (
     "--keep-functions",
     "--drop-functions",
     "--address-range",
+    "--pclntab",
 )
 
 
@@ -283,11 +292,12 @@ def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
     threads = values.number("--threads", minimum=1, end=_UINT32_END)
     version, byteorder = version_and_byteorder(values)
-    uuid = _uuid(values.text("--uuid"))
+    uuid = hex_bytes("--uuid", values.text("--uuid"))
     segment_size = values.number("--segment-size", minimum=1)
     path_map = tuple(_path_rules(values, "--path-map"))
     object_map = _path_rules(values, "--object-prefix-map")
     search = search_options(values)
+    pclntab = values.choice("--pclntab", PCLNTAB_CHOICES) or "auto"
     patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
     ranges = [address_range(text) for text in values.texts("--address-range")]
 
@@ -314,6 +324,7 @@ def _converter(values: Values) -> Converter:
                 segment_size=segment_size,
                 index=values.flag("--index"),
                 data_symbols=values.flag("--data-symbols"),
+                pclntab=pclntab,
                 path_map=path_map,
                 keep_warnings=values.flag("--verbose"),
                 keep_same=values.flag("--if-changed"),
@@ -383,15 +394,3 @@ def _check_pattern(option: str, pattern: str) -> None:
         re.compile(pattern)
     except re.error as error:
         raise UsageError(f"option '{option}': '{pattern}': {error}") from None
-
-
-def _uuid(text: str | None) -> bytes | None:
-    if text is None:
-        return None
-    try:
-        uuid = bytes.fromhex(text.replace("-", ""))
-    except ValueError:
-        uuid = b""
-    if not uuid:
-        raise UsageError(f"option '--uuid': '{text}' is not a string of hex bytes")
-    return uuid

@@ -134,6 +134,7 @@ def _convert(
             call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
             keep_warnings=options.verbose and not options.quiet,
+            pclntab="never",
         )
     except (GsymError, OSError) as error:
         reason = error.reason if isinstance(error, GsymError) else error.strerror
@@ -178,11 +179,11 @@ def _verify(report: ConversionReport) -> None:
     if len(report.outputs) > 1:
         return  # a segment cannot say all that its binary says
     try:
-        differences = compare(report.outputs[0], report.input).differences
+        compared = compare(report.outputs[0], report.input, pclntab=False)
     except UnsupportedError as error:
         say(f"warning: {report.input}: {error.reason}\n")
         return
-    for difference in differences:
+    for difference in compared.differences:
         say(
             f"error: {difference.address:#018x}: {difference.subject}: "
             f"{difference.binary} in the binary, {difference.gsym} in the file\n"

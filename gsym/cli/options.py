@@ -117,6 +117,17 @@ class Values:
             raise UsageError(f"option '{name}': {given} is too large")
         return number
 
+    def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        """The value of the option, which is one of *choices*; None without one.
+
+        Raises:
+            UsageError: It is none of them.
+        """
+        given = self.text(name)
+        if given is not None and given not in choices:
+            raise UsageError(f"option '{name}': choose {' or '.join(choices)}")
+        return given
+
     def operand(self, name: str) -> str:
         """The value of a required operand."""
         return self._operands[name][0]
@@ -292,18 +303,33 @@ def address_range(text: str) -> tuple[int, int]:
     return bounds
 
 
+def hex_bytes(option: str, text: str | None) -> bytes | None:
+    """The bytes that a value of *option* spells, None without a value.
+
+    Raises:
+        UsageError: It has another form, or no byte.
+    """
+    if text is None:
+        return None
+    try:
+        value = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        value = b""
+    if not value:
+        raise UsageError(f"option '{option}': '{text}' is not a string of hex bytes")
+    return value
+
+
 def version_and_byteorder(values: Values) -> tuple[int | None, str | None]:
     """The values of `--output-version` and `--byte-order`, None where not given.
 
     Raises:
         UsageError: There is no such version or byte order.
     """
-    version, byteorder = values.number("--output-version"), values.text("--byte-order")
+    version = values.number("--output-version")
     if version not in {None, 1, 2}:
         raise UsageError("option '--output-version': choose 1 or 2")
-    if byteorder not in {None, "little", "big"}:
-        raise UsageError("option '--byte-order': choose little or big")
-    return version, byteorder
+    return version, values.choice("--byte-order", ("little", "big"))
 
 
 def suggestion(word: str, known: list[str]) -> str:

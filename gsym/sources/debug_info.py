@@ -43,6 +43,7 @@ if TYPE_CHECKING:
             companions: Paths of the files besides the binary.
             notes: Sentences on what was looked for and not found.
             debug_map: The object files that hold the DWARF instead of *dwarf*.
+            missing: Why no file has DWARF; "" where one does.
         """
 
         dwarf: ObjectFile
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         companions: tuple[str, ...]
         notes: tuple[str, ...]
         debug_map: DebugMap | None = None
+        missing: str = ""
 
 else:
     from gsym.records import record_type
@@ -63,8 +65,8 @@ else:
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
     DebugInfo = record_type(
         "DebugInfo",
-        "dwarf supplementary symbols companions notes debug_map",
-        defaults=(None,),
+        "dwarf supplementary symbols companions notes debug_map missing",
+        defaults=(None, ""),
     )
     DebugInfo.__doc__ = "What a conversion reads of a binary."
 
@@ -87,11 +89,10 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
         return find_macho_debug_info(binary, options)
     dwarf, supplementary = binary, None
-    note = ""
+    missing = ""
     notes = []
     if not _has_dwarf(binary):
-        dwarf, note = _find_dwarf(binary, options)
-        notes.append(note)
+        dwarf, missing = _find_dwarf(binary, options)
     if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
         from gsym.sources.supplementary import find_supplementary
 
@@ -106,6 +107,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
         symbols,
         tuple(file.path for file in found if file not in {None, binary}),
         tuple(filter(None, notes)),
+        missing=missing,
     )
 
 

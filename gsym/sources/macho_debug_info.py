@@ -46,4 +46,5 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
             *(binary, None, (binary,), tuple(debug_map.paths)),
             *(debug_map.notes, debug_map),
         )
-    return DebugInfo(binary, None, (binary,), (), (f"no debug information: {tried}",))
+    missing = f"no debug information: {tried}"
+    return DebugInfo(binary, None, (binary,), (), (), missing=missing)

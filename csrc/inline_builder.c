@@ -1,11 +1,11 @@
-/* breakpad_inline_tree.c - the INLINE records of a function as a tree.
+/* inline_builder.c - the inlined calls of a function, each with its level, as a tree.
  *
  * A record names its level and its ranges; whose call it is follows from where they
  * lie. Level by level, from the outermost: of pieces that overlap, the one that starts
  * first keeps all of its bytes; each piece is cut where the pieces of the level above
  * begin and end, and belongs to the node that covers it there. So at any address the
  * chain of calls is one record of each level, up to the first level that has none. */
-#include "breakpad.h"
+#include "inline_builder.h"
 
 #define NONE UINT32_MAX
 

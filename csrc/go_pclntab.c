@@ -1,0 +1,288 @@
+/* go_pclntab.c - the pclntab of a Go binary: its place, functions, names and files. */
+#include <inttypes.h>
+
+#include "go_pclntab.h"
+
+enum {
+    MAGIC_SIZE = 8, /* with what stands behind it: two zeros, quantum, size of pointers */
+    SCAN_STEP = 4,
+    MOST_CANDIDATES = 16, /* that look like a table until the module data is looked for */
+    PCDATA_CALLS = 2,  /* PCDATA_InlTreeIndex */
+    FUNCDATA_TREE = 3  /* FUNCDATA_InlTree */
+};
+
+#define MAGIC_1_2 0xfffffffb
+#define MAGIC_1_16 0xfffffffa
+#define MAGIC_1_18 0xfffffff0
+#define MAGIC_1_20 0xfffffff1
+
+/* ---- the header -------------------------------------------------------------------- */
+
+/* Whether these bytes may be the start of a table; `c` holds MAGIC_SIZE bytes. */
+static bool starts_table(cursor c, unsigned pointer_size, uint32_t *magic_ret) {
+    unsigned quantum;
+    *magic_ret = cursor_u32_covered(&c);
+    if (*magic_ret != MAGIC_1_2 && *magic_ret != MAGIC_1_16 && *magic_ret != MAGIC_1_18 &&
+        *magic_ret != MAGIC_1_20)
+        return false;
+    if (cursor_u16_covered(&c) != 0) return false;
+    quantum = cursor_u8_covered(&c);
+    return (quantum == 1 || quantum == 2 || quantum == 4) &&
+           cursor_u8_covered(&c) == pointer_size;
+}
+
+static unsigned pointer_size_of(const gsym_object *object) {
+    return object->header.is_64 ? 8 : 4;
+}
+
+static unsigned entry_size(const go_pclntab *table) {
+    return table->layout == GO_LAYOUT_1_16 ? table->pointer_size : 4;
+}
+
+static cursor part_of(const go_pclntab *table, uint64_t offset) {
+    uint64_t size = table->end - table->offset;
+    return cursor_at(table->object->data, table->end,
+                     offset < size ? table->offset + offset : UINT64_MAX,
+                     table->object->header.big_endian != 0);
+}
+
+static gsym_status read_header(go_pclntab *table, uint32_t magic, gsym_error *error) {
+    cursor c = part_of(table, 0);
+    uint64_t count, names, units, paths, values, functions;
+    unsigned size = table->pointer_size;
+    if (magic == MAGIC_1_2)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, table->offset,
+                         "the pclntab is of a Go before 1.16");
+    table->layout = magic == MAGIC_1_16   ? GO_LAYOUT_1_16
+                    : magic == MAGIC_1_18 ? GO_LAYOUT_1_18
+                                          : GO_LAYOUT_1_20;
+    cursor_skip(&c, MAGIC_SIZE - 2);
+    table->quantum = cursor_u8(&c);
+    cursor_skip(&c, 1);
+    count = cursor_uint(&c, size);
+    (void)cursor_uint(&c, size); /* how many files there are */
+    /* The linker has it in the module data and, up to some version, here. */
+    if (table->layout != GO_LAYOUT_1_16) table->text = cursor_uint(&c, size);
+    names = cursor_uint(&c, size);
+    units = cursor_uint(&c, size);
+    paths = cursor_uint(&c, size);
+    values = cursor_uint(&c, size);
+    functions = cursor_uint(&c, size);
+    if (c.failed)
+        return gsym_fail(error, GSYM_E_FORMAT, table->offset,
+                         "the header of the pclntab is cut off");
+    table->names_address = table->address + names;
+    table->names = part_of(table, names);
+    table->units = part_of(table, units);
+    table->paths = part_of(table, paths);
+    table->values = part_of(table, values);
+    table->functions = part_of(table, functions);
+    /* Behind the last function stands the end of its code. */
+    if (count >= UINT32_MAX ||
+        cursor_left(&table->functions) < (2 * count + 1) * entry_size(table))
+        return gsym_fail(error, GSYM_E_FORMAT, table->offset,
+                         "the pclntab has no room for its %" PRIu64 " functions", count);
+    table->function_count = (uint32_t)count;
+    return GSYM_OK;
+}
+
+/* ---- finding it -------------------------------------------------------------------- */
+
+bool go_holds_data(const gsym_object *object, uint32_t index,
+                   gsym_object_section *section_ret) {
+    gsym_error ignored;
+    memset(section_ret, 0, sizeof *section_ret);
+    return gsym_object_section_at(object, index, section_ret, &ignored) == GSYM_OK &&
+           section_ret->present && !section_ret->holds_code && section_ret->address != 0 &&
+           section_ret->compression == GSYM_COMPRESSION_NONE && section_ret->size > 0;
+}
+
+/* Linkers may put the table into another section, PE files have it in one without a name of
+ * its own, and some tools that strip spoil the names. Other binaries are not searched. */
+static bool may_hide_table(const gsym_object *object) {
+    static const char mark[] = "\xff Go buildinf:";
+    if (object->header.format == GSYM_OBJECT_PE) return true;
+    for (uint32_t i = 0; i < object->header.section_count; ++i) {
+        gsym_object_section section;
+        if (go_holds_data(object, i, &section) && section.size >= sizeof mark &&
+            memcmp(object->data + section.offset, mark, sizeof mark - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+static gsym_status open_at(go_pclntab *table, const gsym_object *object,
+                           const gsym_object_section *section, uint64_t offset,
+                           uint32_t magic, gsym_error *error) {
+    *table = (go_pclntab){.object = object,
+                          .pointer_size = pointer_size_of(object),
+                          .address = section->address + (offset - section->offset),
+                          .offset = offset,
+                          .end = section->offset + section->size};
+    return read_header(table, magic, error);
+}
+
+/* The table in a section of its own. */
+static gsym_status open_named(const gsym_object *object, go_pclntab *table,
+                              bool *is_found_ret, gsym_error *error) {
+    static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab",
+                                        "__gopclntab"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        gsym_object_section section;
+        cursor c;
+        uint32_t magic;
+        GSYM_TRY(gsym_object_find_section(object, 0, names[i], strlen(names[i]), &section,
+                                          error));
+        if (!section.present || section.size == 0 ||
+            section.compression != GSYM_COMPRESSION_NONE)
+            continue;
+        c = cursor_at(object->data, section.offset + section.size, section.offset,
+                      object->header.big_endian != 0);
+        if (!cursor_need(&c, MAGIC_SIZE) ||
+            !starts_table(c, pointer_size_of(object), &magic))
+            return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                             "the pclntab does not start as one");
+        *is_found_ret = true;
+        return open_at(table, object, &section, section.offset, magic, error);
+    }
+    return GSYM_OK;
+}
+
+/* The first place in a section that is a table; false where there is none. */
+static bool open_within(const gsym_object *object, const gsym_object_section *section,
+                        unsigned *candidates_left, go_pclntab *table) {
+    cursor c = cursor_at(object->data, section->offset + section->size, section->offset,
+                         object->header.big_endian != 0);
+    for (; cursor_left(&c) >= MAGIC_SIZE; cursor_skip(&c, SCAN_STEP)) {
+        uint32_t magic;
+        gsym_error ignored;
+        if (!starts_table(c, pointer_size_of(object), &magic) ||
+            open_at(table, object, section, cursor_offset(&c), magic, &ignored) != GSYM_OK)
+            continue;
+        if (*candidates_left == 0) return false;
+        --*candidates_left;
+        if (go_read_module(table)) return true;
+    }
+    return false;
+}
+
+gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
+                            bool *is_found_ret, gsym_error *error) {
+    unsigned candidates_left = MOST_CANDIDATES;
+    *is_found_ret = false;
+    if (object->header.is_relocatable) return GSYM_OK;
+    GSYM_TRY(open_named(object, table_ret, is_found_ret, error));
+    if (*is_found_ret) {
+        if (go_read_module(table_ret) || table_ret->layout == GO_LAYOUT_1_16 ||
+            table_ret->text != 0)
+            return GSYM_OK;
+        return gsym_fail(error, GSYM_E_FORMAT, table_ret->offset,
+                         "no module data tells where the code of the pclntab starts");
+    }
+    if (!may_hide_table(object)) return GSYM_OK;
+    for (uint32_t i = 0; i < object->header.section_count && !*is_found_ret; ++i) {
+        gsym_object_section section;
+        if (go_holds_data(object, i, &section))
+            *is_found_ret = open_within(object, &section, &candidates_left, table_ret);
+    }
+    return GSYM_OK;
+}
+
+cursor go_bytes_at(go_pclntab *table, uint64_t address) {
+    gsym_object_section *section = &table->tree_section;
+    cursor c;
+    for (uint32_t i = 0; address < section->address ||
+                         address - section->address >= section->size;
+         ++i) {
+        if (i == table->object->header.section_count) {
+            memset(section, 0, sizeof *section);
+            return cursor_at(NULL, 0, 1, false);
+        }
+        if (!go_holds_data(table->object, i, section)) section->size = 0;
+    }
+    c = go_section_bytes(table, section);
+    cursor_skip(&c, address - section->address);
+    return c;
+}
+
+/* ---- functions --------------------------------------------------------------------- */
+
+static cursor entry_of(const go_pclntab *table, uint32_t index) {
+    cursor c = table->functions;
+    cursor_skip(&c, (uint64_t)index * 2 * entry_size(table));
+    return c;
+}
+
+uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index) {
+    cursor c = entry_of(table, index);
+    return table->text + cursor_uint(&c, entry_size(table));
+}
+
+/* What stands behind the fixed part of a record: places of pc-value tables, then those of
+ * other data. */
+static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t value_count,
+                               unsigned data_count, go_function *ret) {
+    bool is_absolute = table->layout == GO_LAYOUT_1_16;
+    cursor values = *c, data = *c;
+    uint64_t tree, none = is_absolute ? 0 : UINT32_MAX;
+    if (value_count > PCDATA_CALLS) {
+        cursor_skip(&values, 4 * PCDATA_CALLS);
+        ret->calls = cursor_u32(&values);
+    }
+    cursor_skip(&data, (uint64_t)value_count * 4);
+    if (is_absolute) {
+        uint64_t before = (uint64_t)(data.at - table->functions.at);
+        cursor_skip(&data, (0 - before) % table->pointer_size);
+    }
+    if (data_count > FUNCDATA_TREE) {
+        cursor_skip(&data, (uint64_t)FUNCDATA_TREE * entry_size(table));
+        tree = cursor_uint(&data, entry_size(table));
+        if (tree != none && (is_absolute || table->trees != 0))
+            ret->tree = table->trees + tree;
+    }
+    c->failed |= values.failed | data.failed;
+}
+
+bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret) {
+    unsigned size = entry_size(table), data_count;
+    cursor c = entry_of(table, index), record = table->functions;
+    uint64_t place, next, no_place = size == 8 ? UINT64_MAX : UINT32_MAX;
+    uint32_t value_count;
+    *ret = (go_function){.offset = cursor_offset(&c)};
+    ret->address = table->text + cursor_uint(&c, size);
+    place = cursor_uint(&c, size);
+    next = table->text + cursor_uint(&c, size);
+    ret->size = next - ret->address;
+    ret->is_gap = place == no_place;
+    if (ret->is_gap) return true;
+    cursor_skip(&record, place);
+    ret->offset = cursor_offset(&record);
+    cursor_skip(&record, size); /* the address once more */
+    ret->name = cursor_u32(&record);
+    cursor_skip(&record, 3 * 4); /* arguments, deferreturn, stack */
+    ret->files = cursor_u32(&record);
+    ret->lines = cursor_u32(&record);
+    value_count = cursor_u32(&record);
+    ret->unit = cursor_u32(&record);
+    if (table->layout == GO_LAYOUT_1_20) cursor_skip(&record, 4); /* line of its start */
+    cursor_skip(&record, 3); /* kind, flags */
+    data_count = cursor_u8(&record);
+    read_variable_part(table, &record, value_count, data_count, ret);
+    return !record.failed && next > ret->address && ret->size <= UINT32_MAX;
+}
+
+/* ---- names and files --------------------------------------------------------------- */
+
+const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret) {
+    return object_symbol_name(table->names, place, size_ret);
+}
+
+const char *go_pclntab_path(const go_pclntab *table, uint32_t unit, int32_t number,
+                            uint32_t *place_ret, size_t *size_ret) {
+    cursor c = table->units;
+    if (unit == UINT32_MAX || number < 0) return NULL;
+    cursor_skip(&c, 4 * ((uint64_t)unit + (uint32_t)number));
+    *place_ret = cursor_u32(&c);
+    if (c.failed || *place_ret == UINT32_MAX) return NULL;
+    return object_symbol_name(table->paths, *place_ret, size_ret);
+}

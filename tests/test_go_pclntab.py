@@ -1,0 +1,437 @@
+"""Go binaries without debug information: what a pclntab says of their functions.
+
+Tiny tables of every layout are converted, and damaged ones; the second opinion of
+`gsym verify` reads the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from struct import pack, unpack
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gsym
+from gsym._native import lib
+from gsym.dwarf_conversion import _CATEGORIES
+from gsym.verification import compare
+from tests.conversions import Options, convert_bytes, describe, settle, words
+from tests.inputs.elf import ALLOC, RELA, Elf, Section, Symbol
+from tests.inputs.go import (
+    DATA,
+    GO_VERSIONS,
+    TABLE,
+    TEXT,
+    GoCall,
+    GoFunction,
+    go_elf,
+    go_macho,
+    go_pe,
+)
+from tests.inputs.program import debug_sections, function
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+MAIN = GoFunction(
+    "main.main",
+    0x40,
+    0x60,
+    rows=(
+        (0, "/go/main.go", 10),
+        (8, "/go/deep.go", 5),
+        (16, "/go/main.go", 11),
+        (24, "/go/lib.go", 30),
+        (40, "/go/main.go", 12),
+        (48, "", 0),
+    ),
+    calls=(
+        GoCall("lib.Outer", 16, "/go/main.go", 11),
+        GoCall("lib.Inner", 8, "/go/deep.go", 5, parent=0),
+        GoCall("main.other", 40, "/go/main.go", 12),
+    ),
+    spans=((0, -1), (8, 0), (16, -1), (24, 1), (32, 0), (36, 2), (40, -1)),
+)
+EXIT = GoFunction("runtime.goexit", 0x20, 0x10, rows=((0, "/go/asm.s", 1700),))
+BARE = GoFunction("go:textfipsstart", 0xA0, 0x20)
+PROGRAM = (EXIT, MAIN, BARE)
+EXPECTED = words("""
+    1020-1030 runtime.goexit
+      1020 /go/asm.s:1700
+    1040-10a0 main.main
+      1040 /go/main.go:10
+      1048 /go/deep.go:5
+      1050 /go/main.go:11
+      1058 /go/lib.go:30
+      1068 /go/main.go:12
+      1070 :0
+      inlined lib.Outer 1048-1050,1058-1064 from /go/main.go:11
+        inlined lib.Inner 1058-1060 from /go/deep.go:5
+      inlined main.other 1064-1068 from /go/main.go:12
+    10a0-10c0 go:textfipsstart
+    """)
+DAMAGED_FUNCTION = _CATEGORIES[lib.GSYM_WARN_GO_FUNCTION]
+DAMAGED_VALUES = _CATEGORIES[lib.GSYM_WARN_GO_VALUES]
+DAMAGED_CALLS = _CATEGORIES[lib.GSYM_WARN_GO_CALLS]
+LIMIT = _CATEGORIES[lib.GSYM_WARN_LIMIT]
+
+
+def functions_of(folder: Path, image: bytes, options: Options | None = None) -> str:
+    return describe(convert_bytes(folder, image, options).functions)
+
+
+# ---- layouts ----
+
+
+@pytest.mark.parametrize(
+    ("version", "bits", "byteorder"),
+    [*product(GO_VERSIONS, (32, 64), ("little", "big"))],
+)
+def test_every_layout_says_the_same(
+    version: int, bits: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    image = go_elf(PROGRAM, version=version, bits=bits, byteorder=byteorder).to_bytes()
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == EXPECTED
+    assert report.functions_pclntab == report.functions_debug_info == len(PROGRAM)
+    assert report.warnings == {}
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_the_second_opinion_agrees(version: int, tmp_path: Path) -> None:
+    image = go_elf(PROGRAM, version=version, byteorder="big").to_bytes()
+    convert_bytes(tmp_path, image)
+    compared = compare(f"{tmp_path}/input.gsym", f"{tmp_path}/input")
+    assert compared.differences == []
+    assert compared.functions == len(PROGRAM)
+
+
+def test_the_second_opinion_sees_a_difference(tmp_path: Path) -> None:
+    convert_bytes(tmp_path, go_elf(PROGRAM).to_bytes())
+    other = replace(MAIN, rows=((0, "/go/main.go", 9), *MAIN.rows[1:]))
+    (tmp_path / "other").write_bytes(go_elf((EXIT, other, BARE)).to_bytes())
+    compared = compare(f"{tmp_path}/input.gsym", f"{tmp_path}/other")
+    assert [each.subject for each in compared.differences] == ["lines"]
+
+
+@pytest.mark.parametrize("quantum", [1, 2, 4])
+def test_code_is_counted_in_quanta(quantum: int, tmp_path: Path) -> None:
+    image = go_elf(PROGRAM, quantum=quantum).to_bytes()
+    assert functions_of(tmp_path, image) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "section", [".gopclntab", ".data.rel.ro.gopclntab", "__gopclntab"]
+)
+def test_the_table_is_known_by_its_section(section: str, tmp_path: Path) -> None:
+    image = go_elf(PROGRAM, section=section).to_bytes()
+    assert functions_of(tmp_path, image) == EXPECTED
+
+
+@pytest.mark.parametrize("name", [".go.buildinfo", ""])
+def test_a_go_binary_is_searched_for_its_table(name: str, tmp_path: Path) -> None:
+    """That it is one is told by the build information; names may be spoilt."""
+    more = [Section(name, b"\xff Go buildinf:\x08\2", flags=ALLOC, address=0xB000)]
+    image = go_elf(PROGRAM, section=".data.rel.ro", more=more).to_bytes()
+    assert functions_of(tmp_path, image) == EXPECTED
+
+
+def test_other_binaries_are_not_searched(tmp_path: Path) -> None:
+    elf = go_elf(PROGRAM, section=".rodata2", symbols=[Symbol("main", TEXT, 4)])
+    assert functions_of(tmp_path, elf.to_bytes()) == "1000-1004 main\n"
+
+
+def test_a_pe_image_is_searched(tmp_path: Path) -> None:
+    found = functions_of(tmp_path, go_pe(PROGRAM).to_bytes())
+    assert len(found.splitlines()) == len(EXPECTED.splitlines())
+    assert "inlined lib.Inner 140001058-140001060 from /go/deep.go:5" in found
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_macho_file_has_its_table(chained: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    found = functions_of(tmp_path, go_macho(PROGRAM, chained=chained).to_bytes())
+    assert len(found.splitlines()) == len(EXPECTED.splitlines())
+    assert "inlined lib.Inner 100001058-100001060 from /go/deep.go:5" in found
+
+
+def test_the_header_may_tell_where_the_code_starts(tmp_path: Path) -> None:
+    elf = go_elf(PROGRAM, has_text_start=True, has_module=False)
+    report, functions = convert_bytes(tmp_path, elf.to_bytes())
+    names = [each.name for each in functions]
+    assert names == [each.name for each in PROGRAM]
+    assert functions[1].line_table is not None
+    assert functions[1].inline is None  # nothing tells where the calls are
+    assert report.warnings == {DAMAGED_CALLS: 1}
+
+
+def test_without_it_and_module_data_there_are_symbols_only(tmp_path: Path) -> None:
+    elf = go_elf(PROGRAM, has_module=False, symbols=[Symbol("main", TEXT, 4)])
+    report, functions = convert_bytes(tmp_path, elf.to_bytes())
+    assert describe(functions) == "1000-1004 main\n"
+    assert report.functions_pclntab == 0
+    assert len(report.notes) == 2
+    assert "no module data tells where the code" in report.notes[1]
+
+
+def test_relocations_may_hold_the_module_data(tmp_path: Path) -> None:
+    """A linker need not write addresses in place that the loader will write."""
+    elf = go_elf(PROGRAM)
+    *rest, data = elf.sections
+    found = unpack(f"<{len(data.data) // 8}Q", data.data)
+    places = [(DATA, TABLE), *((DATA + 8 * i, word) for i, word in enumerate(found))]
+    moved = [
+        *rest,
+        replace(data, data=bytes(len(data.data))),
+        Section(
+            ".rela.dyn",
+            b"".join(pack("<3Q", place, 8, word) for place, word in places if word),
+            RELA,
+            ALLOC,
+            address=0xC000,
+        ),
+    ]
+    image = replace(elf, sections=moved).to_bytes()
+    assert functions_of(tmp_path, image) == EXPECTED
+
+
+# ---- what the functions say ----
+
+
+def test_a_function_ends_with_its_code(tmp_path: Path) -> None:
+    """What fills up to the next function belongs to none."""
+    (tmp_path / "input").write_bytes(go_elf(PROGRAM).to_bytes())
+    gsym.convert(f"{tmp_path}/input", f"{tmp_path}/input.gsym")
+    with gsym.open(f"{tmp_path}/input.gsym") as reader:
+        assert reader.lookup(0x102F) is not None
+        assert reader.lookup(0x1030) is None
+
+
+def test_the_end_of_the_last_function_is_in_the_table(tmp_path: Path) -> None:
+    found = functions_of(tmp_path, go_elf((BARE,), end=0xB0).to_bytes())
+    assert found == "10a0-10b0 go:textfipsstart\n"
+
+
+def test_paths_are_mapped(tmp_path: Path) -> None:
+    options: Options = {"path_map": (("/go/", "/usr/lib/go/"),)}
+    image = go_elf(PROGRAM).to_bytes()
+    found = functions_of(tmp_path, image, options)
+    assert found == EXPECTED.replace("/go/", "/usr/lib/go/")
+    compared = compare(
+        f"{tmp_path}/input.gsym", f"{tmp_path}/input", path_map=options["path_map"]
+    )
+    assert compared.differences == []
+
+
+def test_names_stay_as_they_are(tmp_path: Path) -> None:
+    name = "net/http.(*conn).serve.func1[...]·f"
+    found = functions_of(tmp_path, go_elf((replace(BARE, name=name),)).to_bytes())
+    assert found == f"10a0-10c0 {name}\n"
+
+
+def test_a_gap_between_sections_of_code_is_no_function(tmp_path: Path) -> None:
+    image = bytearray(go_elf((EXIT, BARE)).to_bytes())
+    entry = (0x20).to_bytes(4, "little")
+    at = image.index(entry, image.index(b"\xf1\xff\xff\xff")) + 4
+    while image[at - 4 + 8 : at - 4 + 12] != (0xA0).to_bytes(4, "little"):
+        at = image.index(entry, at) + 4
+    image[at : at + 4] = b"\xff\xff\xff\xff"
+    report, functions = convert_bytes(tmp_path, bytes(image))
+    assert describe(functions) == "10a0-10c0 go:textfipsstart\n"
+    assert report.warnings == {}
+
+
+def test_symbols_name_what_the_table_leaves_out(tmp_path: Path) -> None:
+    symbols = [
+        Symbol("_start", TEXT, 0x10),
+        Symbol("runtime.goexit.abi0", 0x1020, 0x10),
+    ]
+    found = functions_of(tmp_path, go_elf(PROGRAM, symbols=symbols).to_bytes())
+    assert found == "1000-1010 _start\n" + EXPECTED
+
+
+# ---- beside debug information ----
+
+
+def with_dwarf(low: int) -> bytes:
+    """A Go binary with a function of DWARF at *low*."""
+    described = debug_sections(64, "little", function("in_dwarf", low, low + 0x10))
+    return go_elf(PROGRAM, more=described).to_bytes()
+
+
+def test_debug_information_of_go_is_preferred(tmp_path: Path) -> None:
+    report, functions = convert_bytes(tmp_path, with_dwarf(0x1020))
+    assert [each.name for each in functions] == ["in_dwarf"]
+    assert report.functions_pclntab == 0
+
+
+def test_debug_information_of_other_functions_leaves_room(tmp_path: Path) -> None:
+    report, functions = convert_bytes(tmp_path, with_dwarf(0x1000))
+    names = ["in_dwarf", *(each.name for each in PROGRAM)]
+    assert [each.name for each in functions] == names
+    assert (report.functions_debug_info, report.functions_pclntab) == (4, 3)
+
+
+def test_the_table_may_be_taken_instead(tmp_path: Path) -> None:
+    found = functions_of(tmp_path, with_dwarf(0x1020), {"pclntab": "only"})
+    assert found == EXPECTED
+
+
+def test_the_table_may_be_left_alone(tmp_path: Path) -> None:
+    elf = go_elf(PROGRAM, symbols=[Symbol("main", TEXT, 4)])
+    report, functions = convert_bytes(tmp_path, elf.to_bytes(), {"pclntab": "never"})
+    assert describe(functions) == "1000-1004 main\n"
+    assert "no debug information" in report.notes[0]
+
+
+def test_a_table_that_alone_is_wanted_has_to_be_there(tmp_path: Path) -> None:
+    image = Elf([Section(".text")], symbols=[Symbol("f", 0)]).to_bytes()
+    with pytest.raises(gsym.EmptyError, match="no pclntab: this is no Go binary"):
+        convert_bytes(tmp_path, image, {"pclntab": "only"})
+
+
+def test_another_choice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="pclntab: auto, only, never; not 'maybe'"):
+        convert_bytes(tmp_path, b"", {"pclntab": "maybe"})
+
+
+# ---- damage ----
+
+
+def table_of(elf: Elf) -> tuple[bytearray, int]:
+    """The bytes of a file and where its table starts."""
+    image = bytearray(elf.to_bytes())
+    return image, image.index(b"\xff\xff\xff\0\0\x01\x08") - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (b"\xfb\xff\xff\xff\0\0", "of a Go before 1.16"),
+        (b"\xf1\xff\xff\xfe\0\0", "does not start as one"),
+        (b"\xf1\xff\xff\xff\0\0\x03", "does not start as one"),
+        (b"\xf1\xff\xff\xff\0\0\x01\x04", "does not start as one"),
+        (
+            b"\xf1\xff\xff\xff\0\0\x01\x08\xff\xff\0\0\0\0\0\0",
+            "no room for its 65535 functions",
+        ),
+    ],
+)
+def test_a_damaged_header_is_told(change: bytes, reason: str, tmp_path: Path) -> None:
+    image, at = table_of(go_elf(PROGRAM, symbols=[Symbol("main", TEXT, 4)]))
+    image[at : at + len(change)] = change
+    report, functions = convert_bytes(tmp_path, bytes(image))
+    assert describe(functions) == "1000-1004 main\n"
+    assert reason in report.notes[1]
+    assert f"(at offset {at:#x})" in report.notes[1]
+    with pytest.raises(gsym.GsymError, match=reason):
+        convert_bytes(tmp_path, bytes(image), {"pclntab": "only"})
+
+
+def test_a_table_that_is_cut_off_is_told(tmp_path: Path) -> None:
+    elf = go_elf(PROGRAM, symbols=[Symbol("main", TEXT, 4)])
+    sections = [
+        replace(each, data=each.data[:40]) if each.name == ".gopclntab" else each
+        for each in elf.sections
+    ]
+    report, _ = convert_bytes(tmp_path, replace(elf, sections=sections).to_bytes())
+    assert "the header of the pclntab is cut off" in report.notes[1]
+
+
+def damaged(find: bytes, change: bytes, start: bytes = b"first\0") -> bytes:
+    """PROGRAM with the first *find* behind *start* changed."""
+    image = bytearray(go_elf(PROGRAM).to_bytes())
+    at = image.index(find, image.index(start))
+    image[at : at + len(change)] = change
+    return bytes(image)
+
+
+def test_a_function_without_a_name_is_left_out(tmp_path: Path) -> None:
+    image = damaged(b"runtime.goexit", b"\0")
+    report, functions = convert_bytes(tmp_path, image)
+    assert [each.name for each in functions] == ["main.main", "go:textfipsstart"]
+    assert report.warnings == {DAMAGED_FUNCTION: 1}
+
+
+def test_calls_that_cannot_be_are_left_out(tmp_path: Path) -> None:
+    """The caller of a call stands in front of it."""
+    caller = replace(MAIN.calls[0], caller=24)
+    image = go_elf((replace(MAIN, calls=(caller, *MAIN.calls[1:])),)).to_bytes()
+    report, (function,) = convert_bytes(tmp_path, image)
+    assert function.line_table is not None
+    assert function.inline is None
+    assert report.warnings == {DAMAGED_CALLS: 1}
+
+
+def test_functions_outside_of_code_are_left_out(tmp_path: Path) -> None:
+    far = replace(BARE, name="far", start=0x4000)
+    report, functions = convert_bytes(tmp_path, go_elf((*PROGRAM, far)).to_bytes())
+    assert [each.name for each in functions] == [each.name for each in PROGRAM]
+    outside = _CATEGORIES[lib.GSYM_WARN_RANGE_OUTSIDE_TEXT]
+    assert report.warnings == {outside: 1}
+
+
+def sharing(count: int) -> Elf:
+    """*count* functions that all have one long table of lines."""
+    rows = tuple((i, "/a.go", i + 1) for i in range(0x800))
+    pair = (GoFunction("f", 0, 0x800, rows=rows), GoFunction("g", 0x800, 1))
+    return go_elf(pair * count)
+
+
+def test_tables_that_are_shared_are_read_up_to_a_limit(tmp_path: Path) -> None:
+    """A limit of 16 values to a byte, and 65536, of which functions take 2049 each."""
+    size = {n: len(sharing(n).sections[2].data) for n in (1, 2)}
+    growth, first = size[2] - size[1], size[1] - (size[2] - size[1])
+    count = (16 * first + 0x10000) // (2049 - 16 * growth) + 1
+    assert len(sharing(count).sections[2].data) == first + growth * count
+    report, _ = convert_bytes(tmp_path, sharing(count - 1).to_bytes())
+    assert LIMIT not in report.warnings
+    report, _ = convert_bytes(tmp_path, sharing(count).to_bytes())
+    assert report.warnings[LIMIT] == 1
+
+
+def test_each_kept_warning_says_where_it_is(tmp_path: Path) -> None:
+    image = damaged(b"runtime.goexit", b"\0")
+    report, _ = convert_bytes(tmp_path, image, {"keep_warnings": True})
+    ((category, offset, value, _),) = report.details
+    assert (category, value) == (DAMAGED_FUNCTION, 0x1020)
+    assert image[offset : offset + 4] == (0x20).to_bytes(4, "little")
+
+
+_IMAGES = [
+    (go_elf(PROGRAM, version=version, bits=bits).to_bytes())
+    for version in GO_VERSIONS
+    for bits in (32, 64)
+]
+
+
+@settings(deadline=None)
+@given(
+    image=st.sampled_from(_IMAGES),
+    changes=st.lists(
+        st.tuples(st.integers(0, 0x4000), st.integers(0, 255)), min_size=1, max_size=6
+    ),
+)
+def test_any_changed_bytes_are_refused_or_give_functions(
+    image: bytes,
+    changes: list[tuple[int, int]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    changed = bytearray(image)
+    start = changed.index(b"\xff\xff\xff\0\0\x01") - 1
+    for at, value in changes:
+        changed[start + at % (len(changed) - start)] = value
+    settle(tmp_path_factory.getbasetemp(), bytes(changed))
+
+
+@given(image=st.sampled_from(_IMAGES), size=st.integers(0, 0x4000))
+def test_any_cut_is_refused_or_gives_functions(
+    image: bytes, size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settle(tmp_path_factory.getbasetemp(), image[: size % len(image)])
