@@ -105,9 +105,15 @@ def test_the_options_of_llvm_symbolizer(run: Run) -> None:
         ["--join=("],
         ["--dumpfile-hook='"],
         ["--dumpfile-timeout=0"],
+        ["--json", "--format=html"],
+        ["--debuginfod"],
+        ["--source=gopher://x"],
     ],
 )
-def test_a_wrong_command_line(options: list[str], run: Run) -> None:
+def test_a_wrong_command_line(
+    options: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEBUGINFOD_URLS", "")
     done = run(b"", *options)
     assert done.status == 2
     assert done.err.startswith(b"gsym filter: error: ")
@@ -207,6 +213,38 @@ def test_a_line_is_answered_before_the_next_one_comes(folder: str) -> None:
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.wait() == 0
+
+
+def test_who_stops_a_log_gets_the_rest_and_the_summary(
+    folder: str, tmp_path: Path
+) -> None:
+    dumps = tmp_path / "dumps.json"
+    options = ["--gsym-dir", folder, f"--dumpfile-output={dumps}"]
+    with subprocess.Popen(
+        [*COMMAND, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(CONTEXT + b"{{{dumpfile:a:b}}}\n{{{pc:0x1080:pc}}}\nbegun")
+        shown = SUMMARY + b"[[[dumpfile:a:b]]]\na.o+0x80\n"
+        assert process.stdout.read(len(shown)) == shown
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == b"begun"
+        assert process.stderr.read().startswith(b"gsym: 1 unresolved in 'a.o'")
+        assert process.wait() == 130
+    assert len(json.loads(dumps.read_text())) == 1
+
+
+def test_debuginfod_without_servers_is_nothing_in_style_llvm(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEBUGINFOD_URLS", "")
+    assert run(CONTEXT + FRAME, "--style=llvm", "--debuginfod").status == 0
 
 
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:

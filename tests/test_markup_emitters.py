@@ -18,8 +18,9 @@ from gsym.cli.filter_modules import FolderModules
 from gsym.formats.markup import LLVM_DIALECT, Fault, decode, encode, find_elements
 from gsym.formats.markup_elements import Backtrace, Data, Mmap, Module, Pc, Symbol
 from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.logging_handler import MarkupHandler
+from gsym.markup_filter.logging_handler import MarkupFormatter, MarkupHandler
 from gsym.markup_filter.own_modules import own_modules_markup
+from gsym.markup_filter.settings import FilterSettings
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -222,6 +223,22 @@ def test_a_logging_handler_symbolizes_messages() -> None:
         handler.close()
     adds = '[[[ELF module #0x0 "a.o"; adds [0x2000-0x200f](r)]]]\n'
     assert stream.getvalue() == SUMMARY.decode() + "at first()[/src/a.c:3]\n" + adds
+
+
+def test_a_formatter_symbolizes_messages_for_any_handler() -> None:
+    settings = FilterSettings(context="elide")
+    made = MarkupFormatter(
+        MarkupFilter(Modules(), settings=settings), logging.Formatter("<%(message)s>")
+    )
+
+    def shown(message: str) -> str:
+        return made.format(logging.makeLogRecord({"msg": message}))
+
+    assert [shown(line) for line in CONTEXT.decode().splitlines()] == ["<>", "<>"]
+    assert shown("at {{{bt:0:0x1019}}}").splitlines() == [
+        "<at     #0.1  0x0000000000001019 second /src/b.h:8 (a.o+0x18)",
+        "    #0    0x0000000000001019 first() /src/a.c:4 (a.o+0x18)>",
+    ]
 
 
 def test_the_folder_of_the_header_is_told() -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
 from gsym.cli.log_input import IDLE, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.program import EXIT_INTERRUPTED
 from gsym.cli.terminal import printable
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.hexdict import HEXDICT_FORMS
@@ -137,8 +138,7 @@ def run(arguments: list[str]) -> int:
     words = list(_completed(arguments))
     values = COMMAND.parse(words)
     style = STYLES[_choice(values, "--style", ("spec", *STYLES))]
-    form = "json" if values.flag("--json") else ""
-    form = form or _choice(values, "--format", ("text", "json", "html"))
+    form = _form(values)
     dumps = _dump_handler(values)
     try:
         log_filter = MarkupFilter(
@@ -156,7 +156,7 @@ def run(arguments: list[str]) -> int:
         path = values.text("--dumpfile-output")
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(_dump_list(path))
-        filter_log(log_filter, values.operands("LOG"))
+        is_stopped = filter_log(log_filter, values.operands("LOG"))
     if form == "html":
         from gsym.markup_filter.html_output import HTML_END
 
@@ -167,19 +167,27 @@ def run(arguments: list[str]) -> int:
         sys.stdout.buffer.flush()
         for line in log_filter.summary():
             _tell(line)
-    return 0
+    return EXIT_INTERRUPTED if is_stopped else 0
 
 
-def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> None:
-    """Print what a filter makes of logs, as soon as it is certain."""
-    put = sys.stdout.buffer
-    for piece in log_pieces(paths):
-        shown = log_filter.idle() if piece == IDLE else log_filter.feed(piece)
-        if shown:
-            put.write(shown)
-            put.flush()
+def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
+    """Print what a filter makes of logs, as soon as it is certain.
+
+    Returns:
+        Whether somebody interrupted it, as one does who follows a log: that is its end.
+    """
+    put, is_stopped = sys.stdout.buffer, False
+    try:
+        for piece in log_pieces(paths):
+            shown = log_filter.idle() if piece == IDLE else log_filter.feed(piece)
+            if shown:
+                put.write(shown)
+                put.flush()
+    except KeyboardInterrupt:
+        is_stopped = True
     put.write(log_filter.finish())
     put.flush()
+    return is_stopped
 
 
 def _completed(words: Sequence[str]) -> Iterator[str]:
@@ -192,6 +200,15 @@ def _completed(words: Sequence[str]) -> Iterator[str]:
             yield f"{name}={known[0]}"
         else:
             yield name + equals + value
+
+
+def _form(values: Values) -> str:
+    form = _choice(values, "--format", ("text", "json", "html"))
+    if values.flag("--json"):
+        if values.text("--format") not in {None, "json"}:
+            raise UsageError(f"option '--json' excludes '--format={form}'")
+        return "json"
+    return form
 
 
 def _choice(values: Values, name: str, known: Sequence[str]) -> str:

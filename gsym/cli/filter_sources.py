@@ -9,6 +9,7 @@ from gsym.cli.options import Option, UsageError
 from gsym.cli.server_options import HEADER, SERVER, read_headers
 from gsym.cli.source_options import SOURCE
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
+from gsym.sources.debuginfod_settings import read_settings
 
 __all__ = ["MODULE_OPTIONS", "open_modules", "open_store"]
 
@@ -76,7 +77,9 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
         ValueError: A source is not understood.
     """
     sources = values.texts(SOURCE.name)
-    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+    asks = values.flag("--debuginfod") and not values.flag("--no-debuginfod")
+    # Without servers llvm-symbolizer goes on as if it had not been asked to.
+    if asks and (style.name != "llvm" or read_settings(os.environ).servers):
         sources.append(_DEBUGINFOD)
     url = values.text(SERVER.name)
     if url is not None:

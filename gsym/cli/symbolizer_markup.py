@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def filter_markup(options: Options) -> None:
-    """Filter a log as llvm-symbolizer does."""
+    """Filter a log as llvm-symbolizer does.
+
+    Raises:
+        KeyboardInterrupt: Somebody interrupted it; what came is printed.
+    """
     is_coloured = options.color == "always" or (
         options.color == "auto" and sys.stdout.isatty()
     )
@@ -38,7 +42,8 @@ def filter_markup(options: Options) -> None:
         settings=FilterSettings(colour=is_coloured),
         tell=tell_fault,
     )
-    filter_log(log_filter, ())
+    if filter_log(log_filter, ()):
+        raise KeyboardInterrupt
 
 
 def _modules(options: Options) -> Opening:

@@ -313,7 +313,7 @@ class LineFilter:
         return self._text.place(answer)
 
     def _take_context(
-        self, token: Token, put_before: Callable[[], object] = bool
+        self, token: Token, put_before: Callable[[], object] = lambda: None
     ) -> Element | None:
         """Remember what a contextual element says, and print what is to be seen of it.
 
