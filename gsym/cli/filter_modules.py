@@ -10,7 +10,6 @@ from gsym.cli.terminal import describe
 from gsym.errors import GsymError
 from gsym.markup_filter.symbols import BINARY
 from gsym.sources.recognition import recognise_file
-from gsym.store.loose_files import LooseFiles
 from gsym.store.resolution import Attempt
 from gsym.store.source import NotThereError, SourceError
 from gsym.symbolizer import OpenModule
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gsym.markup_filter.symbols import Opening
+    from gsym.store.loose_files import LooseFiles
     from gsym.store.module_key import ModuleKey
 
 _GSYM = ".gsym"
@@ -45,7 +45,7 @@ class FolderModules:
         self, gsym_directories: Sequence[str], debug_directories: Sequence[str]
     ) -> None:
         self._folders = (*gsym_directories, *debug_directories)
-        self._loose = {folder: LooseFiles(folder) for folder in gsym_directories}
+        self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
         self._search = BinarySearch(debug_directories=tuple(debug_directories))
 
     def open(self, key: ModuleKey) -> OpenModule:
@@ -91,10 +91,19 @@ class FolderModules:
         yield from filter(os.path.isfile, _paths(folder, key.code_id.lower()))
         if folder not in self._loose:
             return
+        loose = self._loose_files(folder)
         for digits in dict.fromkeys((key.code_id, key.code_id[:_MOST_DIGITS])):
             with suppress(NotThereError, SourceError):
-                found = self._loose[folder].find(key._replace(code_id=digits), "")
-                yield found.path
+                yield loose.find(key._replace(code_id=digits), "").path
+
+    def _loose_files(self, folder: str) -> LooseFiles:
+        """Those in a folder, which is looked through at the first miss."""
+        from gsym.store.loose_files import LooseFiles
+
+        loose = self._loose[folder]
+        if loose is None:
+            loose = self._loose[folder] = LooseFiles(folder)
+        return loose
 
 
 class SeveralModules:

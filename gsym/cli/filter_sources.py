@@ -7,9 +7,7 @@ import os
 from gsym.cli.filter_modules import FolderModules, SeveralModules
 from gsym.cli.options import Option, UsageError
 from gsym.cli.server_options import HEADER, SERVER, read_headers
-from gsym.cli.source_options import SOURCE
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
-from gsym.sources.debuginfod_settings import read_settings
 
 __all__ = ["MODULE_OPTIONS", "open_modules", "open_store"]
 
@@ -43,10 +41,10 @@ MODULE_OPTIONS = (
         metavar="DIR",
     ),
     Option(
-        SOURCE.name,
-        "where missing modules are fetched from into the store, in order: "
-        + SOURCE.help,
-        metavar=SOURCE.metavar,
+        "--source",
+        "where missing modules come from, into the store: a folder, URL, ..., as for "
+        "'gsym store get'",
+        metavar="SOURCE",
         repeatable=True,
     ),
     Option(
@@ -63,7 +61,6 @@ MODULE_OPTIONS = (
     HEADER,
 )
 
-_DEBUGINFOD = "debuginfod"
 _FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
 
 
@@ -76,11 +73,9 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
         UsageError: Options exclude each other.
         ValueError: A source is not understood.
     """
-    sources = values.texts(SOURCE.name)
-    asks = values.flag("--debuginfod") and not values.flag("--no-debuginfod")
-    # Without servers llvm-symbolizer goes on as if it had not been asked to.
-    if asks and (style.name != "llvm" or read_settings(os.environ).servers):
-        sources.append(_DEBUGINFOD)
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources += _debuginfod(style)
     url = values.text(SERVER.name)
     if url is not None:
         return _server(url, values, is_alone=not sources)
@@ -126,6 +121,19 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
     # Logs ask for variables, too.
     add = partial(add_file, data_symbols=True)
     return Symbolizer(Resolver(Store(path), opened, add=add))
+
+
+def _debuginfod(style: Style) -> list[str]:
+    """The servers of debuginfod as a source, if they are to be asked.
+
+    Without any, llvm-symbolizer goes on as if it had not been told to ask.
+    """
+    if style.name == "llvm":
+        from gsym.sources.debuginfod_settings import read_settings
+
+        if not read_settings(os.environ).servers:
+            return []
+    return ["debuginfod"]
 
 
 def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
