@@ -49,12 +49,18 @@ void gsym_calls_destroy(gsym_calls *calls) {
 
 /* ---- the code of one function ----------------------------------------------------------- */
 
+/* Whether the string at `strp` is `text`, of `size` bytes with its NUL. */
+static bool is_text(const gsym_image *image, uint64_t strp, const char *text, size_t size) {
+    uint64_t table_size = image->header.strtab_size;
+    return strp < table_size && table_size - strp >= size &&
+           memcmp(image->strings + strp, text, size) == 0;
+}
+
 /* A goroutine begins as if the function had called it with its first instruction. */
 static bool is_goroutine_exit(const gsym_image *image, uint64_t name) {
-    size_t size;
-    const char *text = gsym_image_string(image, name, &size);
-    return strcmp(text, "runtime.goexit") == 0 ||
-           strcmp(text, "runtime.goexit.abi0") == 0;
+    static const char plain[] = "runtime.goexit", marked[] = "runtime.goexit.abi0";
+    return is_text(image, name, plain, sizeof plain) ||
+           is_text(image, name, marked, sizeof marked);
 }
 
 static gsym_status go_through(call_search *search, cursor code, uint64_t address,
