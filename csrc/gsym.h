@@ -1315,6 +1315,24 @@ gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error
 void gsym_symbfile_writer_take(gsym_symbfile_writer *writer, const uint8_t **bytes_ret,
                                size_t *size_ret, uint32_t *ends_part_ret);
 
+/* ---- return pads: what returns where, for a symbfile ------------------------------- */
+
+/* The strings of a column of a batch: the one of row i is strings[codes[i]], a number of
+ * a writer. */
+typedef struct gsym_column_strings {
+    const uint32_t *codes;
+    const uint32_t *strings;
+} gsym_column_strings;
+
+/* Add a return pad for each call that `batch` has frames of, which are those at the
+ * addresses of the calls from number `first` on. *count_ret is how many have some. */
+gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
+                                           const gsym_calls *calls, size_t first,
+                                           const gsym_batch *batch,
+                                           const gsym_column_strings *names,
+                                           const gsym_column_strings *files,
+                                           uint64_t *count_ret, gsym_error *error);
+
 /* cffi: end */
 
 #endif

@@ -1,0 +1,83 @@
+"""The chains of return pads in real programs: those of llvm-symbolizer at each call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.calls import find_calls
+from gsym.return_pads import iter_return_pads
+from tests.conftest import find_peer
+from tests.differential import elf, peers, sampling
+from tests.differential.differences import Case, agrees
+from tests.differential.targets import TARGETS, dsym, executable
+from tests.differential.test_calls import BUILDS, MACHINES, build
+from tests.differential.test_targets import named_symbols
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.differential.targets import Target
+
+
+def compare(binary: Path, judge: Path, code: Path, output: Path) -> None:
+    """The chain at each call is that of llvm-symbolizer, as far as that knows one."""
+    find_peer(peers.LLVM_SYMBOLIZER)
+    find_peer("llvm-nm-22")
+    gsym.convert(binary, output)
+    with gsym.open(output) as reader:
+        calls = find_calls(reader, code)
+        addresses = [address for address, _ in calls]
+        chains = [
+            tuple(peers.Frame(*entry) for entry in reversed(pad.entries))
+            for pad in iter_return_pads(reader, calls)
+        ]
+    assert addresses
+    linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")
+    short = peers.symbolizer_answers(
+        judge, addresses, "--disable-gsym", "--functions=short"
+    )
+    functions, symbols = sampling.functions(output), named_symbols(judge)
+    unexplained = [
+        case
+        for address, *frames in zip(addresses, chains, linkage, short, strict=True)
+        if not agrees(
+            case := Case(
+                *(address, (), frames[0], None),
+                sampling.function_at(functions, address),
+                *(frames[1], frames[2], elf.symbols_near(symbols, address)),
+            )
+        )
+    ]
+    assert unexplained[:5] == []
+
+
+@pytest.mark.parametrize("name", ["inline", "inline-no-tco"])
+def test_the_chains_of_a_fixture(name: str, fixtures: Path, tmp_path: Path) -> None:
+    binary = fixtures / "symblib" / name
+    compare(binary, binary, binary, tmp_path / "out.gsym")
+
+
+@pytest.mark.parametrize("chosen", BUILDS, ids=" ".join)
+def test_the_chains_of_a_program_built_here(
+    chosen: tuple[str, str, str], tmp_path: Path
+) -> None:
+    binary = build(chosen, tmp_path)
+    compare(binary, binary, binary, tmp_path / "out.gsym")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [each for each in TARGETS if any(name in each.title for name in MACHINES)],
+    ids=lambda target: target.title,
+)
+def test_the_chains_of_code_for_other_machines(target: Target, tmp_path: Path) -> None:
+    if target.container == "macho":
+        program = dsym(target, tmp_path)
+        code = tmp_path / "program"
+    else:
+        program = executable(target, tmp_path)
+        code = program.binary
+    compare(program.binary, program.judge, code, tmp_path / "out.gsym")
