@@ -25,6 +25,7 @@ MAX_CXX_NAME_SIZE = 1024
 MAX_CXX_WORK = 1 << 24  # bytes of text that a name may stand for, as estimated
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
+_NULL = ffi.NULL
 _CXX_RUNTIMES = (
     "libstdc++.so.6",
     "libc++abi.so.1",
@@ -80,6 +81,8 @@ _cache = Cache()
 
 
 def _demangle(name: bytes) -> bytes:
+    if _is_plain_cxx(name):  # as most are
+        return _from_cxx(name) or name
     body = name.lstrip(b".")  # of entry points on 64-bit PowerPC
     front = name[: len(name) - len(body)]
     body, at, version = body.partition(b"@")
@@ -90,6 +93,16 @@ def _demangle(name: bytes) -> bytes:
     if not text or len(text) > MAX_TEXT_SIZE:
         return name
     return front + text + at + version
+
+
+def _is_plain_cxx(name: bytes) -> bool:
+    """Whether it is a name of C++ with nothing round it, and of no other language."""
+    return (
+        name.startswith(b"_Z")
+        and b"@" not in name
+        and b"17h" not in name
+        and b"\0" not in name
+    )
 
 
 def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
@@ -138,13 +151,14 @@ class CxxRuntime:
             self._open()
         if self._function is None:
             return None
-        text = self._function(plain, ffi.NULL, ffi.NULL, ffi.NULL)
+        text = self._function(plain, _NULL, _NULL, _NULL)
         if not text:
             return None
         try:
-            return ffi.string(text, MAX_TEXT_SIZE + 1)  # type: ignore[no-any-return]
+            found: bytes = ffi.string(text, MAX_TEXT_SIZE + 1)
         finally:
             self._free(text)
+        return found if len(found) <= MAX_TEXT_SIZE else None
 
     def _open(self) -> None:
         """Take the first runtime there is.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym._native import ffi, lib, to_bytes, to_str
+from gsym._native import ffi, lib, new_error, to_bytes, to_str
 from gsym.api.module_memory import ModuleMemory
 from gsym.demangling import demangle_bytes
 from gsym.model import join_path
 
-__all__ = ["AnswerTexts", "clean_text", "name_of", "quoted"]
+__all__ = ["AnswerTexts", "clean_text", "names_of", "quoted"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from gsym.symbolizer import OpenModule
@@ -80,11 +80,11 @@ class ModuleTexts:
 
     def names(self, numbers: list[int]) -> list[bytes]:
         """`"NAME"` for each offset of a name."""
-        return self._texts(self._names, self._name, numbers)
+        return self._texts(self._names, self._make_names, numbers)
 
     def files(self, numbers: list[int]) -> list[bytes]:
         """`,"file":"PATH"` for each index of a file; b"" where there is none."""
-        return self._texts(self._files, self._file, numbers)
+        return self._texts(self._files, self._make_files, numbers)
 
     def drop(self) -> None:
         """Let go of all of them."""
@@ -94,18 +94,17 @@ class ModuleTexts:
     def _texts(
         self,
         kept: dict[int, bytes],
-        make: Callable[[int], bytes],
+        make: Callable[[list[int]], Iterable[bytes]],
         numbers: list[int],
     ) -> list[bytes]:
         try:
             return [kept[number] for number in numbers]
         except KeyError:  # at first, or after a drop
             found = [kept.get(number) for number in numbers]
-        fresh = {
-            number: make(number)
-            for number, text in zip(numbers, found, strict=True)
-            if text is None
-        }
+        missing = [
+            number for number, text in zip(numbers, found, strict=True) if text is None
+        ]
+        fresh = dict(zip(missing, make(missing), strict=True))
         kept.update(fresh)
         size = sum(map(len, fresh.values())) + len(fresh) * _ENTRY_SIZE
         self._memory.take(self, size)
@@ -114,36 +113,43 @@ class ModuleTexts:
             for number, text in zip(numbers, found, strict=True)
         ]
 
-    def _name(self, number: int) -> bytes:
-        return msgspec.json.encode(name_of(self._image, number))
+    def _make_names(self, numbers: list[int]) -> Iterator[bytes]:
+        return map(msgspec.json.encode, names_of(self._image, numbers))
 
-    def _file(self, number: int) -> bytes:
-        path = _path_of(self._image, number)
-        if not path:
-            return b""
-        mapped = self._path_map(path) if self._path_map else path
-        return b',"file":%b' % quoted(mapped)
+    def _make_files(self, numbers: list[int]) -> Iterator[bytes]:
+        for path in _paths_of(self._image, numbers):
+            mapped = self._path_map(path) if path and self._path_map else path
+            yield b',"file":%b' % quoted(mapped) if mapped else b""
 
 
-def name_of(image: CData, number: int) -> str:
-    """The name at an offset of the string table, for people, and text in any case."""
-    text = demangle_bytes(_string_of(image, number))
-    return text.decode("utf-8", "replace")
+def names_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
+    """The names at offsets of the string table, for people, and text in any case."""
+    string_of = _string_reader(image)
+    for number in numbers:
+        yield demangle_bytes(string_of(number)).decode("utf-8", "replace")
 
 
-def _path_of(image: CData, number: int) -> str:
-    entry, error = ffi.new("uint64_t[2]"), ffi.new("gsym_error *")
-    # Index 0 means "no file", whatever the table says there.
-    if not number or lib.gsym_image_file(image, number, entry, entry + 1, error):
-        return ""
-    return join_path(*[to_str(_string_of(image, each)) for each in entry])
+def _paths_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
+    entry, error = ffi.new("uint64_t[2]"), new_error()
+    string_of = _string_reader(image)
+    for number in numbers:
+        # Index 0 means "no file", whatever the table says there.
+        if not number or lib.gsym_image_file(image, number, entry, entry + 1, error):
+            yield ""
+        else:
+            yield join_path(*[to_str(string_of(each)) for each in entry])
 
 
-def _string_of(image: CData, number: int) -> bytes:
+def _string_reader(image: CData) -> Callable[[int], bytes]:
+    """What reads strings of an image, for one thread."""
     size = ffi.new("size_t *")
-    raw = lib.gsym_image_string(image, number, size)
-    text: bytes = ffi.buffer(raw, size[0])[:]
-    return text
+    find, unpack = lib.gsym_image_string, ffi.unpack
+
+    def string_of(offset: int) -> bytes:
+        start = find(image, offset, size)
+        return unpack(start, size[0])  # type: ignore[no-any-return]
+
+    return string_of
 
 
 def quoted(text: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym.api.answer_texts import AnswerTexts, clean_text, name_of
+from gsym.api.answer_texts import AnswerTexts, clean_text, names_of
 from gsym.api.frame_texts import FrameTexts, put_stacks
 from gsym.errors import LimitError
 from gsym.text_buffer import TextBuffer
@@ -145,7 +145,7 @@ def _call_texts(work: ModuleWork, most: int) -> list[str]:
     image = work.module.image if work.module is not None and work.is_found else None
     for first, _count, frames in work.look_up():
         codes, values = frames.distinct("name")
-        names = [name_of(image, value) for value in values]
+        names = [*names_of(image, values)]
         for at, code, inlined in zip(  # noqa: B905 - of one table
             frames.address_index, codes, frames.inlined
         ):
