@@ -479,7 +479,7 @@ def test_a_hook_that_is_not_there(run: Run) -> None:
         (
             (
                 "import subprocess; print('left', flush=True); "
-                "subprocess.Popen(['sleep', '60'])"
+                "subprocess.Popen(['sleep', '5'])"
             ),
             b"left",
         ),

@@ -88,6 +88,7 @@ def test_another_conversion_keeps_variables(
     assert names_in(other) == names_in(path) >= {"counter", "flag"}
     assert not first.warnings
     assert not report.warnings
+    assert main(["verify", str(other)]) == 0
     gsym.convert(other, back, version=1, byteorder="little", data_symbols=True)
     assert back.read_bytes() == path.read_bytes()
 

@@ -528,6 +528,20 @@ def test_a_log_cannot_fill_the_memory(most: int) -> None:
     assert (room.modules, room.segments) == (most - 1, most)
 
 
+@pytest.mark.parametrize("size", [9, 10])
+def test_names_of_modules_have_room_up_to_a_limit(size: int) -> None:
+    room = Room(most_bytes=10)
+    space = AddressSpace(room)
+    space.add_module(Module(0, "x" * (size - 1), b"\1"))
+    if size == 10:
+        with pytest.raises(ContextError, match="too many modules"):
+            space.add_module(Module(1, "", b"\1"))
+    else:
+        space.add_module(Module(1, "", b"\1"))
+    space.clear()
+    assert room.bytes == 10
+
+
 def test_an_idle_process_gives_its_room_back() -> None:
     told: list[bytes] = []
     made = MarkupFilter(Modules(), demux="^[0-9]+", tell=told.append)

@@ -82,14 +82,19 @@ class ContextError(Exception):
 
 
 class Room:
-    """How many modules, and how many segments, a log may have known at a time.
+    """How much more a log may have known at a time.
 
     The processes of a log share it, so that they cannot fill the memory together.
+
+    Args:
+        most: Modules, and as many segments.
+        most_bytes: Of names and build ids.
     """
 
-    def __init__(self, most: int = 1 << 16) -> None:
+    def __init__(self, most: int = 1 << 16, most_bytes: int = 1 << 26) -> None:
         self.modules = most
         self.segments = most
+        self.bytes = most_bytes
 
 
 class AddressSpace:
@@ -120,6 +125,7 @@ class AddressSpace:
         """Forget all."""
         self.version += 1
         self._room.modules += len(self.modules)
+        self._room.bytes += sum(map(_size, self.modules.values()))
         self._room.segments += len(self._segments)
         self.modules.clear()
         self._starts.clear()
@@ -133,10 +139,11 @@ class AddressSpace:
         """
         if module.id in self.modules:
             raise ContextError("duplicate module ID")
-        if not self._room.modules:
+        loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)
+        if not self._room.modules or self._room.bytes < _size(loaded):
             raise ContextError("too many modules")
         self._room.modules -= 1
-        loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)
+        self._room.bytes -= _size(loaded)
         self.modules[module.id] = loaded
         return loaded
 
@@ -182,3 +189,7 @@ class AddressSpace:
             if near.covers(address):
                 return near
         return None
+
+
+def _size(module: LoadedModule) -> int:
+    return len(module.name) + len(module.build_id)

@@ -54,7 +54,7 @@ class Failures:
     def count_in(self, segment: Segment, symbols: ModuleSymbols, count: int) -> None:
         """So many addresses in a module, for which there is no symbol."""
         module = segment.module
-        key = module.build_id, module.name, symbols.reason
+        key = module.build_id, module.name[:_LONGEST_LINE], symbols.reason
         if key in self._counts or len(self._counts) < _MOST_MODULES:
             self._counts[key] = self._counts.get(key, 0) + count
 

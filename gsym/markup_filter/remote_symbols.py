@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _MOST_ANSWERS = 1 << 16  # that are remembered
 _MOST_BASES = 1 << 16
+_LONGEST_NAME = 255  # of a file
 _ASK_AGAIN_AFTER = 30.0  # seconds, a server that gave no answer
 
 
@@ -64,14 +65,8 @@ class RemoteSymbols(Symbols):
         self._failure = ""
         self._silent_until = 0.0
 
-    def of(self, build_id: bytes) -> ModuleSymbols:
-        """The symbols of a module."""
-        symbols = self._modules.get(build_id)
-        if symbols is None:
-            if len(self._modules) >= self._most:
-                del self._modules[next(iter(self._modules))]
-            symbols = self._modules[build_id] = _RemoteModule(self, build_id)
-        return symbols
+    def _open(self, build_id: bytes) -> ModuleSymbols:
+        return _RemoteModule(self, build_id)
 
     def place(self, segment: Segment) -> None:
         """Hear of a segment: offsets count from the lowest address of a module.
@@ -83,7 +78,7 @@ class RemoteSymbols(Symbols):
         if not name:
             if len(self._places) >= _MOST_BASES:
                 self._places.clear()
-            name = to_str(module.name).rpartition("/")[2]
+            name = to_str(module.name).rpartition("/")[2][:_LONGEST_NAME]
         self._places[module.build_id] = min(base, segment.address), name
 
     def ask(self, wanted: Iterable[tuple[bytes, int]]) -> None:

@@ -211,9 +211,12 @@ class Symbols:
         if symbols is None:
             if len(self._modules) >= self._most:
                 del self._modules[next(iter(self._modules))]
-            module = self._source.open(key_of_build_id(build_id))
-            symbols = self._modules[build_id] = ModuleSymbols(module, self.options)
+            symbols = self._modules[build_id] = self._open(build_id)
         return symbols
+
+    def _open(self, build_id: bytes) -> ModuleSymbols:
+        module = self._source.open(key_of_build_id(build_id))
+        return ModuleSymbols(module, self.options)
 
 
 def _binary(module: OpenModule) -> str:

@@ -12,8 +12,10 @@ import pytest
 from gsym.cli.filter_modules import FolderModules
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.symbols import SymbolOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 # A piece of a line; `_` in a field stands for one of the words below.
@@ -76,10 +78,38 @@ def folder(
 def test_a_log_comes_out_as_llvm_symbolizer_prints_it(
     seed: int, colour: str, folder: Path, llvm_symbolizer: str
 ) -> None:
-    log = make_log(seed, 300)
+    compare(make_log(seed, 300), colour, folder, [llvm_symbolizer])
+
+
+@pytest.mark.parametrize(
+    ("options", "symbols"),
+    [
+        (["--functions=short"], SymbolOptions(functions="short")),
+        (["--functions=none"], SymbolOptions(functions="none")),
+        (
+            ["--no-demangle", "--basenames"],
+            SymbolOptions(demangle=False, basenames=True),
+        ),
+        (["--no-inlines"], SymbolOptions()),
+    ],
+)
+def test_its_options_mean_the_same(
+    options: list[str], symbols: SymbolOptions, folder: Path, llvm_symbolizer: str
+) -> None:
+    compare(make_log(99, 300), "never", folder, [llvm_symbolizer, *options], symbols)
+
+
+def compare(
+    log: bytes,
+    colour: str,
+    folder: Path,
+    command: Sequence[str],
+    symbols: SymbolOptions | None = None,
+) -> None:
+    """See that both programs make the same of a log."""
     printed = subprocess.run(
         [
-            *(llvm_symbolizer, "--filter-markup", "--no-debuginfod"),
+            *(*command, "--filter-markup", "--no-debuginfod"),
             *(f"--color={colour}", f"--debug-file-directory={folder}"),
         ],
         input=log,
@@ -90,6 +120,7 @@ def test_a_log_comes_out_as_llvm_symbolizer_prints_it(
     log_filter = MarkupFilter(
         FolderModules([str(folder)], []),
         style="llvm",
+        symbols=symbols,
         settings=FilterSettings(colour=colour == "always"),
         tell=messages.append,
     )
