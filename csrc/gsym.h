@@ -1333,6 +1333,58 @@ gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
                                            const gsym_column_strings *files,
                                            uint64_t *count_ret, gsym_error *error);
 
+/* The names and paths of a GSYM file as strings of a symbfile. Names are what whoever
+ * writes it makes of them: those that functions and calls use are collected, get their
+ * texts, and can be named then. */
+typedef struct gsym_symbfile_names gsym_symbfile_names;
+gsym_status gsym_symbfile_names_create(const gsym_image *image,
+                                       gsym_symbfile_names **names_ret,
+                                       gsym_error *error);
+void gsym_symbfile_names_destroy(gsym_symbfile_names *names);
+/* Collect the names that entries first .. first + count - 1 use. */
+gsym_status gsym_symbfile_names_collect(gsym_symbfile_names *names, uint32_t first,
+                                        uint32_t count, gsym_error *error);
+/* Write the string offsets of names[first] and those behind it, as many as there is room
+ * for; *count_ret tells how many there are in all. Nothing can be collected any more. */
+void gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
+                              uint64_t *strps, size_t capacity, uint64_t *count_ret);
+/* Make the next names known to a writer, which has to outlive this: their texts, in the
+ * order of the list, with a NUL behind each. */
+gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
+                                    gsym_symbfile_writer *writer, const char *texts,
+                                    size_t size, gsym_error *error);
+
+typedef struct gsym_symbfile_extraction_counts {
+    uint64_t functions; /* written */
+    uint64_t ranges;
+    uint64_t inlined_calls; /* ranges of them */
+    uint64_t line_rows;
+    /* What the output does not say: */
+    uint64_t damaged;            /* entries whose record cannot be read */
+    uint64_t functions_cut;      /* where another one starts */
+    uint64_t functions_left_out; /* hidden behind another one with the same start */
+    uint64_t endless_left_out;   /* the last one, where it has no size */
+    uint64_t merged_left_out;    /* functions merged into another one */
+    uint64_t without_calls;      /* their inlined calls would be too many */
+} gsym_symbfile_extraction_counts;
+
+/* The functions of a GSYM file as ranges, each with all names known. */
+typedef struct gsym_symbfile_extraction gsym_symbfile_extraction;
+gsym_status gsym_symbfile_extraction_create(gsym_symbfile_names *names,
+                                            gsym_symbfile_extraction **extraction_ret,
+                                            gsym_error *error);
+void gsym_symbfile_extraction_destroy(gsym_symbfile_extraction *extraction);
+/* Add the ranges of the next `count` entries; *is_done_ret 1: they were the last. */
+gsym_status gsym_symbfile_extraction_next(gsym_symbfile_extraction *extraction,
+                                          gsym_symbfile_writer *writer, uint32_t count,
+                                          uint32_t *is_done_ret, gsym_error *error);
+void gsym_symbfile_extraction_count(const gsym_symbfile_extraction *extraction,
+                                    gsym_symbfile_extraction_counts *counts_ret);
+
+/* A demangled C++ name without its template arguments, written to `out`, which has room
+ * for `size` bytes; the whole name where its brackets make no sense. Returns the size. */
+size_t gsym_name_without_template_arguments(const char *name, size_t size, char *out);
+
 /* cffi: end */
 
 #endif

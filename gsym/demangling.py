@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gsym._native import ffi, lib, to_bytes, to_str
 
-__all__ = ["demangle", "demangle_bytes"]
+__all__ = ["demangle", "demangle_bytes", "is_legacy_rust"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _is_plain_cxx(name: bytes) -> bool:
 def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
     """Who demangles a name of this form."""
     if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
-        return _from_legacy_rust if _is_legacy_rust(plain) else _from_cxx
+        return _from_legacy_rust if is_legacy_rust(plain) else _from_cxx
     if plain.startswith(b"_R") and plain[2:3].isalnum():
         return _from_rust
     if plain.startswith(_SWIFT):
@@ -118,10 +118,13 @@ def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
     return _keep
 
 
-def _is_legacy_rust(plain: bytes) -> bool:
+def is_legacy_rust(plain: bytes) -> bool:
     """Whether a name of C++ ends in the hash that Rust's first mangling puts there."""
-    tail = plain.partition(b".")[0][-_RUST_HASH_SIZE:]
-    return tail.startswith(b"17h") and tail.endswith(b"E")
+    start = plain.rfind(b"17h")
+    end = start + _RUST_HASH_SIZE
+    # A dot begins what compilers put behind a name; there may be dots within, too.
+    is_hash = start >= 0 and plain[:end].endswith(b"E")
+    return is_hash and plain[end:][:1] in {b"", b"."}
 
 
 def _keep(_plain: bytes) -> None:

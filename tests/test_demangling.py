@@ -165,6 +165,11 @@ def package(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]
             "_ZN3foo3bar17h0123456789abcdefE",
             "rust",
         ),
+        (
+            "_ZN9a..b..Foo3bar17h0123456789abcdefE.llvm.12",
+            "_ZN9a..b..Foo3bar17h0123456789abcdefE.llvm.12",
+            "rust",
+        ),
         ("$s3foo3barV", "$s3foo3barV", "swift"),
         ("_$s3foo3barV", "_$s3foo3barV", "swift"),
         ("_T03foo", "_T03foo", "swift"),

@@ -9,6 +9,7 @@ VERBS = {
     "stats": "Show what a symbfile holds",
     "verify": "Check what a symbfile says",
     "diff": "Show what two symbfiles say differently",
+    "extract": "Write the functions, inlined calls and lines of a binary as a symbfile",
     "id": "Print the FileID of executables",
 }
 

@@ -1,0 +1,219 @@
+"""Ranges of a symbfile, made of anything that can be converted to GSYM.
+
+What a lookup in the GSYM file answers, the ranges answer, too, but for the names, which
+are written in another style. docs/symbfile.md tells what is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+
+import gsym.reader
+from gsym._native import check, ffi, lib, new_error
+from gsym.atomic_file import AtomicFile, is_same_file
+from gsym.formats.symbfile import Encoder
+from gsym.sources.recognition import recognise_file
+from gsym.symbfile.image_names import ImageNames
+from gsym.symbfile.name_styles import STYLES
+
+__all__ = ["ExtractionReport", "extract_ranges", "range_blocks"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, NamedTuple
+
+    from gsym.reader import Reader
+
+    class ExtractionReport(NamedTuple):
+        """What an extraction wrote.
+
+        Attributes:
+            outputs: Paths that were written: one, or one per part.
+            functions: Functions in them.
+            ranges: Ranges of functions and of calls inlined into them.
+            inlined_calls: Of these, those of inlined calls.
+            line_rows: Rows of all line tables.
+            losses: What was left out -> how often.
+            file_size: Of all outputs, in bytes.
+            seconds: Wall time.
+        """
+
+        outputs: tuple[str, ...]
+        functions: int
+        ranges: int
+        inlined_calls: int
+        line_rows: int
+        losses: dict[str, int]
+        file_size: int
+        seconds: float
+
+else:
+    from gsym.records import record_type
+
+    ExtractionReport = record_type(
+        "ExtractionReport",
+        "outputs functions ranges inlined_calls line_rows losses file_size seconds",
+    )
+    ExtractionReport.__doc__ = "What an extraction wrote."
+
+_ENTRIES_AT_ONCE = 1 << 10
+_COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
+_LOSSES = {
+    "damaged": "Function left out: its record is damaged",
+    "functions_cut": "Function cut: another one answers for a part of it",
+    "functions_left_out": "Function left out: another one answers for all of it",
+    "endless_left_out": "Function left out: it has no size and is the last one",
+    "merged_left_out": "Function left out: merged into another one",
+    "without_calls": "Inlined calls left out: they would be too many",
+}
+
+
+def extract_ranges(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    names: str = "symblib",
+    part_size: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **conversion: Any,
+) -> ExtractionReport:
+    """Write the functions, inlined calls and lines of a binary as ranges.
+
+    Args:
+        source: What `gsym.convert` takes, or a GSYM file.
+        output: File to write. Of several parts each adds its number: `OUT-0`.
+        names: "symblib" (demangled, without template arguments), "full" (demangled) or
+            "mangled".
+        part_size: Write several files of about so many bytes, each whole in itself.
+        progress: Called now and then with (work done, work in all).
+        conversion: Other keywords of `gsym.convert`.
+
+    Raises:
+        GsymError: As for `gsym.convert`; its kinds, too.
+        OSError: A file cannot be read or written.
+        ValueError: There is no such style of names, or *output* is *source*.
+    """
+    started = time.perf_counter()
+    path, target = os.fspath(source), os.fspath(output)
+    if names not in STYLES:
+        raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
+    if is_same_file(path, target):
+        raise ValueError(f"{target}: the output would replace the input")
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
+        if os.path.isdir(path) or recognise_file(path) != "gsym":
+            path = _convert(path, folder, progress, conversion)
+        with gsym.reader.open(path) as reader:
+            extraction = _Extraction(reader, names, part_size, progress)
+            outputs, size = _write(extraction, target, is_split=part_size is not None)
+    counts = extraction.counts()
+    return ExtractionReport(
+        outputs=tuple(outputs),
+        **{name: counts[name] for name in _COUNTS},
+        losses={text: counts[name] for name, text in _LOSSES.items() if counts[name]},
+        file_size=size,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def range_blocks(reader: Reader, *, names: str = "symblib") -> Iterator[bytes]:
+    """The ranges of an open GSYM file as the bytes of one symbfile, in blocks.
+
+    Args:
+        reader: Stays open until the last of them.
+        names: As for `extract_ranges`.
+    """
+    for block, _ in _Extraction(reader, names, None, None).blocks():
+        yield block
+
+
+def _convert(
+    path: str,
+    folder: str,
+    progress: Callable[[int, int], None] | None,
+    options: dict[str, Any],
+) -> str:
+    from gsym.conversion import convert
+
+    converted = os.path.join(folder, "converted.gsym")
+    # Version 2 has no limits that a large input could meet.
+    convert(path, converted, version=2, progress=progress, **options)
+    return converted
+
+
+def _write(
+    extraction: _Extraction, target: str, *, is_split: bool
+) -> tuple[list[str], int]:
+    """Paths and bytes of the parts."""
+    outputs: list[str] = []
+    size, blocks = 0, extraction.blocks()
+    found = next(blocks, None)
+    while found is not None:
+        path = f"{target}-{len(outputs)}" if is_split else target
+        ends_part = False
+        with AtomicFile(path) as file:
+            while found is not None and not ends_part:
+                block, ends_part = found
+                file.write(block)
+                size += len(block)
+                found = next(blocks, None)
+        outputs.append(path)
+    return outputs, size
+
+
+class _Extraction:
+    """The engine's handles for one extraction."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        names: str,
+        part_size: int | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._path = reader.path
+        self._total = len(reader)
+        self._progress = progress
+        self._encoder = Encoder(part_size)
+        self._names = ImageNames(reader, self._encoder, STYLES[names], progress)
+        self._error: Any = new_error()
+        place = ffi.new("gsym_symbfile_extraction **")
+        status = lib.gsym_symbfile_extraction_create(
+            self._names.handle, place, self._error
+        )
+        check(status, self._error, self._path)
+        self._handle = ffi.gc(place[0], lib.gsym_symbfile_extraction_destroy)
+
+    def blocks(self) -> Iterator[tuple[bytes, bool]]:
+        """Blocks of bytes, and whether a part ends behind each."""
+        is_done = ffi.new("uint32_t *")
+        for first in range(0, self._total + 1, _ENTRIES_AT_ONCE):
+            status = lib.gsym_symbfile_extraction_next(
+                self._handle,
+                self._encoder.handle,
+                _ENTRIES_AT_ONCE,
+                is_done,
+                self._error,
+            )
+            check(status, self._error, self._path)
+            if is_done[0]:
+                self._encoder.finish()
+            if self._progress is not None:
+                self._progress(first, self._total)
+            yield from self._finished_blocks()
+            if is_done[0]:
+                return
+
+    def counts(self) -> dict[str, int]:
+        counts = ffi.new("gsym_symbfile_extraction_counts *")
+        lib.gsym_symbfile_extraction_count(self._handle, counts)
+        return {name: getattr(counts, name) for name in (*_COUNTS, *_LOSSES)}
+
+    def _finished_blocks(self) -> Iterator[tuple[bytes, bool]]:
+        while True:
+            block, ends_part = self._encoder.take()
+            if not block and not ends_part:
+                return
+            yield block, ends_part

@@ -1,0 +1,47 @@
+"""What a symbfile says of an address, by the rule of its specification."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gsym.formats.symbfile import Range
+
+
+class SweptFrame(NamedTuple):
+    """One function of the chain."""
+
+    func: str
+    file: str
+    line: int
+
+
+def own_line(record: Range, address: int) -> int:
+    """The line of the last row at or below the address, 0 for none."""
+    lines = [
+        row.line for row in record.line_table if row.offset <= address - record.elf_va
+    ]
+    return lines[-1] if lines else 0
+
+
+def sweep(ranges: Iterable[Range], address: int) -> tuple[SweptFrame, ...]:
+    """The chain at an address, innermost first."""
+    found = [
+        each for each in ranges if each.elf_va <= address < each.elf_va + each.length
+    ]
+    found.sort(key=lambda each: each.depth)
+    assert [each.depth for each in found] == list(range(len(found)))
+    return tuple(_frames(found, address))[::-1]
+
+
+def _frames(chain: Sequence[Range], address: int) -> Iterable[SweptFrame]:
+    for outer, inner in itertools.pairwise(chain):
+        yield SweptFrame(outer.func, inner.call_file or "", inner.call_line)
+    if chain:
+        last = chain[-1]
+        line = own_line(last, address)
+        has_row = any(row.offset <= address - last.elf_va for row in last.line_table)
+        yield SweptFrame(last.func, (last.file or "") if has_row else "", line)

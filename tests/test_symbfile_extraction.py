@@ -1,0 +1,425 @@
+"""gsym.symbfile.extraction: ranges that answer as a lookup does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+import gsym
+from gsym.cli.main import main
+from gsym.formats.symbfile import Decoder, LineTableRow, Range
+from gsym.symbfile.comparison import compare
+from gsym.symbfile.extraction import extract_ranges, range_blocks
+from gsym.symbfile.name_styles import reduce_name
+from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.verification import verify
+from tests import oracle
+from tests.creations import create
+from tests.strategies import function_lists, odd_files, overlapping_lists
+from tests.symbfile_sweep import SweptFrame, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NO_NAME = "<name omitted>"
+
+
+def ranges_of(data: bytes, names: str = "mangled") -> list[Range]:
+    file = b"".join(range_blocks(gsym.Reader(data), names=names))
+    assert [each for each in verify(Decoder([file])) if each.is_error] == []
+    ranges = list(Decoder([file]).records())
+    assert all(isinstance(each, Range) for each in ranges)
+    return [each for each in ranges if isinstance(each, Range)]
+
+
+def readable(text: str) -> str:
+    """With a question mark for each byte that is not UTF-8."""
+    return "".join("?" if "\udc80" <= each <= "\udcff" else each for each in text)
+
+
+def looked_up(reader: gsym.Reader, address: int) -> tuple[SweptFrame, ...]:
+    answer = reader.lookup(address)
+    if answer is None:
+        return ()
+    return tuple(
+        SweptFrame(readable(each.name) or NO_NAME, readable(each.path), each.line)
+        for each in answer.frames
+    )
+
+
+def addresses_round(data: bytes, ranges: Sequence[Range]) -> list[int]:
+    """Those where an answer may change, and those beside them."""
+    edges = {0}
+    for each in ranges:
+        rows = (each.elf_va + row.offset for row in each.line_table)
+        edges |= {each.elf_va, each.elf_va + each.length, *rows}
+    for function in gsym.Reader(data).functions():
+        edges |= {function.address, function.address + function.size}
+    beside = {edge + step for edge in edges for step in (-1, 0, 1)}
+    return sorted(each for each in beside if 0 <= each < 2**64)
+
+
+def assert_equal_answers(data: bytes) -> None:
+    ranges = ranges_of(data)
+    reader = gsym.Reader(data)
+    starts = [function.address for function in reader.functions()]
+    last = max(starts)
+    is_endless = any(
+        each.address == last and not each.size for each in reader.functions()
+    )
+    for address in addresses_round(data, ranges):
+        if is_endless and address >= last:
+            continue  # where the last function ends is not known
+        assert sweep(ranges, address) == looked_up(reader, address), hex(address)
+
+
+@given(function_lists())
+def test_ranges_answer_as_lookups_do(functions: list[gsym.FunctionInfo]) -> None:
+    assert_equal_answers(create(functions))
+
+
+@given(overlapping_lists())
+def test_where_functions_overlap_ranges_answer_as_lookups_do(
+    functions: list[gsym.FunctionInfo],
+) -> None:
+    assert_equal_answers(create(functions))
+
+
+@given(odd_files())
+def test_odd_files_become_sound_ranges(file: oracle.GsymFile) -> None:
+    try:
+        reader = gsym.Reader(oracle.encode_file(file))
+    except gsym.GsymError:
+        return
+    records = b"".join(range_blocks(reader))
+    assert [each for each in verify(Decoder([records])) if each.is_error] == []
+
+
+# ---- one function, written by hand
+
+
+def lines(*rows: tuple[int, str, int]) -> tuple[gsym.LineEntry, ...]:
+    found = ((0x1000 + offset, path, line) for offset, path, line in rows)
+    return tuple(map(gsym.LineEntry._make, found))
+
+
+def call(
+    name: str, *spans: tuple[int, int], children: tuple[gsym.InlineInfo, ...] = ()
+) -> gsym.InlineInfo:
+    found = tuple(gsym.Range(0x1000 + start, 0x1000 + end) for start, end in spans)
+    return gsym.InlineInfo(name, "/a.c", 7, found, children)
+
+
+def one_function(
+    rows: tuple[gsym.LineEntry, ...], *calls: gsym.InlineInfo
+) -> list[Range]:
+    root = gsym.InlineInfo("f", "", 0, (gsym.Range(0x1000, 0x1040),), calls)
+    return ranges_of(create([gsym.FunctionInfo(0x1000, 0x40, "f", rows, root)]))
+
+
+def spans(ranges: Sequence[Range]) -> list[tuple[int, int, int, str]]:
+    """Start, end, depth and name; addresses from the start of the function."""
+    starts = (each.elf_va - 0x1000 for each in ranges)
+    return [
+        (start, start + each.length, each.depth, each.func)
+        for start, each in zip(starts, ranges, strict=True)
+    ]
+
+
+def table(*rows: tuple[int, int]) -> tuple[LineTableRow, ...]:
+    return tuple(LineTableRow(*row) for row in rows)
+
+
+def test_a_level_has_the_lines_that_no_call_in_it_has() -> None:
+    rows = lines((0, "/a.c", 1), (8, "/g.c", 2), (12, "/g.c", 3), (16, "/a.c", 4))
+    outer, inner = one_function(rows, call("g", (8, 16)))
+    assert (outer.file, outer.line_table) == ("/a.c", table((0, 1), (16, 4)))
+    assert (inner.file, inner.line_table) == ("/g.c", table((0, 2), (4, 3)))
+    assert (inner.call_file, inner.call_line) == ("/a.c", 7)
+
+
+def test_rows_that_say_the_same_are_one_also_round_a_call() -> None:
+    rows = lines(
+        *((0, "/a.c", 1), (4, "/a.c", 1), (8, "/g.c", 2), (12, "/a.c", 1)),
+        (14, "/a.c", 9),
+    )
+    outer, _ = one_function(rows, call("g", (8, 12)))
+    assert outer.line_table == table((0, 1), (14, 9))
+
+
+def test_a_level_without_lines_of_its_own_has_no_file() -> None:
+    inner = call("h", (0, 0x40))
+    outer, middle, last = one_function(
+        lines((0, "/h.c", 5)), call("g", (0, 0x40), children=(inner,))
+    )
+    assert (outer.file, middle.file, last.file) == (None, None, "/h.c")
+
+
+def test_where_the_file_changes_the_range_is_split_and_keeps_its_calls() -> None:
+    rows = lines(
+        *((0, "/a.c", 1), (8, "/g.c", 2), (16, "/b.h", 3), (24, "/g.c", 2)),
+        (32, "/b.h", 4),
+    )
+    ranges = one_function(rows, call("g", (8, 16), (24, 32)))
+    assert spans(ranges) == [
+        (0, 16, 0, "f"),
+        (8, 16, 1, "g"),
+        (16, 64, 0, "f"),
+        (24, 32, 1, "g"),
+    ]
+    assert [each.file for each in ranges] == ["/a.c", "/g.c", "/b.h", "/g.c"]
+
+
+def test_a_call_is_split_within_its_caller() -> None:
+    rows = lines((0, "/a.c", 1), (8, "/g.c", 2), (12, "/g.h", 3), (16, "/a.c", 1))
+    ranges = one_function(rows, call("g", (8, 16)))
+    assert spans(ranges) == [(0, 64, 0, "f"), (8, 12, 1, "g"), (12, 16, 1, "g")]
+
+
+def test_ranges_come_in_pre_order() -> None:
+    deep = call("h", (4, 6), (10, 12))
+    ranges = one_function(
+        lines((0, "/a.c", 1)),
+        call("g", (4, 8), (10, 16), children=(deep,)),
+        call("k", (20, 24)),
+    )
+    assert spans(ranges) == [
+        (0, 64, 0, "f"),
+        (4, 8, 1, "g"),
+        (4, 6, 2, "h"),
+        (10, 16, 1, "g"),
+        (10, 12, 2, "h"),
+        (20, 24, 1, "k"),
+    ]
+
+
+def test_bytes_in_front_of_the_first_row_have_no_line() -> None:
+    (only,) = one_function(lines((8, "/a.c", 1)))
+    assert only.line_table == table((8, 1))
+
+
+def test_rows_of_no_file_or_no_line_are_kept() -> None:
+    first, second = one_function(lines((0, "/a.c", 1), (4, "/a.c", 0), (8, "", 3)))
+    assert (first.file, first.line_table) == ("/a.c", table((0, 1), (4, 0)))
+    assert (second.file, second.line_table) == (None, table((0, 3)))
+
+
+def test_a_symbol_without_a_size_reaches_to_the_next_function() -> None:
+    symbol = gsym.FunctionInfo(0x1000, 0, "symbol")
+    data = create([symbol, gsym.FunctionInfo(0x1100, 0, "last")])
+    assert ranges_of(data) == [Range(0x1000, 0x100, "symbol")]
+
+
+def test_calls_in_pieces_of_each_other_end_in_a_limit_not_in_a_flood() -> None:
+    count = 600
+    pieces = [(2 * index, 2 * index + 1) for index in range(count)]
+    deep: tuple[gsym.InlineInfo, ...] = ()
+    for _ in range(count):
+        deep = (call("deep", (0, 2 * count), children=deep),)
+    root = gsym.InlineInfo(
+        *("f", "", 0, (gsym.Range(0x1000, 0x1000 + 2 * count),)),
+        (call("pieces", *pieces), *deep),
+    )
+    data = create([gsym.FunctionInfo(0x1000, 2 * count, "f", None, root)])
+    assert len(ranges_of(data)) <= 256 * 2 * count + 1
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # Those of the tests of the reference implementation.
+        ("blah.cold", "blah"),
+        ("blah.constprop.0.cold", "blah"),
+        ("blah", "blah"),
+        (
+            "_RustIsNotTheOnlyLangWhoseSymbolsCanStartWith_R",
+            "_RustIsNotTheOnlyLangWhoseSymbolsCanStartWith_R",
+        ),
+        (
+            (
+                "_ZNSt3__111__introsortINS_12__debug_lessINS_6__lessIN14arrow_vendored4date9"
+                "time_zoneES5_EEEEPS5_EEvT0_S9_T_NS_15iterator_traitsIS9_E15difference_typeE"
+            ),
+            (
+                "void std::__1::__introsort(arrow_vendored::date::time_zone*, "
+                "arrow_vendored::date::time_zone*, std::__1::__debug_less, "
+                "std::__1::iterator_traits::difference_type)"
+            ),
+        ),
+        (
+            (
+                "_ZN7mozilla3dom17Selection_BindingL8get_typeEP9JSContext"
+                "N2JS6HandleIP8JSObjectEEPv19JSJitGetterCallArgs.cold"
+            ),
+            (
+                "mozilla::dom::Selection_Binding::get_type("
+                "JSContext*, JS::Handle, void*, JSJitGetterCallArgs)"
+            ),
+        ),
+        (
+            (
+                "_ZN5media13MojoDecryptor21DecryptAndDecodeVideoE13scoped_refptrINS_13Decoder"
+                "BufferEERKN4base17RepeatingCallbackIFvNS_9Decryptor6StatusES1_INS_10Video"
+                "FrameEEEEE"
+            ),
+            (
+                "media::MojoDecryptor::DecryptAndDecodeVideo("
+                "scoped_refptr, base::RepeatingCallback const&)"
+            ),
+        ),
+        (
+            (
+                "_ZN2js8HeapSlot4postEPNS_12NativeObjectENS0_4KindEjRKN2JS5ValueE"
+                ".isra.0.cold"
+            ),
+            (
+                "js::HeapSlot::post(js::NativeObject*, js::HeapSlot::Kind, "
+                "unsigned int, JS::Value const&)"
+            ),
+        ),
+        ("runtime.(*mheap).grow", "runtime.(*mheap).grow"),
+        ("libpf.Max[go.shape.uint32_0]", "libpf.Max[go.shape.uint32_0]"),
+        # What the brackets of C++ may also be.
+        ("_ZlsIcERSoS0_RK1AIT_E", "std::ostream& operator<<(std::ostream&, A const&)"),
+        ("_ZN1AIiEclEv", "A::operator()()"),
+        ("_ZN1AptEv", "A::operator->()"),
+        ("_ZNK1AltERKS_", "A::operator<(A const&) const"),
+        ("_ZN1AcvSt6vectorIiSaIiEEEv", "A::operator std::vector()"),
+        ("_Z1fIXgtstT_Li4EEEvS0_", None),
+        ("std::vector<int>::push_back", "std::vector<int>::push_back"),
+        ("", ""),
+        ("x.part.a", "x.part.a"),
+    ],
+)
+def test_names_are_reduced_as_symblib_does(name: str, text: str | None) -> None:
+    reduced = reduce_name(name.encode()).decode()
+    if text is not None:
+        assert reduced == text
+    else:
+        assert reduced.count("(") == reduced.count(")")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            (
+                "_ZN50_$LT$$RF$mut$u20$W$u20$as$u20$core..fmt..Write"
+                "$GT$10write_char17h40d2a72f9527ade5E.llvm.5999636307758439825"
+            ),
+            "<&mut W as core::fmt::Write>::write_char",
+        ),
+        (
+            (
+                "_ZN71_$LT$rustc_demangle..legacy..Demangle$u20"
+                "$as$u20$core..fmt..Display$GT$3fmt17h48ee277748f854a8E"
+            ),
+            "<rustc_demangle::legacy::Demangle as core::fmt::Display>::fmt",
+        ),
+    ],
+)
+def test_names_of_rust_keep_their_brackets_and_lose_the_hash(
+    name: str, text: str
+) -> None:
+    pytest.importorskip("demangle")
+    assert reduce_name(name.encode()).decode() == text
+
+
+def test_names_come_in_the_style_that_is_asked_for() -> None:
+    data = create([gsym.FunctionInfo(1, 1, "_ZN1AIiE1fEv.cold")])
+    assert ranges_of(data, "mangled")[0].func == "_ZN1AIiE1fEv.cold"
+    assert ranges_of(data, "full")[0].func == "A<int>::f() [clone .cold]"
+    assert ranges_of(data, "symblib")[0].func == "A::f()"
+
+
+# ---- files
+
+
+def test_the_ranges_of_symblib_are_those_of_its_file(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "ranges"
+    extract_ranges(fixtures / "symblib/inline-no-tco", output)
+    theirs = open_symbfile(fixtures / "symblib/inline-no-tco.ranges.symbfile")
+    more = list(compare(theirs.records(), open_symbfile(output).records()))
+    # The symbols of functions without debug information are more than it has.
+    assert {each.new.func for each in more if isinstance(each.new, Range)} == {
+        *("_init", "_start", "call_weak_fn", "deregister_tm_clones", "frame_dummy"),
+        *("register_tm_clones", "__do_global_dtors_aux", "_fini"),
+    }
+    assert all(each.old is None for each in more)
+
+
+def test_parts_say_the_same_as_one_file(fixtures: Path, tmp_path: Path) -> None:
+    binary = fixtures / "symblib/go-1.22.12"
+    whole = extract_ranges(binary, tmp_path / "whole")
+    parts = extract_ranges(binary, tmp_path / "part", part_size=100_000)
+    assert parts.outputs == tuple(
+        str(tmp_path / f"part-{index}") for index in range(len(parts.outputs))
+    )
+    assert len(parts.outputs) > 3
+    assert parts.ranges == whole.ranges
+    records = [each for path in parts.outputs for each in open_symbfile(path).records()]
+    assert records == list(open_symbfile(tmp_path / "whole").records())
+
+
+def test_a_gsym_file_gives_the_same_as_its_binary(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    binary = fixtures / "symblib/inline"
+    gsym.convert(binary, tmp_path / "a.gsym")
+    extract_ranges(binary, tmp_path / "one")
+    extract_ranges(tmp_path / "a.gsym", tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_extract_writes_and_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.gsym"
+    source.write_bytes(
+        create([gsym.FunctionInfo(1, 4, "f"), gsym.FunctionInfo(9, 0, "endless")])
+    )
+    assert main(["symbfile", "extract", str(source)]) == 0
+    output = capsys.readouterr()
+    assert f"{source} -> {source}.ranges.symbfile\n  1 functions" in output.out
+    assert "it has no size and is the last one (once)" in output.err
+    (record,) = open_symbfile(f"{source}.ranges.symbfile").records()
+    assert record == Range(1, 4, "f")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--names", "short"), "choose symblib, full, mangled"),
+        (("--part-size", "0"), "less than 1"),
+        (("-o", "a.gsym"), "would replace the input"),
+    ],
+)
+def test_extract_refuses_what_makes_no_sense(
+    words: tuple[str, ...],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.gsym").write_bytes(create([gsym.FunctionInfo(1, 4, "f")]))
+    assert main(["symbfile", "extract", "a.gsym", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_an_input_that_cannot_be_converted_leaves_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "text"
+    source.write_text("hello")
+    assert main(["symbfile", "extract", str(source)]) == 1
+    assert str(source) in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [source]
