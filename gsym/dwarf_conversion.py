@@ -211,7 +211,8 @@ class _Job:
             self.notes += (f"{error.reason} (at offset {error.offset:#x})",)
         self.go_functions = count[0]
         if choice == "only" and not self.go_functions:
-            raise EmptyError("no pclntab: this is no Go binary", path=self._binary.path)
+            reason = "no pclntab with a function: this is no Go binary"
+            raise EmptyError(reason, path=self._binary.path)
 
     def add_symbols(self) -> None:
         for file in self._found.symbols:
