@@ -3,95 +3,126 @@
     python -m benchmarks.markup CORPUS [--rounds N] [--write]
 
 Both filter the same logs in turn, start of the process included; gsym looks addresses
-up in a GSYM file, llvm-symbolizer in the debug information that it was made from. The
-figures are medians of thousands of lines a second, and peaks of memory.
+up in a GSYM file, llvm-symbolizer in the debug information that it was made from.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
 from benchmarks.markdown import table
-from benchmarks.process import Measurement, column, measure, measure_pairs
+from benchmarks.markup_logs import (
+    BUILD_ID,
+    frames,
+    frames_of_two_modules,
+    locations,
+    mixed,
+    write_log,
+)
+from benchmarks.memory_kinds import measure_memory
+from benchmarks.process import column, measure
 from benchmarks.report import environment, write_region
-from gsym.formats.markup import encode
-from gsym.formats.markup_elements import Backtrace, Mmap, Module, Reset
 from tests.differential.sampling import functions, random_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    Lines = Callable[[int, Sequence[int]], Iterable[str]]
 
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 OUR_GSYM = str(Path(sys.executable).parent / "gsym")
-# By their lines: as many as llvm-symbolizer filters in some twenty seconds.
-INPUTS = {"libc.plain": 2_000_000, "libjvm.plain": 400_000}
-# How many lines of a hundred are frames of a backtrace.
-SHARES = (0, 10, 100)
-TEXT = "[01040.461][1885][2639][app] INFO: request {} was answered in 12 ms, 200 OK"
-BASE = 0x7F00_0000_0000
-SIZE = 1 << 32
-BUILD_ID = b"\xab\xcd"
+INPUTS = ("libc.plain", "libjvm.plain")
+# How many lines of a hundred are frames of a backtrace -> how many lines there are, so
+# that the start of a process is a small part.
+LINES = {0: 8_000_000, 10: 2_000_000, 100: 1_000_000}
+STARTS = 20
+FORM_LINES = 500_000
+DEFAULT = "--style=llvm"
+
+
+class Form(NamedTuple):
+    """A kind of log, or of what is made of it.
+
+    Attributes:
+        title: What it is called.
+        lines: Makes the lines.
+        options: Ours.
+        theirs: Those of llvm-symbolizer; None: it has nothing like it.
+    """
+
+    title: str
+    lines: Lines
+    options: tuple[str, ...] = (DEFAULT,)
+    theirs: tuple[str, ...] | None = ()
+
+
+COLOUR = "--color=always"
+FORMS = (
+    Form("frames", frames),
+    Form("frames, coloured", frames, (DEFAULT, COLOUR), (COLOUR,)),
+    Form("frames of two modules in turn", frames_of_two_modules),
+    Form("three code locations a line", locations),
+    Form("three code locations, coloured", locations, (DEFAULT, COLOUR), (COLOUR,)),
+    Form("frames, `--style=spec`", frames, ("--style=spec",), None),
+    Form("frames, `--style=fuchsia`", frames, ("--style=fuchsia",), None),
+    Form("frames, `--json`", frames, (DEFAULT, "--json"), None),
+)
 HEAD = (
-    "log",
-    "lines",
-    "llvm-symbolizer",
-    "gsym filter",
-    "ratio",
-    "its peak",
-    "our peak",
+    *("log", "lines", "llvm-symbolizer", "gsym filter", "ratio", "MB/s"),
+    *("its memory", "its files", "our memory", "our files"),
 )
 LEGEND = """\
 Thousands of lines a second of processor time, medians of {rounds} rounds, start of the
-process included; peaks of memory in MiB. Frames are at random addresses inside
-functions; both print the same but for columns, and which of several names of a
-function."""
+process included; megabytes that `gsym filter` prints a second; peaks in MiB of memory
+of a process's own, and of pages of files that it has mapped. Frames are at random
+addresses inside functions; both print the same but for columns, and which of several
+names of a function."""
+START_HEAD = ("log", "llvm-symbolizer", "gsym filter", "python -c pass")
+START_LEGEND = """\
+Milliseconds of processor time for a log of one line, medians of {starts}."""
+FORM_HEAD = ("libc.plain", "lines", "llvm-symbolizer", "gsym filter", "ratio")
+FORM_LEGEND = """\
+Other logs, and other forms of the output; thousands of lines a second as above."""
 
 
-def write_log(path: Path, share: int, count: int, addresses: list[int]) -> None:
-    """A log of *count* lines, of which *share* in a hundred are frames."""
-    source = random.Random(1)  # noqa: S311
-    context = (
-        Reset(),
-        Module(0, "lib.so", BUILD_ID),
-        Mmap(BASE, SIZE, 0, "rx", 0),
-    )
-    with path.open("w", encoding="ascii") as file:
-        file.writelines(f"{encode(element)}\n" for element in context)
-        for number in range(count):
-            if source.randrange(100) < share:
-                address = BASE + addresses[number % len(addresses)]
-                line = encode(Backtrace(number % 30, address, "pc"))
-            else:
-                line = TEXT.format(number)
-            file.write(f"{line}\n")
+class Module(NamedTuple):
+    """A binary as both programs find it.
+
+    Attributes:
+        name: Of the binary.
+        folder: Has the binary and its GSYM file by build id.
+        addresses: Random ones of its functions.
+    """
+
+    name: str
+    folder: Path
+    addresses: list[int]
+
+    @property
+    def log(self) -> Path:
+        """Where a log may stand."""
+        return self.folder / "log"
+
+    def ours(self, *options: str) -> list[str]:
+        """Our command."""
+        return [OUR_GSYM, "filter", f"--gsym-dir={self.folder}", *options]
+
+    def theirs(self, *options: str) -> list[str]:
+        """That of llvm-symbolizer."""
+        command = [LLVM_SYMBOLIZER, "--filter-markup", "--no-debuginfod"]
+        return [*command, f"--debug-file-directory={self.folder}", *options]
 
 
-def rate(count: int, runs: list[Measurement]) -> float:
-    """Lines a second of processor time."""
-    return count / statistics.median(column(runs, "cpu"))
-
-
-def measure_log(log: Path, folder: Path, count: int, rounds: int) -> list[str]:
-    """Both rates, their ratio, both peaks."""
-    theirs = [LLVM_SYMBOLIZER, "--filter-markup", "--no-debuginfod"]
-    theirs.append(f"--debug-file-directory={folder}")
-    ours = [OUR_GSYM, "filter", "--style=llvm", f"--gsym-dir={folder}"]
-    pairs = measure_pairs(
-        lambda: measure(ours, str(log)), lambda: measure(theirs, str(log)), rounds
-    )
-    our_rate, their_rate = (rate(count, runs) for runs in pairs)
-    our_peak, their_peak = (max(column(runs, "peak")) for runs in pairs)
-    ratio = f"**{our_rate / their_rate:.1f}x**"
-    rates = [f"{each / 1000:.0f}" for each in (their_rate, our_rate)]
-    return [*rates, ratio, f"{their_peak:.0f}", f"{our_peak:.0f}"]
-
-
-def measure_input(binary: Path, count: int, rounds: int) -> list[list[str]]:
-    """The lines of the table for one module."""
-    rows = []
+@contextmanager
+def module_of(binary: Path) -> Iterator[Module]:
+    """A binary, converted."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         base = folder / ".build-id" / BUILD_ID.hex()[:2] / BUILD_ID.hex()[2:]
@@ -104,35 +135,107 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[list[str]]:
             creator.add_reader(reader)
             creator.save(made)
         base.with_suffix(".debug").symlink_to(binary.resolve())
-        addresses = random_addresses(functions(made), min(count, 1 << 20), seed=1)
-        for share in SHARES:
-            log = folder / "log"
-            write_log(log, share, count, addresses)
-            name = f"{binary.name}, {share} % frames"
-            rows.append([name, str(count), *measure_log(log, folder, count, rounds)])
-            print(" | ".join(rows[-1]), file=sys.stderr)
+        addresses = random_addresses(functions(made), 1 << 20, seed=1)
+        yield Module(binary.name, folder, addresses)
+
+
+def seconds(commands: Sequence[list[str]], log: Path, rounds: int) -> list[float]:
+    """Medians of the processor time of each command; they run in turn."""
+    runs = [[measure(each, str(log)) for each in commands] for _ in range(rounds)]
+    return [statistics.median(column(each, "cpu")) for each in zip(*runs, strict=True)]
+
+
+def thousands(count: int, spent: float) -> str:
+    """Thousands of lines a second."""
+    return f"{count / spent / 1000:.0f}"
+
+
+def measure_log(module: Module, share: int, rounds: int) -> list[str]:
+    """A line of the first table."""
+    count = LINES[share]
+    write_log(module.log, mixed(count, module.addresses, share))
+    commands = module.ours(DEFAULT), module.theirs()
+    our_seconds, their_seconds = seconds(commands, module.log, rounds)
+    ours, theirs = (measure_memory(command, module.log) for command in commands)
+    sizes = (theirs.anonymous, theirs.mapped, ours.anonymous, ours.mapped)
+    return [
+        f"{module.name}, {share} % frames",
+        str(count),
+        thousands(count, their_seconds),
+        thousands(count, our_seconds),
+        f"**{their_seconds / our_seconds:.1f}x**",
+        f"{ours.printed / our_seconds / 1e6:.0f}",
+        *(f"{size:.0f}" for size in sizes),
+    ]
+
+
+def measure_start(module: Module) -> list[list[str]]:
+    """The lines on a log of one line: of text, of a frame."""
+    rows = []
+    for title, share in (("text", 0), ("frame", 100)):
+        write_log(module.log, mixed(1, module.addresses, share))
+        commands = (
+            module.theirs(),
+            module.ours(DEFAULT),
+            [sys.executable, "-c", "pass"],
+        )
+        spent = seconds(commands, module.log, STARTS)
+        row = [f"{module.name}, one line of {title}"]
+        rows.append([*row, *(f"{1000 * each:.1f}" for each in spent)])
     return rows
 
 
+def measure_form(module: Module, form: Form, rounds: int) -> list[str]:
+    """A line of the last table."""
+    write_log(module.log, form.lines(FORM_LINES, module.addresses))
+    commands = [module.ours(*form.options)]
+    if form.theirs is not None:
+        commands.append(module.theirs(*form.theirs))
+    ours, *theirs = seconds(commands, module.log, rounds)
+    rates = [thousands(FORM_LINES, each) for each in theirs]
+    ratios = [f"**{each / ours:.1f}x**" for each in theirs]
+    return [
+        form.title,
+        str(FORM_LINES),
+        *(rates or ["-"]),
+        thousands(FORM_LINES, ours),
+        *(ratios or ["-"]),
+    ]
+
+
+def tell(row: list[str]) -> list[str]:
+    """A line of a table, also shown now."""
+    print(" | ".join(row), file=sys.stderr)
+    return row
+
+
 def main() -> None:
-    """Measure, print, and with --write keep the table."""
+    """Measure, print, and with --write keep the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path, help="folder that holds big/")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
-    rows = []
-    for name, count in INPUTS.items():
-        binary = arguments.corpus / "big" / name
-        rows += measure_input(binary, count, arguments.rounds)
-    options = f"--rounds {arguments.rounds}"
+    rounds: int = arguments.rounds
+    rows, starts, forms = [], [], []
+    for name in INPUTS:
+        with module_of(arguments.corpus / "big" / name) as module:
+            rows += [tell(measure_log(module, share, rounds)) for share in LINES]
+            starts += [tell(row) for row in measure_start(module)]
+            if name == INPUTS[0]:
+                forms = [tell(measure_form(module, form, rounds)) for form in FORMS]
     text = "\n\n".join(
         (
             environment(
-                f"python -m benchmarks.markup CORPUS {options}", [LLVM_SYMBOLIZER]
+                f"python -m benchmarks.markup CORPUS --rounds {rounds}",
+                [LLVM_SYMBOLIZER],
             ),
-            LEGEND.format(rounds=arguments.rounds),
+            LEGEND.format(rounds=rounds),
             table(HEAD, rows),
+            START_LEGEND.format(starts=STARTS),
+            table(START_HEAD, starts),
+            FORM_LEGEND,
+            table(FORM_HEAD, forms),
         )
     )
     print(text)

@@ -22,7 +22,7 @@ static unsigned digit_size(uint64_t difference, uint32_t count) {
     return (width + passes - 1) / passes;
 }
 
-const placed_address *address_order(placed_address *room, uint32_t count) {
+placed_address *address_order(placed_address *room, uint32_t count) {
     placed_address *items = room, *spare = room + count;
     uint64_t low = UINT64_MAX, high = 0;
     bool is_sorted = true;

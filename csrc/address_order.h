@@ -11,6 +11,6 @@ typedef struct placed_address {
 
 /* Sort by address, equal ones as they stand. The result is in either half of `room`, which
  * holds `count` addresses and as much free space behind them. */
-const placed_address *address_order(placed_address *room, uint32_t count);
+placed_address *address_order(placed_address *room, uint32_t count);
 
 #endif

@@ -18,8 +18,7 @@ bool address_sweep_reserve(address_sweep *sweep, size_t count) {
     return true;
 }
 
-const placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
-                                          uint32_t sought) {
+placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32_t sought) {
     sweep->frames.count = 0;
     for (uint32_t i = 0; i < count; ++i)
         sweep->found[i] = (found_frames){0, FRAMES_UNKNOWN, 0};

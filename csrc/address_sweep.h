@@ -37,8 +37,7 @@ typedef struct address_sweep {
 bool address_sweep_reserve(address_sweep *sweep, size_t count);
 /* Forget all frames, so that nothing is known of the addresses at places [0, count); put
  * the first `sought` items of `order` in ascending order. */
-const placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count,
-                                          uint32_t sought);
+placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32_t sought);
 /* Find the frames at ascending addresses of one image. */
 gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
                                const placed_address *addresses, size_t count,

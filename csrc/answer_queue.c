@@ -49,16 +49,19 @@ bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t so
     return true;
 }
 
-gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
-                       gsym_error *error) {
+placed_address *queue_order(answer_queue *queue, bool llvm) {
     address_sweep *sweep = &queue->sweep;
-    const placed_address *order;
     sweep->llvm = llvm;
     sweep->frames_only = true;
     sweep->frame_limit = MOST_FRAMES;
-    order = address_sweep_begin(sweep, (uint32_t)queue->lines.count, queue->sought);
-    return image == NULL ? GSYM_OK
-                         : address_sweep_find(sweep, image, order, queue->sought, error);
+    return address_sweep_begin(sweep, (uint32_t)queue->lines.count, queue->sought);
+}
+
+gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
+                       gsym_error *error) {
+    const placed_address *order = queue_order(queue, llvm);
+    if (image == NULL) return GSYM_OK;
+    return address_sweep_find(&queue->sweep, image, order, queue->sought, error);
 }
 
 static const found_frames *found_ahead(const answer_queue *queue, size_t ahead) {

@@ -32,6 +32,24 @@ static inline bool queue_is_full(const answer_queue *queue) {
 bool queue_add(answer_queue *queue, uint64_t address, uint64_t size, uint64_t sought);
 /* A line that is not looked up here. */
 bool queue_add_unsought(answer_queue *queue, uint64_t address, uint64_t size);
+/* Where lines end that were added, to give up those that follow. */
+typedef struct queue_mark {
+    size_t lines;
+    uint32_t sought;
+} queue_mark;
+
+static inline queue_mark queue_end(const answer_queue *queue) {
+    return (queue_mark){queue->lines.count, queue->sought};
+}
+
+static inline void queue_cut(answer_queue *queue, queue_mark mark) {
+    queue->lines.count = mark.lines;
+    queue->sought = mark.sought;
+}
+
+/* Forget what was found; the addresses of all lines in ascending order, to be looked up in
+ * ranges by address_sweep_find(). */
+placed_address *queue_order(answer_queue *queue, bool llvm);
 /* Look up all lines, by LLVM's rules or by ours. */
 gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
                        gsym_error *error);
@@ -46,7 +64,8 @@ static inline const found_frames *queue_found(const answer_queue *queue) {
     return &queue->sweep.found[queue->next];
 }
 
-/* Have the memory fetched that lines behind the next one are going to need. */
+/* Have the memory fetched that lines behind the next one are going to need, if they are
+ * about this image. */
 void queue_look_ahead(const answer_queue *queue, const gsym_image *image);
 
 #endif

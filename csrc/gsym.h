@@ -479,34 +479,53 @@ typedef enum gsym_markup_flags {
     GSYM_MARKUP_ADJUSTED = 4, /* show the address that is looked up, not the logged one */
     GSYM_MARKUP_COLUMNS = 8,  /* columns, all 0, and <invalid> for what is not known */
     GSYM_MARKUP_INDENTS = 16, /* blanks in front of a frame are in front of all */
-    GSYM_MARKUP_STOPS_AT_ESCAPE = 32
+    GSYM_MARKUP_STOPS_AT_ESCAPE = 32,
+    GSYM_MARKUP_COLOURED = 64,
+    /* In its form, with the text round a frame round each of its calls; they may have
+     * messages. */
+    GSYM_MARKUP_FUCHSIA_FRAMES = 128,
+    GSYM_MARKUP_PLAIN_PC_RETURNS = 256, /* a `pc` of no kind is a return address */
+    GSYM_MARKUP_OUTERMOST_PC = 512      /* a `pc` has the name of the outermost function */
 } gsym_markup_flags;
+
+/* Bytes of that text; where it is longer, it stands there once. */
+#define GSYM_MARKUP_MOST_REPEATED 4096
+
+typedef struct gsym_markup_module {
+    const gsym_image *image; /* NULL: nothing is known of it */
+    const char *name;
+    size_t name_size;
+    uint64_t unknown; /* counts the addresses without a frame */
+} gsym_markup_module;
 
 typedef struct gsym_markup_segment {
     uint64_t start; /* in memory */
     uint64_t size;
     uint64_t address; /* where it was linked */
+    uint64_t module;  /* its index */
 } gsym_markup_segment;
 
 typedef struct gsym_markup_job {
     uint32_t flags;
     uint32_t reserved;
-    const gsym_markup_segment *segments; /* of the module, sorted, without overlap */
+    gsym_markup_module *modules; /* fewer than 32768 */
+    size_t module_count;
+    const gsym_markup_segment *segments; /* sorted, without overlap */
     size_t segment_count;
-    const char *module; /* its name */
-    size_t module_size;
-    size_t line_limit;  /* bytes of a line with an element */
-    uint64_t unknown;   /* counts the addresses without a frame */
-    const char *lines;  /* the engine's, from one call to the next */
+    size_t line_limit; /* bytes of a line with an element */
+    const char *lines; /* the engine's, from one call to the next */
     size_t at;
 } gsym_markup_job;
 
-/* Answer lines of a log without markup and those with one backtrace element, to a line of
- * any other form, an address in no segment, a line without an end; many gaps stop it as a
- * full text does. The lines have to stay where they are while it goes on. Without `texts`
- * names are printed as they are. Only a lack of memory is a failure. */
-gsym_status gsym_text_markup(gsym_text *text, const gsym_image *image,
-                             gsym_name_texts *texts, gsym_markup_job *job,
+/* In front of the offset of a name in `texts`: the index of its module. */
+#define GSYM_MARKUP_MODULE_SHIFT 48
+
+/* Answer lines of a log without markup, those with one `bt` element and those with `pc`
+ * elements, to a line of any other form, an address in no segment, a line without an end;
+ * many gaps stop it as a full text does. The lines have to stay where they are while it
+ * goes on. Without `texts` names are printed as they are. Only a lack of memory is a
+ * failure. */
+gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
                              const char *lines, size_t size, size_t limit,
                              size_t *used_ret, gsym_error *error);
 

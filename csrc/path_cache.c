@@ -1,4 +1,4 @@
-/* path_cache.c - a table of slots by file index, each with the last path that came by. */
+/* path_cache.c - a table of slots by image and file index, each with the last path that came by. */
 #include "path_cache.h"
 
 #include "text_class.h"
@@ -9,6 +9,7 @@ enum {
 };
 
 typedef struct cached_path {
+    const gsym_image *image;
     uint32_t file;
     uint32_t generation;
     uint32_t at, size;
@@ -79,6 +80,7 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     join(cache, directory, basename);
     if (cache->bytes.failed || cache->bytes.size > UINT32_MAX) return false;
     *slot = (cached_path){
+        .image = image,
         .file = file,
         .generation = cache->generation,
         .at = (uint32_t)at,
@@ -92,12 +94,17 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     return true;
 }
 
+/* Files of several images have the same numbers. */
+static size_t slot_of(const gsym_image *image, uint32_t file) {
+    return (file + (size_t)((uintptr_t)image / sizeof *image)) % SLOTS;
+}
+
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
                     joined_path *path_ret) {
-    cached_path *slot = &cache->slots[file % SLOTS];
-    if (GSYM_UNLIKELY(slot->generation != cache->generation || slot->file != file) &&
-        !fill(cache, slot, image, file))
-        return false;
+    cached_path *slot = &cache->slots[slot_of(image, file)];
+    bool is_fit = slot->generation == cache->generation && slot->image == image &&
+                  slot->file == file;
+    if (GSYM_UNLIKELY(!is_fit) && !fill(cache, slot, image, file)) return false;
     *path_ret = (joined_path){(const char *)cache->bytes.bytes + slot->at, slot->size,
                               slot->is_printable, slot->is_quotable};
     return true;

@@ -34,8 +34,7 @@ typedef struct path_cache {
  * what is in it. */
 char path_separator(const char *directory, size_t size);
 
-/* Forget all paths; those that follow are of one image and one form. False where there is
- * no memory. */
+/* Forget all paths; those that follow are of one form. False where there is no memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
 /* The path of a file of the table. False where there is no memory. */
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,

@@ -220,7 +220,7 @@ gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t l
     *used_ret = 0;
     while (text->out.size < limit && text->gaps.count < TEXT_MAX_GAPS &&
            (line = queue_next(&text->queue)) != NULL) {
-        queue_look_ahead(&text->queue, image);
+        if (image != NULL) queue_look_ahead(&text->queue, image);
         GSYM_TRY(put(job, line->address, error));
         *used_ret += (size_t)line->size;
         ++text->queue.next;

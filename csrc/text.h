@@ -71,7 +71,7 @@ gsym_status text_next_frames(gsym_text *text, const gsym_image *image, uint64_t 
 typedef gsym_status (*text_put_answer)(const void *job, uint64_t address,
                                        gsym_error *error);
 /* Answer lines of the queue until the text holds `limit` bytes or many gaps; *used_ret
- * counts the bytes of these lines. */
+ * counts the bytes of these lines. Where they are about several images, `image` is NULL. */
 gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t limit,
                               text_put_answer put, const void *job, size_t *used_ret,
                               gsym_error *error);

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
             dwp: The package with the split units of the binary.
             cache: Folder for what is made here; None: that of the user.
             read_ahead: See `gsym.open`.
+            index_limit: See `Reader`.
         """
 
         architecture: str | None = None
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         dwp: str | None = None
         cache: str | None = None
         read_ahead: bool = True
+        index_limit: int | None = None
 
     class FoundGsym(NamedTuple):
         """What `find_gsym` found.
@@ -71,8 +73,8 @@ else:
     BinarySearch = record_type(
         "BinarySearch",
         "architecture beside gsym_directories debug_directories debuginfod dwp cache "
-        "read_ahead",
-        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, True),
+        "read_ahead index_limit",
+        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, True, None),
     )
     BinarySearch.__doc__ = "Where to look for the GSYM file of a binary."
     FoundGsym = record_type("FoundGsym", "reader notes", defaults=((),))
@@ -105,7 +107,9 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
 
 
 def _open(path: str, search: BinarySearch) -> Reader:
-    return gsym.reader.open(path, read_ahead=search.read_ahead)
+    return gsym.reader.open(
+        path, read_ahead=search.read_ahead, index_limit=search.index_limit
+    )
 
 
 def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
@@ -117,7 +121,8 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
     notes: list[str] = []
     with ObjectFile(data, path) as binary:
         if any(map(binary.has_section, _EMBEDDED_SECTIONS)):
-            return FoundGsym(gsym.reader.Reader(data, path=path))
+            limit = search.index_limit
+            return FoundGsym(gsym.reader.Reader(data, path=path, index_limit=limit))
         for candidate in _candidates(path, search, binary.architecture):
             reader = _open_fitting(candidate, binary, search, notes)
             if reader is not None:

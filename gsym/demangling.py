@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gsym._native import ffi, lib, to_bytes, to_str
 
-__all__ = ["demangle", "demangle_bytes", "is_legacy_rust"]
+__all__ = ["demangle", "demangle_bytes", "demangle_once", "is_legacy_rust"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +53,12 @@ def demangle(name: str) -> str:
 
 def demangle_bytes(name: bytes) -> bytes:
     """The same for a name as it stands in a file."""
-    if not name.startswith(_FIRST_CHARACTERS) or len(name) > MAX_NAME_SIZE:
-        return name
-    return _cache[name]
+    return _cache[name] if _may_be_mangled(name) else name
+
+
+def demangle_once(name: bytes) -> bytes:
+    """The same, not remembered: for those who keep the texts of names themselves."""
+    return _demangle(name) if _may_be_mangled(name) else name
 
 
 class Cache(dict[bytes, bytes]):
@@ -78,6 +81,10 @@ class Cache(dict[bytes, bytes]):
 
 
 _cache = Cache()
+
+
+def _may_be_mangled(name: bytes) -> bool:
+    return name.startswith(_FIRST_CHARACTERS) and len(name) <= MAX_NAME_SIZE
 
 
 def _demangle(name: bytes) -> bytes:

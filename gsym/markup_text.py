@@ -1,4 +1,4 @@
-"""Lines of a log with backtraces in symbolizer markup, answered many at a time.
+"""Lines of a log with code addresses in symbolizer markup, answered many at a time.
 
 The engine reads the lines, finds and formats; here blocks of finished text come out.
 """
@@ -7,43 +7,35 @@ from __future__ import annotations
 
 from gsym._native import ffi, lib
 from gsym.name_texts import NameTexts
+from gsym.text_buffer import TextBuffer
 
-__all__ = ["MarkupText"]
+__all__ = ["MOST_MODULES", "MarkupText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reader import Reader
-    from gsym.text_buffer import TextBuffer
+
+MOST_MODULES = 64
+_NAME_MASK = (1 << lib.GSYM_MARKUP_MODULE_SHIFT) - 1
 
 
 class MarkupText:
-    """Answers for one module; for one thread at a time.
+    """Answers for the modules of one process; for one thread at a time.
 
     Args:
-        reader: Where to look.
-        buffer: What the text is put together in; others may use it in turn.
         flags: A set of GSYM_MARKUP_*.
         demangle: Print function names as people write them.
         line_limit: Bytes of a line with an element.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        buffer: TextBuffer,
-        *,
-        flags: int,
-        demangle: bool,
-        line_limit: int,
-    ) -> None:
-        self._reader = reader  # which the image goes with
-        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
-        self._text = buffer
-        self._names = NameTexts(self._image) if demangle else None
+    def __init__(self, *, flags: int, demangle: bool, line_limit: int) -> None:
+        self._text = TextBuffer()
+        self._names = _ModuleNames() if demangle else None
         self._job = ffi.new("gsym_markup_job *")
         self._job.flags = flags
         self._job.line_limit = line_limit
@@ -53,35 +45,72 @@ class MarkupText:
         """How many bytes the names take that are kept to be printed again."""
         return 0 if self._names is None else self._names.size
 
-    def place(self, name: bytes, segments: Sequence[tuple[int, int, int]]) -> None:
-        """Say where the module is.
+    def place(
+        self,
+        modules: Sequence[tuple[bytes, Reader | None]],
+        segments: Sequence[tuple[int, int, int, int]],
+    ) -> None:
+        """Say what is where.
 
         Args:
-            name: What it is called.
-            segments: Start, size and link-time address of each, sorted by start,
-                without overlap.
+            modules: What each is called, and where to look; None: nothing is known of
+                it. At most MOST_MODULES; those of an earlier call have to stay.
+            segments: Start, size, link-time address and index of the module of each,
+                sorted by start, without overlap.
         """
+        names = [ffi.from_buffer(name) for name, _ in modules]
+        readers = [reader for _, reader in modules]
+        images = [
+            ffi.NULL if reader is None else reader._image  # noqa: SLF001 - by design
+            for reader in readers
+        ]
+        count = len(modules)
+        records = zip(images, names, map(len, names), [0] * count, strict=True)
+        module_records = ffi.new("gsym_markup_module[]", list(records))
+        segment_records = ffi.new("gsym_markup_segment[]", list(segments))
         job = self._job
-        self._module = job.module = ffi.from_buffer(name)
-        job.module_size = len(name)
-        self._segments = job.segments = ffi.new("gsym_markup_segment[]", list(segments))
-        job.segment_count = len(segments)
+        job.modules, job.module_count = module_records, count
+        job.segments, job.segment_count = segment_records, len(segments)
+        # What the job points to, and what the images go with.
+        self._kept = module_records, segment_records, names, readers
+        if self._names is not None:
+            self._names.images = images
 
-    def answer(self, lines: Buffer, put: Callable[[Buffer], object]) -> tuple[int, int]:
-        """Answer lines without markup, and those with one frame in the module.
+    def answer(
+        self, lines: Buffer, put: Callable[[Buffer], object]
+    ) -> tuple[int, list[int]]:
+        """Answer lines without markup, and those with addresses in the modules.
 
         Args:
             lines: As they came.
             put: Takes the text, piece by piece; each is gone when it returns.
 
         Returns:
-            How many bytes of *lines* were answered, and for how many addresses nothing
-            is known.
+            How many bytes of *lines* were answered, and for how many addresses of each
+            module nothing is known.
         """
         names = ffi.NULL if self._names is None else self._names.handle
-        self._job.unknown = 0
-        arguments = self._image, names, self._job
+        job = self._job
+        modules = job.modules[0 : job.module_count]
+        for module in modules:
+            module.unknown = 0
         used = self._text.answer(
-            lib.gsym_text_markup, arguments, lines, self._names, put
+            lib.gsym_text_markup, (names, job), lines, self._names, put
         )
-        return used, int(self._job.unknown)
+        return used, [int(module.unknown) for module in modules]
+
+
+class _ModuleNames(NameTexts):
+    """Demangled names of several images.
+
+    Attributes:
+        images: The engine's handles, in the order of their modules.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ffi.NULL)
+        self.images: list[Any] = []
+
+    def _string(self, name: int) -> bytes:
+        self._image = self.images[name >> lib.GSYM_MARKUP_MODULE_SHIFT]
+        return super()._string(name & _NAME_MASK)

@@ -7,7 +7,7 @@ demangled and handed in, block by block.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
-from gsym.demangling import demangle_bytes
+from gsym.demangling import demangle_once
 
 __all__ = ["NameTexts"]
 
@@ -66,11 +66,16 @@ class NameTexts:
 
     def _decode(self, name: int) -> bytes:
         strp = name & ~lib.GSYM_PLAIN_STRING
-        raw = lib.gsym_image_string(self._image, strp, self._size)
-        text: bytes = ffi.buffer(raw, self._size[0])[:]
+        text = self._string(strp)
         if self._demangles and strp == name:
-            text = demangle_bytes(text)
+            text = demangle_once(text)
         return text if self._escape is None else self._escape(text)
+
+    def _string(self, name: int) -> bytes:
+        """What stands in the file."""
+        raw = lib.gsym_image_string(self._image, name, self._size)
+        text: bytes = ffi.buffer(raw, self._size[0])[:]
+        return text
 
     def _new_table(self) -> Any:
         place = ffi.new("gsym_name_texts **")

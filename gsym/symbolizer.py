@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from array import array
 from collections import OrderedDict
-from threading import Lock
 
 from gsym.errors import GsymError, UuidMismatchError
 from gsym.reader import open as open_reader
@@ -183,7 +183,7 @@ class Symbolizer:
         self._index_limit = index_limit
         self._recheck = recheck
         self._on_close = on_close
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._open: OrderedDict[_CacheKey, OpenModule] = OrderedDict()
         self._mapped = 0
 

@@ -1,7 +1,8 @@
-"""Runs of backtraces that the engine answers: the same as line by line."""
+"""Runs of lines that the engine answers: the same as line by line."""
 
 from __future__ import annotations
 
+import io
 import random
 
 import pytest
@@ -10,26 +11,36 @@ from hypothesis import strategies as st
 
 import gsym
 from gsym._native import lib
+from gsym.markup_filter import frame_runs
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.line_filter import LineFilter
+from gsym.markup_filter.outputs import WrittenOutput
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.symbols import SymbolOptions
 from gsym.markup_text import MarkupText
-from gsym.text_buffer import TextBuffer
 from tests.guarded import GuardedMemory
 from tests.markup_modules import CONTEXT, Modules, gsym_bytes
 
 MORE = (
     b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x3000:0x10:load:1:r:0}}}\n"
     b"{{{mmap:0x2000:0x40:load:0:rx:0x10}}}\n{{{mmap:0xfffffffffffffff0:0xf:load:0:r:0}}}\n"
+    b"{{{module:2:c.o:elf:abcdef}}}\n{{{mmap:0x5000:0x100:load:2:r:0xffffffffffffff80}}}\n"
+)
+PLAIN_ADDRESSES = (
+    *("0x1010", "0x1011", "0x1018", "0x1019", "0x1020", "0x1021", "0x1030", "0x1041"),
+    *("0x1000", "0x10ff", "0x2000", "0x2001", "0x2018", "0x3001", "0x5001"),
+    *("0x5010", "0x5090", "0x5098", "0x50a5", "0x50b0"),
 )
 ADDRESSES = (
-    *("0x1010", "0x1011", "0x1018", "0x1019", "0x1020", "0x1021", "0x1030", "0x1041"),
-    *("0x1000", "0x10ff", "0x1100", "0x2000", "0x2001", "0x2018", "0x3001", "0x0"),
-    *("0xfffffffffffffff0", "0xFFFFFFFFFFFFFFFF", "0x00000000000001019", "0x", "1019"),
+    *PLAIN_ADDRESSES,
+    *("0x1100", "0x0", "0xfffffffffffffff0", "0xFFFFFFFFFFFFFFFF"),
+    *("0x00000000000001019", "0x", "1019"),
 )
 NUMBERS = ("0", "7", "12", "99999", "123456", "00012", "9" * 18, "9" * 19, "", "-1")
-KINDS = ("", "", ":ra", ":pc", ":", ":sp", ":ra:x")
+KINDS = (
+    *("", "", "", ":ra", ":pc", ":ra", ":pc", ":", ":sp", ":ra:x", ":pc:", ":rax"),
+    *(":sp 0x3f5:4", ":pc:a b", ":a{b", ":a}b", ":\x1b[1m", ":\xff\0"),
+)
 BEFORE = (
     "",
     "",
@@ -44,39 +55,53 @@ BEFORE = (
     "{{{symbol:a}}}",
 )
 BEHIND = ("", "", " tail", "\r", "}", "{{{x", " {{{bt:0:0x1011:pc}}}", "\x1b[0m", "\0")
-TEXTS = ("", "plain", "{{{reset}}}", "{{{pc:0x1011}}}", "\x1b[1mbold", "{{{", "x" * 300)
+RESET = "{{{reset}}}\n" + (CONTEXT + MORE).decode().rstrip("\n")
+TEXTS = ("", "plain", RESET, "{{{data:0x1011}}}", "\x1b[1mbold", "{{{", "x" * 300)
 
 
 def line(source: random.Random) -> str:
     if source.random() < 0.2:
         return source.choice(TEXTS)
-    number, address = source.choice(NUMBERS), source.choice(ADDRESSES)
-    element = f"{{{{{{bt:{number}:{address}{source.choice(KINDS)}}}}}}}"
-    return source.choice(BEFORE) + element + source.choice(BEHIND)
+    elements = [element(source)]
+    while source.random() < 0.3:
+        elements += [source.choice(("", " ", " at ")), element(source)]
+    return source.choice(BEFORE) + "".join(elements) + source.choice(BEHIND)
 
 
-def plain_line(source: random.Random) -> str:
-    address = source.choice(ADDRESSES[:13])
+def element(source: random.Random) -> str:
+    address, kind = source.choice(ADDRESSES), source.choice(KINDS)
+    if source.random() < 0.5:
+        return f"{{{{{{pc:{address}{kind}}}}}}}"
+    return f"{{{{{{bt:{source.choice(NUMBERS)}:{address}{kind}}}}}}}"
+
+
+def plain_frame(source: random.Random) -> str:
+    address = source.choice(PLAIN_ADDRESSES)
     return f" {{{{{{bt:{source.choice(NUMBERS[:6])}:{address}}}}}}}"
+
+
+def plain_locations(source: random.Random) -> str:
+    count = source.randrange(4)
+    addresses = (source.choice(PLAIN_ADDRESSES) for _ in range(count))
+    return " from ".join(
+        f"{{{{{{pc:{address}{source.choice(KINDS[:7])}}}}}}}" for address in addresses
+    )
 
 
 def log(seed: int) -> bytes:
     source = random.Random(seed)  # noqa: S311
-    make = line if seed % 2 else plain_line
+    make = (line, plain_frame, plain_locations)[seed % 3]
     lines = "\n".join(make(source) for _ in range(200))
-    return CONTEXT + MORE + lines.encode() + b"\n" * source.randrange(2)
+    ends = "\n" * source.randrange(2)
+    return CONTEXT + MORE + (lines + ends).encode("latin-1")
 
 
 def filtered(
-    text: bytes, style: str, options: SymbolOptions, limit: int
+    text: bytes, style: str, options: SymbolOptions, settings: FilterSettings
 ) -> tuple[bytes, bytes, list[str]]:
     told: list[bytes] = []
     made = MarkupFilter(
-        Modules(),
-        style=style,
-        symbols=options,
-        settings=FilterSettings(line_limit=limit),
-        tell=told.append,
+        Modules(), style=style, symbols=options, settings=settings, tell=told.append
     )
     shown = made.feed(text) + made.finish()
     return shown, b"".join(told), sorted(made.summary())
@@ -84,6 +109,7 @@ def filtered(
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
+@pytest.mark.parametrize("colour", [False, True])
 @pytest.mark.parametrize(
     "options",
     [
@@ -95,18 +121,139 @@ def filtered(
     ],
 )
 def test_a_run_is_answered_as_its_lines_are(
-    seed: int, style: str, options: SymbolOptions, monkeypatch: pytest.MonkeyPatch
+    seed: int,
+    style: str,
+    colour: bool,  # noqa: FBT001 - a parameter of the test
+    options: SymbolOptions,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    limit = (1 << 20, 200)[seed % 2]
-    ran = filtered(log(seed), style, options, limit)
+    settings = FilterSettings(line_limit=(1 << 20, 200)[seed % 2], colour=colour)
+    ran = filtered(log(seed), style, options, settings)
     monkeypatch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
-    assert ran == filtered(log(seed), style, options, limit)
+    assert ran == filtered(log(seed), style, options, settings)
+
+
+def refuse(_self: object, found: bytes) -> None:
+    raise AssertionError(found)
+
+
+PLAIN = (
+    "  {{{bt:0:0x1019}}} x\r",
+    "{{{bt:12:0x1041:pc}}}",
+    "{{{bt:1:0x1090:ra}}}",
+    "a {{{pc:0x1011}}} b {{{pc:0x1019:ra}}} {{{pc:0x1041:pc}}}",
+    "{{{pc:0x1090}}}",
+)
+
+
+FUCHSIA = (
+    "{{{bt:1:0x1011:pc:sp 0x10}}}",
+    "x" * 4093 + "{{{bt:1:0x1019}}} xx\r\r",
+    "x" * 4093 + "{{{bt:1:0x1019}}} xxx\r\r",
+)
+
+
+@pytest.mark.parametrize("text", [*PLAIN, *FUCHSIA])
+@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
+@pytest.mark.parametrize("colour", [False, True])
+def test_no_plain_line_is_answered_by_itself(
+    text: str,
+    style: str,
+    colour: bool,  # noqa: FBT001 - a parameter of the test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if ":sp" in text and style != "fuchsia":
+        pytest.skip("messages are of that style only")
+    lines = f"text\n{text}\n".encode()
+    settings = FilterSettings(colour=colour)
+    one = MarkupFilter(Modules(), style=style, settings=settings)
+    one.feed(CONTEXT + b"text\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
+        expected = one.feed(lines)
+    many = MarkupFilter(Modules(), style=style, settings=settings)
+    many.feed(CONTEXT + b"text\n")
+    monkeypatch.setattr(LineFilter, "filter", refuse)
+    assert many.feed(lines * 100) == expected * 100
+
+
+def test_a_module_without_symbols_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MarkupFilter(Modules())
+    made.feed(MORE.partition(b"{{{mmap:0x2000")[0] + b"text\n")
+    monkeypatch.setattr(LineFilter, "filter", refuse)
+    shown = made.feed(b"{{{bt:0:0x3001:pc}}}\n" * 3)
+    assert shown == b"    #0    0x0000000000003001 (b.o+0x1)\n" * 3
+    assert len(made.summary()) == 1
+    assert made.summary()[0].startswith("3 unresolved in 'b.o'")
+
+
+def loaded(numbers: range) -> bytes:
+    """Modules 0x1000 bytes apart, which are all the same one."""
+    return b"".join(
+        b"{{{module:%d:%d.o:elf:abcdef}}}\n{{{mmap:%#x:0x100:load:%d:rx:0}}}\n"
+        % (number, number, 0x10000 + 0x1000 * number, number)
+        for number in numbers
+    )
+
+
+def frames_in_turn(count: int) -> bytes:
+    return b"".join(
+        b"{{{bt:%d:%#x}}}\n" % (number, 0x10019 + 0x1000 * number)
+        for number in range(count)
+    )
+
+
+def test_frames_of_several_modules_are_one_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MarkupFilter(Modules())
+    made.feed(loaded(range(3)))
+    expected = made.feed(frames_in_turn(3)).partition(b"]]]\n")[2]
+    assert expected.count(b" second /src/b.h:8 (2.o+0x18)\n") == 1
+    runs: list[int] = []
+    whole = LineFilter.filter_run
+
+    def run(lines: LineFilter, text: memoryview, element: int) -> int:
+        runs.append(whole(lines, text, element))
+        return runs[-1]
+
+    monkeypatch.setattr(LineFilter, "filter_run", run)
+    monkeypatch.setattr(LineFilter, "filter", refuse)
+    assert made.feed(frames_in_turn(3) * 100) == expected * 100
+    assert runs == [len(frames_in_turn(3)) * 100]
+
+
+@pytest.mark.parametrize("count", [64, 65, 300])
+def test_any_number_of_modules_is_answered(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = loaded(range(count)) + frames_in_turn(count) * 5
+    options, settings = SymbolOptions(), FilterSettings()
+    ran = filtered(text, "spec", options, settings)
+    monkeypatch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
+    assert ran == filtered(text, "spec", options, settings)
+
+
+def test_names_that_take_much_memory_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MarkupFilter(Modules())
+    made.feed(loaded(range(2)))
+    expected = made.feed(frames_in_turn(2)).partition(b"]]]\n")[2]
+    monkeypatch.setattr(frame_runs, "_MOST_NAME_BYTES", 0)
+    assert b"".join(made.feed(frames_in_turn(2)) for _ in range(3)) == expected * 3
+
+
+def test_text_is_written_as_it_comes() -> None:
+    text, written = log(0), io.BytesIO()
+    output = WrittenOutput(written.write)
+    made = MarkupFilter(Modules(), output=output)
+    assert made.feed(text) + made.finish() == b""
+    collected = MarkupFilter(Modules())
+    assert written.getvalue() == collected.feed(text) + collected.finish()
 
 
 def test_the_engine_answers_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_self: object, found: bytes) -> None:
-        raise AssertionError(found)
-
     frames = b"text\n  {{{bt:0:0x1011:pc}}} x\r\n{{{bt:1:0x1041}}}\n" * 20_000
     made = MarkupFilter(Modules())
     made.feed(CONTEXT + b"text\n")
@@ -135,10 +282,8 @@ class Engine:
     def __init__(self, line_limit: int = 1 << 20) -> None:
         reader = gsym.Reader(gsym_bytes())
         flags = int(lib.GSYM_MARKUP_INLINES)
-        self._text = MarkupText(
-            reader, TextBuffer(), flags=flags, demangle=True, line_limit=line_limit
-        )
-        self._text.place(b"a.o", [(0x1000, 0x100, 0)])
+        self._text = MarkupText(flags=flags, demangle=True, line_limit=line_limit)
+        self._text.place([(b"a.o", reader)], [(0x1000, 0x100, 0, 0)])
 
     def __call__(self, lines: bytes | memoryview) -> tuple[int, bytes]:
         shown: list[bytes] = []

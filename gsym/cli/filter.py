@@ -11,8 +11,8 @@ from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.program import EXIT_INTERRUPTED
 from gsym.cli.terminal import printable
 from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.hexdict import HEXDICT_FORMS
-from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.outputs import WrittenOutput
+from gsym.markup_filter.settings import HEXDICT_FORMS, FilterSettings
 from gsym.markup_filter.styles import STYLES
 from gsym.markup_filter.symbols import FUNCTION_NAMES, SymbolOptions
 
@@ -180,9 +180,8 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
     try:
         for piece in log_pieces(paths):
             shown = log_filter.idle() if piece == IDLE else log_filter.feed(piece)
-            if shown:
-                put.write(shown)
-                put.flush()
+            put.write(shown)
+            put.flush()
     except KeyboardInterrupt:
         is_stopped = True
     put.write(log_filter.finish())
@@ -288,7 +287,7 @@ def _dump_list(path: str) -> DumpList:
     return DumpList(path)
 
 
-def _output(values: Values, style: Style, form: str) -> Output | None:
+def _output(values: Values, style: Style, form: str) -> Output:
     if values.flag("--prettify-backtrace"):
         if style.name != "fuchsia" or form != "text":
             raise UsageError("option '--prettify-backtrace': for text, style fuchsia")
@@ -303,7 +302,7 @@ def _output(values: Values, style: Style, form: str) -> Output | None:
         from gsym.markup_filter.html_output import HtmlOutput
 
         return HtmlOutput()
-    return None
+    return WrittenOutput(sys.stdout.buffer.write)
 
 
 def tell_fault(message: bytes) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
 
 _GSYM = ".gsym"
+_INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
 _LEAST_DIGITS = 4  # two for a folder, and a name
 _MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
 
@@ -46,7 +47,9 @@ class FolderModules:
     ) -> None:
         self._folders = (*gsym_directories, *debug_directories)
         self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
-        self._search = BinarySearch(debug_directories=tuple(debug_directories))
+        self._search = BinarySearch(
+            debug_directories=tuple(debug_directories), index_limit=_INDEX_LIMIT
+        )
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or what each folder said."""

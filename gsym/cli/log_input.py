@@ -77,8 +77,8 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _inflater(
     first: bytes,
 ) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
+    if not first.startswith((_GZIP_MAGIC, _ZSTD_MAGIC)):
+        return None
     from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
 
-    if first.startswith(_GZIP_MAGIC):
-        return inflate_gzip
-    return inflate_zstd if first.startswith(_ZSTD_MAGIC) else None
+    return inflate_gzip if first.startswith(_GZIP_MAGIC) else inflate_zstd

@@ -10,6 +10,7 @@ from gsym.cli.filter_modules import FolderModules, SeveralModules
 from gsym.cli.filter_sources import open_store
 from gsym.errors import UnsupportedError
 from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.outputs import WrittenOutput
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.symbols import SymbolOptions
 from gsym.sources.debuginfod_settings import read_settings
@@ -41,6 +42,7 @@ def filter_markup(options: Options) -> None:
         ),
         settings=FilterSettings(colour=is_coloured),
         tell=tell_fault,
+        output=WrittenOutput(sys.stdout.buffer.write),
     )
     if filter_log(log_filter, ()):
         raise KeyboardInterrupt

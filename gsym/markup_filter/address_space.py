@@ -118,6 +118,9 @@ class AddressSpace:
     def __bool__(self) -> bool:
         return bool(self.modules or self._segments)
 
+    def __len__(self) -> int:
+        return len(self._segments)
+
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
 

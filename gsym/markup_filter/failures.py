@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.formats.markup import Fault
-    from gsym.markup_filter.address_space import Segment
+    from gsym.markup_filter.address_space import LoadedModule
     from gsym.markup_filter.answers import Answer
     from gsym.markup_filter.symbols import ModuleSymbols
 
@@ -49,11 +49,12 @@ class Failures:
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
         else:
-            self.count_in(answer.segment, answer.symbols, 1)
+            self.count_in(answer.segment.module, answer.symbols, 1)
 
-    def count_in(self, segment: Segment, symbols: ModuleSymbols, count: int) -> None:
+    def count_in(
+        self, module: LoadedModule, symbols: ModuleSymbols, count: int
+    ) -> None:
         """So many addresses in a module, for which there is no symbol."""
-        module = segment.module
         key = module.build_id, module.name[:_LONGEST_LINE], symbols.reason
         if key in self._counts or len(self._counts) < _MOST_MODULES:
             self._counts[key] = self._counts.get(key, 0) + count

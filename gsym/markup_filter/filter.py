@@ -6,10 +6,8 @@ import re
 
 from gsym._native import to_bytes, to_str
 from gsym.markup_filter.address_space import Room
-from gsym.markup_filter.demultiplexing import Demultiplexer
 from gsym.markup_filter.failures import Failures
 from gsym.markup_filter.folded_stacks import FoldedStacks
-from gsym.markup_filter.line_joining import LineJoiner
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
 from gsym.markup_filter.remote_symbols import RemoteSymbols
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, AnyStr
 
+    from gsym.markup_filter.demultiplexing import Demultiplexer
+    from gsym.markup_filter.line_joining import LineJoiner
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.remote_symbols import Asking
     from gsym.markup_filter.symbols import Opening
@@ -77,7 +77,11 @@ class MarkupFilter:
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
         self._stacks = output if isinstance(output, FoldedStacks) else None
-        self._joiner = None if join is None else LineJoiner(_pattern(join))
+        self._joiner: LineJoiner | None = None
+        if join is not None:
+            from gsym.markup_filter.line_joining import LineJoiner
+
+            self._joiner = LineJoiner(_pattern(join))
         found = _symbols(symbolizer, options)
 
         room = Room()
@@ -87,6 +91,8 @@ class MarkupFilter:
 
         self._stream: LogStream | Demultiplexer = make()
         if demux is not None:
+            from gsym.markup_filter.demultiplexing import Demultiplexer
+
             self._stream = Demultiplexer(_pattern(demux), make)
 
     def feed(self, text: AnyStr) -> AnyStr:

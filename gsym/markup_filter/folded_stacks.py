@@ -53,14 +53,13 @@ class FoldedStacks(TextOutput):
         is_batch: Whether frames are of a stack that will be at its end.
     """
 
-    takes_runs = False
-
     def __init__(self, tell: Callable[[bytes], object]) -> None:
         super().__init__()
         self._tell = tell
         self.is_batch = False
         self._put = self._parts.append
         self.text = self._text
+        self.run = None
         self._held: list[bytes | _HeldFrame] = []
         self._frames: list[_HeldFrame] = []
         self._size = 0

@@ -1,7 +1,8 @@
-"""Runs of lines with backtraces: answered by the engine where they are plain.
+"""Runs of lines with addresses of code: answered by the engine where they are plain.
 
-It answers lines that have one frame in one module each, and those without markup; the
-first line of any other form ends a run.
+It answers lines that have one frame, or code locations, and those without markup; the
+first line of any other form ends a run, and so does one with an address in a module
+that is met for the first time.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import re
 
 from gsym._native import lib
-from gsym.markup_text import MarkupText
-from gsym.text_buffer import TextBuffer
+from gsym.markup_text import MOST_MODULES, MarkupText
 
 __all__ = ["FrameRuns"]
 
@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.markup_filter.address_space import AddressSpace, Segment
+    from typing_extensions import Buffer
+
+    from gsym.markup_filter.address_space import AddressSpace, LoadedModule, Segment
     from gsym.markup_filter.settings import FilterSettings
     from gsym.markup_filter.symbols import ModuleSymbols, Symbols
 
-_FRAME = re.compile(rb"\{\{\{bt:[0-9]{1,18}:0x([0-9a-fA-F]{1,16})(:ra|:pc)?\}\}\}")
-_MOST_NAME_BYTES = 1 << 24  # of a module
-_MOST_MODULES = 64  # whose texts are kept
+# The engine reads it anew, and answers nothing of what only begins like this.
+_CODE = re.compile(
+    rb"\{\{\{(?:bt:[0-9]{1,18}|(pc)):0x([0-9a-fA-F]{1,16})(:ra|:pc)?[:}]"
+)
+_MOST_NAME_BYTES = 1 << 24
+_SEGMENTS_PER_LINE = 64  # that are told to the engine while a line is filtered
 _ADDRESS_MASK = (1 << 64) - 1
 
 
@@ -44,13 +49,12 @@ class FrameRuns:
         self._settings = settings
         self._symbols = symbols
         self._space = space
-        self._buffer: TextBuffer | None = None
-        self._texts: dict[int, tuple[ModuleSymbols, int, MarkupText]] = {}
+        self._text: MarkupText | None = None
+        self._modules: dict[tuple[LoadedModule, ModuleSymbols], int] = {}
+        self._version = -1  # of the space, as the engine knows it
+        self._refused = 0  # lines since then
         options = symbols.options
         style = settings.style
-        # Fuchsia's form of a frame, and names in other forms, are for others.
-        has_names = options.functions == "linkage"
-        self._is_of_use = style.lists_segments and has_names and not settings.colour
         self._flags = _engine_flags(
             (options.inlines, lib.GSYM_MARKUP_INLINES),
             (options.basenames, lib.GSYM_MARKUP_BASENAMES),
@@ -58,73 +62,94 @@ class FrameRuns:
             (style.has_columns, lib.GSYM_MARKUP_COLUMNS),
             (style.indents_frames, lib.GSYM_MARKUP_INDENTS),
             (style.interprets_sgr, lib.GSYM_MARKUP_STOPS_AT_ESCAPE),
+            (settings.colour, lib.GSYM_MARKUP_COLOURED),
+            (not style.lists_segments, lib.GSYM_MARKUP_FUCHSIA_FRAMES),
+            (style.adjusts_plain_pc, lib.GSYM_MARKUP_PLAIN_PC_RETURNS),
+            (style.pc_is_outermost, lib.GSYM_MARKUP_OUTERMOST_PC),
         )
 
     def answer(
         self,
         lines: memoryview,
         element: int,
-        put: Callable[[Any], object],
-        count_unknown: Callable[[Segment, ModuleSymbols, int], object],
+        put: Callable[[Buffer], object],
+        count_unknown: Callable[[LoadedModule, ModuleSymbols, int], object],
     ) -> int:
         """Answer the lines that the engine can answer.
 
         Args:
             lines: Whole lines, the first of which has an element.
             element: Offset of that.
-            put: Takes text.
+            put: Takes text, which is gone when it returns.
             count_unknown: Is told how many addresses of a module have no symbol.
 
         Returns:
             How many bytes of *lines* were answered.
         """
-        if not self._is_of_use:
-            return 0
-        found = _FRAME.match(lines, element)
-        if found is None:
-            return 0
-        address = int(found[1], 16) - (found[2] != b":pc") & _ADDRESS_MASK
-        segment = self._space.find(address)
-        if segment is None:
+        style = self._settings.style
+        segment = self._segment_of(lines, element)
+        # Names in other forms are for others.
+        if segment is None or self._symbols.options.functions != "linkage":
             return 0
         symbols = self._symbols.of(segment.module.build_id)
-        if symbols.module.reader is None:
+        is_told = symbols.module.reader is None and style.tells_each_failure
+        if is_told or not symbols.is_here:
             return 0
-        text = self._text_of(segment, symbols)
-        used, unknown = text.answer(lines, lambda piece: put(bytes(piece)))
-        if unknown:
-            count_unknown(segment, symbols, unknown)
+        text = self._text_with(segment.module, symbols)
+        if text is None:
+            return 0
+        used, unknown = text.answer(lines, put)
+        for module, count in zip(self._modules, unknown, strict=True):
+            if count:
+                count_unknown(*module, count)
         return used
 
-    def _text_of(self, segment: Segment, symbols: ModuleSymbols) -> MarkupText:
-        """What answers for a module as it is loaded now."""
-        module, version = segment.module, self._space.version
-        known = self._texts.get(module.id)
-        is_fit = known is not None and known[0] is symbols
-        if known is None or not is_fit or known[2].name_bytes > _MOST_NAME_BYTES:
-            if len(self._texts) >= _MOST_MODULES:
-                self._texts.clear()
-            known = symbols, -1, self._new_text(symbols)
-        text = known[2]
-        if known[1] != version:
-            text.place(
-                module.name,
-                [
-                    (each.start, each.size, each.address)
-                    for each in self._space
-                    if each.module is module and each.covers(each.start)
-                ],
-            )
-            self._texts[module.id] = symbols, version, text
+    def _segment_of(self, lines: memoryview, element: int) -> Segment | None:
+        """The segment that the address of an element is in, if it looks plain."""
+        found = _CODE.match(lines, element)
+        if found is None:
+            return None
+        is_return = not found[1] or self._settings.style.adjusts_plain_pc
+        if found[3]:
+            is_return = found[3] == b":ra"
+        return self._space.find(int(found[2], 16) - is_return & _ADDRESS_MASK)
+
+    def _text_with(
+        self, module: LoadedModule, symbols: ModuleSymbols
+    ) -> MarkupText | None:
+        """What answers for the modules that are loaded, this one among them.
+
+        None: lines by themselves are quicker than to tell the engine what is where.
+        """
+        text, known = self._text, (module, symbols)
+        is_full = len(self._modules) >= MOST_MODULES and known not in self._modules
+        if text is None or is_full or text.name_bytes > _MOST_NAME_BYTES:
+            text = self._text = self._new_text()
+            self._modules.clear()
+        if known not in self._modules or self._version != self._space.version:
+            self._refused += 1
+            if self._refused * _SEGMENTS_PER_LINE < len(self._space):
+                return None
+            self._refused = 0
+            self._modules.setdefault(known, len(self._modules))
+            self._place(text)
         return text
 
-    def _new_text(self, symbols: ModuleSymbols) -> MarkupText:
-        if self._buffer is None:
-            self._buffer = TextBuffer()
-        assert symbols.module.reader is not None  # noqa: S101 - for the type
+    def _place(self, text: MarkupText) -> None:
+        # What is met again later, with other symbols, counts.
+        numbers = {module: number for (module, _), number in self._modules.items()}
+        text.place(
+            [(module.name, each.module.reader) for module, each in self._modules],
+            [
+                (each.start, each.size, each.address, numbers[each.module])
+                for each in self._space
+                if each.module in numbers and each.covers(each.start)
+            ],
+        )
+        self._version = self._space.version
+
+    def _new_text(self) -> MarkupText:
         return MarkupText(
-            symbols.module.reader,
-            self._buffer,
             flags=self._flags,
             demangle=self._symbols.options.demangle,
             line_limit=self._settings.line_limit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HEXDICT_FORMS", "Value", "addresses_in", "annotate"]
+__all__ = ["Value", "addresses_in", "annotate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ else:
 
     Value = record_type("Value", "key start end place")
     Value.__doc__ = "A value that is an address."
-
-# Where it is told what is at values: in lines behind the dictionary, behind each value,
-# or not in the text.
-HEXDICT_FORMS = ("notes", "inline", "plain")
 
 _PAIR = re.compile(rb"([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 

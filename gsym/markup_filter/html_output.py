@@ -41,7 +41,7 @@ HTML_END = b"</pre>\n</html>\n"
 class HtmlOutput:
     """The log in a `pre`, every byte of it escaped."""
 
-    takes_runs = False
+    run = None
 
     def __init__(self) -> None:
         self._parts = [_BEGIN]

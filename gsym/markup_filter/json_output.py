@@ -27,7 +27,7 @@ class JsonOutput:
     Bytes that are not UTF-8 are replaced.
     """
 
-    takes_runs = False
+    run = None
 
     def __init__(self) -> None:
         self._lines: list[str] = []

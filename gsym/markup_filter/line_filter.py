@@ -24,7 +24,6 @@ from gsym.markup_filter.colours import SGR, Colours
 from gsym.markup_filter.element_text import ElementText
 from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.frame_runs import FrameRuns
-from gsym.markup_filter.hexdict import annotate
 from gsym.markup_filter.line_parts import LineParts
 
 __all__ = ["LineFilter"]
@@ -99,10 +98,10 @@ class LineFilter:
             How many bytes of *lines* were taken in; 0: the first line is to be filtered
             by itself.
         """
-        if self.awaits_line or not self._output.takes_runs:
+        put = self._output.run
+        if put is None or self.awaits_line:
             return 0
-        output, count = self._output.text, self._failures.count_in
-        return self._runs.answer(lines, element, output, count)
+        return self._runs.answer(lines, element, put, self._failures.count_in)
 
     def filter(self, line: bytes) -> None:
         """Take a line in, with its end."""
@@ -264,6 +263,8 @@ class LineFilter:
             name = demangle_bytes(to_bytes(element.name))
             return self._text.plain(name), None
         if isinstance(element, HexDict):
+            from gsym.markup_filter.hexdict import annotate
+
             form = self._settings.hexdict
             text, added, values = annotate(to_bytes(element.text), self._place, form)
             notes += added

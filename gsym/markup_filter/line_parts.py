@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gsym._native import lib
+
 __all__ = ["LineParts"]
 
 TYPE_CHECKING = False
@@ -13,9 +15,6 @@ if TYPE_CHECKING:
     from gsym.markup_filter.styles import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]
-
-# Bytes round a frame that stand round each of its inlined calls, too.
-_MOST_REPEATED = 4096
 
 
 class LineParts:
@@ -57,7 +56,8 @@ class LineParts:
         if self._style.splits_frames:
             text = b"".join(self._begun) + self._line[self._at : token.start]
             behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
-            is_short = len(text) + len(behind) <= _MOST_REPEATED
+            most = lib.GSYM_MARKUP_MOST_REPEATED
+            is_short = len(text) + len(behind) <= most
             return behind + self._ending + text if is_short else self._ending
         is_indented = self._style.indents_frames and token.start <= self._blanks
         return self._ending + self._line[: token.start] * is_indented

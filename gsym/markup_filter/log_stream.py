@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BEGIN, _END = b"{{{", b"}}}"
 _BRACE = b"{"
-_FRAME = b"{{{bt:"
+_CODE = b"{{{bt:", b"{{{pc:"
 _ESCAPE = b"\x1b"
 _HEXDICT = b"{{{hexdict:"
 
@@ -56,7 +56,7 @@ class LogStream:
         if isinstance(symbols, RemoteSymbols):
             self._collector = AddressCollector(settings.style, symbols, room)
         self.lines_before = 0
-        self._counts_lines = not output.takes_runs
+        self._counts_lines = output.run is None
         self._rest = bytearray()  # the beginning of a line
         self._open = b""  # lines of an element that is not at its end
         self._numbers: list[int] = []  # of these lines
@@ -111,7 +111,7 @@ class LogStream:
                 start = lines.rfind(b"\n", at, begin) + 1 or at
                 if start > at:
                     self._pass(lines[at:start])
-                if lines.startswith(_FRAME, begin):
+                if lines.startswith(_CODE, begin):
                     run = memoryview(lines)[start:]
                     at = start + self._lines.filter_run(run, begin - start)
                     if at > start:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-__all__ = ["TextOutput"]
+__all__ = ["TextOutput", "WrittenOutput"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
+
+    from typing_extensions import Buffer
 
     from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
 
     class Output(Protocol):
-        """Takes what comes out of a filter, in order.
+        """Takes what comes out of a filter, in order."""
 
-        Attributes:
-            takes_runs: Whether many lines may come as text, with what stands in place
-                of their elements.
-        """
+        @property
+        def run(self) -> Callable[[Buffer], object] | None:
+            """Takes lines with what stands in place of their elements, many at once.
 
-        takes_runs: bool
+            They are gone when it returns. None: each element has to come by itself.
+            """
 
         def begin_line(self, number: int, line: bytes) -> None:
             """What comes is of a line of the log; told where runs are not taken.
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
                 line: All of it; of an element that goes over several lines, these.
             """
 
-        def text(self, text: bytes) -> None:
+        def text(self, text: bytes, /) -> object:
             """Text of the log, or lines on its modules."""
 
         def element(
@@ -51,11 +54,10 @@ if TYPE_CHECKING:
 class TextOutput:
     """The log as text."""
 
-    takes_runs = True
-
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        self.text = self._parts.append
+        self.text: Callable[[bytes], object] = self._parts.append
+        self.run: Callable[[Buffer], object] | None = self._add_copy
 
     def begin_line(self, _number: int, _line: bytes) -> None:
         """Lines need no numbers."""
@@ -64,7 +66,7 @@ class TextOutput:
         self, _token: Token, _element: Element, shown: bytes, _answer: Answer | None
     ) -> None:
         """Text in place of an element."""
-        self._parts.append(shown)
+        self.text(shown)
 
     def context(self, _token: Token, _element: Element) -> None:
         """The line on the module says all."""
@@ -77,3 +79,18 @@ class TextOutput:
         text = b"".join(self._parts)
         self._parts.clear()
         return text
+
+    def _add_copy(self, text: Buffer) -> None:
+        self._parts.append(bytes(text))
+
+
+class WrittenOutput(TextOutput):
+    """The log as text that goes out as it comes: a small piece may become much.
+
+    Args:
+        write: Writes all that it gets before it returns.
+    """
+
+    def __init__(self, write: Callable[[Buffer], object]) -> None:
+        super().__init__()
+        self.text = self.run = write

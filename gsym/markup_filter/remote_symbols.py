@@ -114,6 +114,8 @@ class RemoteSymbols(Symbols):
 class _RemoteModule(ModuleSymbols):
     """The symbols of one module, which a server has."""
 
+    is_here = False
+
     def __init__(self, symbols: RemoteSymbols, build_id: bytes) -> None:
         super().__init__(OpenModule(None, None), symbols.options)
         self._symbols = symbols

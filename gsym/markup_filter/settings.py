@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.markup_filter.styles import SPEC
 
-__all__ = ["FilterSettings"]
+__all__ = ["HEXDICT_FORMS", "FilterSettings"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,3 +60,7 @@ else:
         ),
     )
     FilterSettings.__doc__ = "How a log is filtered."
+
+# Where it is told what is at values: in lines behind the dictionary, behind each value,
+# or not in the text.
+HEXDICT_FORMS = ("notes", "inline", "plain")

@@ -82,7 +82,10 @@ class ModuleSymbols:
 
     Attributes:
         module: What became of the search for it.
+        is_here: Whether its reader says all that can be said of code.
     """
+
+    is_here = True
 
     def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
         self.module = module
