@@ -71,14 +71,13 @@ class MarkupText:
         job = self._job
         job.modules, job.module_count = module_records, count
         job.segments, job.segment_count = segment_records, len(segments)
-        # What the job points to, and what the images go with.
-        self._kept = module_records, segment_records, names, readers
+        self._modules = module_records
+        # What the job points to besides, and what the images go with.
+        self._kept = segment_records, names, readers
         if self._names is not None:
             self._names.images = images
 
-    def answer(
-        self, lines: Buffer, put: Callable[[Buffer], object]
-    ) -> tuple[int, list[int]]:
+    def answer(self, lines: Buffer, put: Callable[[Buffer], object]) -> int:
         """Answer lines without markup, and those with addresses in the modules.
 
         Args:
@@ -86,18 +85,19 @@ class MarkupText:
             put: Takes the text, piece by piece; each is gone when it returns.
 
         Returns:
-            How many bytes of *lines* were answered, and for how many addresses of each
-            module nothing is known.
+            How many bytes of *lines* were answered.
         """
         names = ffi.NULL if self._names is None else self._names.handle
-        job = self._job
-        modules = job.modules[0 : job.module_count]
-        for module in modules:
+        for module in self._modules:
             module.unknown = 0
-        used = self._text.answer(
-            lib.gsym_text_markup, (names, job), lines, self._names, put
+        arguments = names, self._job
+        return self._text.answer(
+            lib.gsym_text_markup, arguments, lines, self._names, put
         )
-        return used, [int(module.unknown) for module in modules]
+
+    def unknown(self) -> list[int]:
+        """For how many of the last addresses nothing is known, by module."""
+        return [int(module.unknown) for module in self._modules]
 
 
 class _ModuleNames(NameTexts):

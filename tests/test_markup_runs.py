@@ -244,13 +244,28 @@ def test_names_that_take_much_memory_are_forgotten(
     assert b"".join(made.feed(frames_in_turn(2)) for _ in range(3)) == expected * 3
 
 
-def test_text_is_written_as_it_comes() -> None:
-    text, written = log(0), io.BytesIO()
-    output = WrittenOutput(written.write)
-    made = MarkupFilter(Modules(), output=output)
-    assert made.feed(text) + made.finish() == b""
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_are_written_as_they_come(seed: int) -> None:
+    text, written = log(seed), io.BytesIO()
+    made = MarkupFilter(Modules(), output=WrittenOutput(written.write))
+    for line in text.splitlines(keepends=True):
+        written.write(made.feed(line))
+    written.write(made.finish())
     collected = MarkupFilter(Modules())
     assert written.getvalue() == collected.feed(text) + collected.finish()
+
+
+def test_a_large_run_is_not_kept() -> None:
+    frame = b"    #1    0x0000000000001041 bare (a.o+0x40)\n"
+    count = (1 << 20) // len(frame) + 1
+    written = io.BytesIO()
+    made = MarkupFilter(Modules(), output=WrittenOutput(written.write))
+    made.feed(CONTEXT + b"text\n")
+    element = b"{{{bt:1:0x1041}}}\n"
+    assert made.feed(b"{{{data:0x1018}}}\n" + element) == b"first()+0x8\n" + frame
+    shown = made.feed(b"{{{data:0x1018}}}\n" + element * count + b"text\n")
+    assert written.getvalue() + shown == b"first()+0x8\n" + frame * count + b"text\n"
+    assert len(shown) < 1 << 16
 
 
 def test_the_engine_answers_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +302,7 @@ class Engine:
 
     def __call__(self, lines: bytes | memoryview) -> tuple[int, bytes]:
         shown: list[bytes] = []
-        used, _ = self._text.answer(lines, lambda piece: shown.append(bytes(piece)))
+        used = self._text.answer(lines, lambda piece: shown.append(bytes(piece)))
         return used, b"".join(shown)
 
 

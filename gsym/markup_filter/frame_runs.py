@@ -98,10 +98,12 @@ class FrameRuns:
         text = self._text_with(segment.module, symbols)
         if text is None:
             return 0
-        used, unknown = text.answer(lines, put)
-        for module, count in zip(self._modules, unknown, strict=True):
-            if count:
-                count_unknown(*module, count)
+        try:
+            used = text.answer(lines, put)
+        finally:  # also where somebody interrupts it
+            for known, count in zip(self._modules, text.unknown(), strict=True):
+                if count:
+                    count_unknown(*known, count)
         return used
 
     def _segment_of(self, lines: memoryview, element: int) -> Segment | None:

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
             """What has come since the last time."""
 
 
+_MOST_HELD = 1 << 20  # bytes
+
+
 class TextOutput:
     """The log as text."""
 
@@ -85,7 +88,7 @@ class TextOutput:
 
 
 class WrittenOutput(TextOutput):
-    """The log as text that goes out as it comes: a small piece may become much.
+    """The log as text, of which runs go out before they become large.
 
     Args:
         write: Writes all that it gets before it returns.
@@ -93,4 +96,21 @@ class WrittenOutput(TextOutput):
 
     def __init__(self, write: Callable[[Buffer], object]) -> None:
         super().__init__()
-        self.text = self.run = write
+        self._write = write
+        self._held = 0  # bytes of runs
+        self.run = self._take_run
+
+    def take(self) -> bytes:
+        """What has come since the last time and is not written."""
+        self._held = 0
+        return super().take()
+
+    def _take_run(self, text: Buffer) -> None:
+        self._held += memoryview(text).nbytes
+        if self._held < _MOST_HELD:
+            self._add_copy(text)
+            return
+        if self._parts:
+            self._write(self.take())
+        self._held = 0
+        self._write(text)
