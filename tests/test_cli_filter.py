@@ -12,10 +12,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsym.cli.main import main
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.html_output import HTML_END, HtmlOutput
+from gsym.markup_filter.json_output import JsonOutput
 from gsym.store.directory import Store
 from tests import store_modules
 from tests.markup_modules import CONTEXT, SUMMARY, Modules, write_module
@@ -339,6 +342,34 @@ def test_lines_of_several_processes_keep_their_numbers(run: Run) -> None:
     log = b"1 {{{hexdict: A: 0\n2 {{{symbol:a}}}\n1 }}}\ntext\n1 {{{symbol:b}}}\n"
     done = run(log, "--json", "--demux=^[0-9]")
     assert places(done.out) == [(2, 3, "symbol"), (1, 3, "hexdict"), (5, 3, "symbol")]
+
+
+ELEMENTS = st.sampled_from(
+    [
+        *(b"{{{symbol:a}}}", b"{{{symbol}}}", b"{{{pc:0x1011}}}", b"{{{pc:1:2:3}}}"),
+        *(b"{{{bt:0:0x1019}}}", b"{{{data:0x9}}}", b"{{{hexdict:A: 0x1011}}}"),
+        *(b"{{{dumpfile:a:b}}}", b"{{{dumpfile:a}}}", b"{{{reset}}}", b"{{{reset:x}}}"),
+        *(b"{{{module:0:a.o:elf:abcdef}}}", b"{{{mmap:0x1000:100:load:0:rx:0}}}"),
+    ]
+)
+TEXTS = st.sampled_from(
+    [b"", b"\n", b" text ", b"{{{other:1}}}", b"{{{", b"}}}", b"\r\n"]
+)
+
+
+@given(st.lists(st.tuples(TEXTS, ELEMENTS)), st.sampled_from(["spec", "fuchsia"]))
+def test_each_element_is_one_object(
+    pieces: list[tuple[bytes, bytes]], style: str
+) -> None:
+    made = MarkupFilter(Modules(), style=style, output=JsonOutput())
+    log = b"".join(text + element for text, element in pieces)
+    records = list(map(json.loads, (made.feed(log) + made.finish()).splitlines()))
+    tags = [element[3:-3].partition(b":")[0].decode() for _, element in pieces]
+    assert [record["element"] for record in records] == tags
+    starts = [0, *(at + 1 for at, byte in enumerate(log) if byte == ord("\n"))]
+    for record in records:
+        at = starts[record["log_line"] - 1] + record["column"] - 1
+        assert log.startswith(b"{{{" + record["element"].encode(), at)
 
 
 def test_an_element_that_says_nothing_is_an_object_with_the_reason(run: Run) -> None:

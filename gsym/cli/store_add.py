@@ -67,8 +67,9 @@ COMMAND = Command(
     ),
     """\
 Of several files of one module the richest stays: inlined calls before lines, lines
-before names, then the number of functions. Files that are no debug files are skipped.
-The exit code is 1 if a file failed, or a PATH that is no folder was skipped.""",
+before names, then the number of functions, then variables. Files that are no debug
+files are skipped. The exit code is 1 if a file failed, or a PATH that is no folder was
+skipped.""",
 )
 
 EXIT_FAILED = 1

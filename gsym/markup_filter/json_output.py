@@ -31,12 +31,14 @@ class JsonOutput:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._of_line: list[tuple[int, str]] = []  # those of one, with their places
         self._number = 0  # of the line that elements come from
         self._line = b""
         self._is_folded = False  # it is several lines
 
     def begin_line(self, number: int, line: bytes) -> None:
         """Elements come from this line."""
+        self._end_line()
         self._number = number
         self._line = line
         self._is_folded = -1 < line.find(b"\n") < len(line) - 1
@@ -53,19 +55,20 @@ class JsonOutput:
             record["shown"] = to_str(shown)
         else:
             record.update(_resolution(answer))
-        self._add(record)
+        self._add(token, record)
 
     def context(self, token: Token, element: Element) -> None:
         """A contextual element."""
-        self._add(self._place(token) | _fields(element))
+        self._add(token, self._place(token) | _fields(element))
 
     def malformed(self, token: Token, fault: Fault) -> None:
         """An element that says nothing."""
-        text = to_str(token.text)
-        self._add(self._place(token) | {"text": text, "error": to_str(fault.message)})
+        fields = {"text": to_str(token.text), "error": to_str(fault.message)}
+        self._add(token, self._place(token) | fields)
 
     def take(self) -> bytes:
         """What has come since the last time."""
+        self._end_line()
         text = "".join(self._lines)
         self._lines.clear()
         return text.encode("utf-8", "replace")
@@ -79,9 +82,14 @@ class JsonOutput:
         column = token.start - begin + 1
         return {"log_line": number, "column": column, "element": to_str(token.tag)}
 
-    def _add(self, record: dict[str, Any]) -> None:
+    def _add(self, token: Token, record: dict[str, Any]) -> None:
         line = json.dumps(record, ensure_ascii=False)
-        self._lines.append(f"{line}\n")
+        self._of_line.append((token.start, f"{line}\n"))
+
+    def _end_line(self) -> None:
+        """Put the elements of a line in order: what says nothing is known earlier."""
+        self._lines += (line for _, line in sorted(self._of_line))
+        self._of_line.clear()
 
 
 def _fields(element: Element) -> dict[str, Any]:
