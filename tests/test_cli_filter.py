@@ -218,13 +218,22 @@ def test_a_line_is_answered_before_the_next_one_comes(folder: str) -> None:
         assert process.wait() == 0
 
 
+# A process that was started in the background ignores the signal, and so do its own.
+HEEDING_SIGINT = """
+import signal, sys
+from gsym.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+raise SystemExit(main(["filter", *sys.argv[1:]]))
+"""
+
+
 def test_who_stops_a_log_gets_the_rest_and_the_summary(
     folder: str, tmp_path: Path
 ) -> None:
     dumps = tmp_path / "dumps.json"
     options = ["--gsym-dir", folder, f"--dumpfile-output={dumps}"]
     with subprocess.Popen(
-        [*COMMAND, *options],
+        [sys.executable, "-c", HEEDING_SIGINT, *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
