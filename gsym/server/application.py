@@ -15,6 +15,7 @@ from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, on_http_exception
 from gsym.server.extensions import extension_routes
 from gsym.server.health import health_routes
+from gsym.server.large_answers import Pieces
 from gsym.server.limits import InFlight, RateLimit
 from gsym.server.logs import RequestLog
 from gsym.server.metrics import metrics_routes
@@ -84,6 +85,7 @@ def create_app(
             Middleware(InFlight, settings.max_in_flight, service.metrics.in_flight),
             Middleware(RateLimit, settings.rate_limit, settings.rate_burst),
             Middleware(ReadTokens, settings.read_tokens),
+            Middleware(Pieces),
             Middleware(Compression, settings.min_compressed, service.run),
             Middleware(Errors),
         ],

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from gsym.server.errors import ServerError
 from gsym.server.zstd import zstd
 
-__all__ = ["BodyRoom", "HeldBody", "read_body"]
+__all__ = ["HeldBody", "read_body"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive
     from typing_extensions import Self
+
+    from gsym.server.room import Room
 
     class Inflater(Protocol):
         """A decompressor of one kind of stream."""
@@ -38,38 +40,16 @@ _BAD_REQUEST = 400
 _TIMEOUT = 408
 _TOO_LARGE = 413
 _UNSUPPORTED = 415
-_UNAVAILABLE = 503
 _GZIP_STREAM = 31  # for zlib: a stream of gzip, window of any size
 # What takes less time than to hand it to a thread: bytes of a body, and inflated.
 _FEW_BYTES = 16 << 10
 _FEW_INFLATED = 64 << 10
 
 
-class BodyRoom:
-    """How many bytes of bodies may be held at a time."""
-
-    def __init__(self, size: int) -> None:
-        self._left = size
-
-    def take(self, size: int) -> None:
-        """Take room for *size* bytes.
-
-        Raises:
-            ServerError: There is none; the client may try again.
-        """
-        if size > self._left:
-            raise ServerError(_UNAVAILABLE, retry_after=1, closes=True)
-        self._left -= size
-
-    def give_back(self, size: int) -> None:
-        """Give back what was taken."""
-        self._left += size
-
-
 class HeldBody:
     """The body of a request, which takes room until the `with` block ends."""
 
-    def __init__(self, room: BodyRoom) -> None:
+    def __init__(self, room: Room) -> None:
         self._room = room
         self._taken = 0
         self.content = b""

@@ -14,9 +14,9 @@ from gsym.api.answer_texts import AnswerTexts
 from gsym.api.module_memory import ModuleMemory
 from gsym.api.path_map import PathMap, read_rule
 from gsym.api.request import RequestLimits
-from gsym.server.bodies import BodyRoom
 from gsym.server.metrics import Metrics
 from gsym.server.opening import ModuleOpening
+from gsym.server.room import Room
 from gsym.server.shadow import Shadow
 
 __all__ = ["Service"]
@@ -65,7 +65,8 @@ class Service:
         self.path_map = path_map or None
         self.memory = ModuleMemory(settings.kept_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
-        self.body_room = BodyRoom(settings.max_waiting_bytes)
+        self.body_room = Room(settings.max_waiting_bytes)
+        self.answer_room = Room(settings.max_held_answers)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(symbolizer, settings.fetch_threads)

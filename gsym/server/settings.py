@@ -105,6 +105,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_answer: Annotated[Count, _said("bytes of the frames of an answer, about")] = (
         256 << 20
     )
+    max_held_answers: Annotated[
+        Count,
+        _said(
+            "bytes of all large answers that a worker holds until clients have taken "
+            "them; to more it answers 503"
+        ),
+    ] = 1 << 30
     max_in_flight: Annotated[
         Count, _said("requests that a worker has begun; to more it answers 503")
     ] = 200

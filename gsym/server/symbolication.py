@@ -7,7 +7,6 @@ thread takes longer than the answer.
 from __future__ import annotations
 
 from anyio import fail_after
-from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.api.debug_figures import debug_figures
@@ -17,6 +16,7 @@ from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
+from gsym.server.large_answers import HeldAnswer
 from gsym.server.shadow import is_from_shadow
 
 __all__ = ["symbolication_routes"]
@@ -24,6 +24,7 @@ __all__ = ["symbolication_routes"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from gsym.api.symbolication import ModuleWork
     from gsym.server.service import Service
@@ -115,7 +116,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
                 if service.shadow is not None and not is_from_shadow(request.headers):
                     service.shadow.offer(version, body, bytes(text))
-            return Response(text, media_type="application/json")
+            return HeldAnswer(text, service.answer_room)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.requests import Request
 
-from gsym.server.bodies import BodyRoom, HeldBody, read_body
+from gsym.server.bodies import HeldBody, read_body
+from gsym.server.room import Room
 from gsym.server.zstd import zstd
 from gsym.store.resolution import Resolution
 from gsym.symbolizer import Symbolizer
@@ -180,7 +181,7 @@ def test_what_is_large_is_inflated_beside_the_event_loop(
 
     headers = [(b"content-encoding", coding.encode())]
     request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
-    with HeldBody(BodyRoom(1 << 30)) as held:
+    with HeldBody(Room(1 << 30)) as held:
         found = asyncio.run(read_body(request, held, 1 << 20, 60, run))
     assert found == body
     assert bool(handed) is is_beside
@@ -381,3 +382,37 @@ def test_an_answer_that_nobody_takes_is_dropped(modules: KnownModules) -> None:
                 time.sleep(0.02)
             assert taken(wire) < whole
         assert server.post(body).status == 200
+
+
+def test_answers_that_nobody_takes_are_held_within_a_limit(
+    modules: KnownModules,
+) -> None:
+    # An answer has some 9 MB; a small one goes as it is.
+    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    with RunningServer(Symbolizer(modules)) as server:
+        size = len(server.post(body).body)
+    with RunningServer(Symbolizer(modules), max_held_answers=2 * size - 1) as server:
+        with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
+            wire.sendall(request)
+            assert wire.recv(1)
+            refused = server.post(body)
+            assert (refused.status, refused.title) == (503, "503 Service Unavailable")
+            assert refused.headers["retry-after"] == "1"
+            assert server.post(job()).status == 200
+            assert taken(wire) > size
+        assert len(server.post(body).body) == size
+
+
+def test_a_request_is_under_way_until_its_answer_is_taken(
+    modules: KnownModules,
+) -> None:
+    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    with RunningServer(Symbolizer(modules), max_in_flight=1) as server:
+        with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
+            wire.sendall(request)
+            assert wire.recv(1)
+            assert server.post(job()).status == 503
+            assert taken(wire)
+        assert server.post(job()).status == 200
