@@ -41,9 +41,9 @@ OUR_GSYM = str(Path(sys.executable).parent / "gsym")
 INPUTS = ("libc.plain", "libjvm.plain")
 # How many lines of a hundred are frames of a backtrace -> how many lines there are, so
 # that the start of a process is a small part.
-LINES = {0: 8_000_000, 10: 2_000_000, 100: 1_000_000}
+LINES = {0: 4_000_000, 10: 2_000_000, 100: 1_000_000}
 STARTS = 20
-FORM_LINES = 500_000
+FORM_LINES = 200_000
 DEFAULT = "--style=llvm"
 
 

@@ -11,10 +11,7 @@ enum {
     MOST_LINES = 1 << 17,
     LINES_PER_FUNCTION = 8,
     MOST_FRAMES = 1 << 20,
-    AHEAD_FRAMES = 16, /* lines whose frames are fetched before it is their turn */
-    AHEAD_STRINGS = 8, /* likewise, what these frames name */
-    MOST_FETCHED = 16, /* frames of one line */
-    LINE_OF_CACHE = 64
+    MOST_FETCHED = 16 /* frames of one line */
 };
 
 void queue_deinit(answer_queue *queue) {
@@ -64,27 +61,29 @@ gsym_status queue_find(answer_queue *queue, const gsym_image *image, bool llvm,
     return address_sweep_find(&queue->sweep, image, order, queue->sought, error);
 }
 
-static const found_frames *found_ahead(const answer_queue *queue, size_t ahead) {
-    size_t at = queue->next + ahead;
+uint32_t queue_frames_ahead(const answer_queue *queue, size_t ahead,
+                            const gsym_frame **frames_ret) {
+    const size_t at = queue->next + ahead;
+    const found_frames *found;
     if (at >= queue->lines.count || queue->sweep.found[at].count == FRAMES_UNKNOWN)
-        return NULL;
-    return &queue->sweep.found[at];
+        return 0;
+    found = &queue->sweep.found[at];
+    *frames_ret = queue->sweep.frames.items + found->first;
+    return found->count < MOST_FETCHED ? found->count : MOST_FETCHED;
 }
 
-static void fetch_frame(const gsym_image *image, const gsym_frame *frame) {
-    if (frame->name < image->header.strtab_size) {
-        const char *name = image->strings + frame->name;
+static void fetch_name(const gsym_image *image, uint64_t strp) {
+    if (strp < image->header.strtab_size) {
+        const char *name = image->strings + strp;
         __builtin_prefetch(name);
         __builtin_prefetch(name + LINE_OF_CACHE);
     }
 }
 
 void queue_look_ahead(const answer_queue *queue, const gsym_image *image) {
-    const gsym_frame *frames = queue->sweep.frames.items;
-    const found_frames *found = found_ahead(queue, AHEAD_FRAMES);
-    if (found != NULL) __builtin_prefetch(frames + found->first);
-    found = found_ahead(queue, AHEAD_STRINGS);
-    if (found == NULL) return;
-    for (uint32_t i = 0; i < found->count && i < MOST_FETCHED; ++i)
-        fetch_frame(image, &frames[found->first + i]);
+    const gsym_frame *frames;
+    uint32_t count = queue_frames_ahead(queue, AHEAD_FRAMES, &frames);
+    if (count > 0) __builtin_prefetch(frames);
+    count = queue_frames_ahead(queue, AHEAD_NAMES, &frames);
+    for (uint32_t i = 0; i < count; ++i) fetch_name(image, frames[i].name);
 }

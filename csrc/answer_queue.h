@@ -64,6 +64,19 @@ static inline const found_frames *queue_found(const answer_queue *queue) {
     return &queue->sweep.found[queue->next];
 }
 
+enum {
+    /* Lines whose frames are fetched before it is their turn; likewise what these name;
+     * and where that stands elsewhere, what it leads to. */
+    AHEAD_FRAMES = 16,
+    AHEAD_NAMES = 8,
+    AHEAD_TEXTS = 4,
+    LINE_OF_CACHE = 64
+};
+
+/* The first frames of the line so far behind the next one; none where they are not there.
+ * Gives how many they are. */
+uint32_t queue_frames_ahead(const answer_queue *queue, size_t ahead,
+                            const gsym_frame **frames_ret);
 /* Have the memory fetched that lines behind the next one are going to need, if they are
  * about this image. */
 void queue_look_ahead(const answer_queue *queue, const gsym_image *image);

@@ -434,6 +434,15 @@ static void put_answered(markup_work *work, const code_answer *answer, const cha
     buffer_put(out, line + element->end, size - element->end);
 }
 
+/* Most lines that follow are about the module of this one. */
+static void look_ahead(const markup_work *work) {
+    const answer_queue *queue = &work->text->queue;
+    if (work->texts == NULL)
+        queue_look_ahead(queue, work->module->image);
+    else
+        name_texts_look_ahead(work->texts, queue, work->number << GSYM_MARKUP_MODULE_SHIFT);
+}
+
 static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *error) {
     markup_work work = *(const markup_work *)of_work;
     gsym_markup_job *job = work.job;
@@ -448,7 +457,7 @@ static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *e
     }
     work.number = element.segment->module;
     work.module = &job->modules[work.number];
-    if (work.module->image != NULL) queue_look_ahead(&work.text->queue, work.module->image);
+    if (work.module->image != NULL) look_ahead(&work);
     GSYM_TRY(text_next_frames(work.text, work.module->image, element.linked, &answer.frames,
                               &answer.count, error));
     answer.is_merged = answer.count > 0 && !wants(&work, GSYM_MARKUP_INLINES);

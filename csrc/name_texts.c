@@ -86,6 +86,29 @@ static void put_known(buffer *out, const gsym_name_texts *texts, size_t number) 
     buffer_put(out, texts->bytes.bytes + begin, texts->ends.items[number] - begin);
 }
 
+static void fetch_text(const gsym_name_texts *texts, uint64_t name) {
+    const uint8_t *text = texts->bytes.bytes;
+    uint64_t number;
+    if (text == NULL || !number_map_find(&texts->numbers, name, &number) ||
+        number >= texts->ends.count)
+        return;
+    if (number > 0) text += texts->ends.items[number - 1];
+    __builtin_prefetch(text);
+    __builtin_prefetch(text + LINE_OF_CACHE);
+}
+
+void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
+                           uint64_t prefix) {
+    const gsym_frame *frames;
+    uint32_t count = queue_frames_ahead(queue, AHEAD_FRAMES, &frames);
+    if (count > 0) __builtin_prefetch(frames);
+    count = queue_frames_ahead(queue, AHEAD_NAMES, &frames);
+    for (uint32_t i = 0; i < count; ++i)
+        number_map_fetch(&texts->numbers, prefix | frames[i].name);
+    count = queue_frames_ahead(queue, AHEAD_TEXTS, &frames);
+    for (uint32_t i = 0; i < count; ++i) fetch_text(texts, prefix | frames[i].name);
+}
+
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp) {
     size_t number;
     if (!number_of(texts, strp, &number)) {

@@ -27,6 +27,10 @@ bool number_map_init(number_map *map) {
 
 void number_map_deinit(number_map *map) { free(map->slots); }
 
+void number_map_fetch(const number_map *map, uint64_t number) {
+    __builtin_prefetch(&map->slots[place_of(map, number)]);
+}
+
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {
     const number_slot *slot = find_slot(map, number);
     *value_ret = slot->value - 1;

@@ -20,6 +20,8 @@ typedef struct number_map {
 
 bool number_map_init(number_map *map);
 void number_map_deinit(number_map *map);
+/* Have the memory fetched that a search for `number` begins in. */
+void number_map_fetch(const number_map *map, uint64_t number);
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret);
 /* `value` is below UINT64_MAX. False where memory ran out. */
 bool number_map_set(number_map *map, uint64_t number, uint64_t value);

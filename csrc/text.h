@@ -35,6 +35,9 @@ struct gsym_text {
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits);
 void text_put_decimal(gsym_text *text, uint64_t value);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
+/* As queue_look_ahead(), where names have texts; `prefix` is in front of their offsets. */
+void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
+                           uint64_t prefix);
 /* The text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
 /* Directory and the separator behind it, nothing where there is none. */

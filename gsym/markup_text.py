@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from gsym.reader import Reader
 
 MOST_MODULES = 64
-_NAME_MASK = (1 << lib.GSYM_MARKUP_MODULE_SHIFT) - 1
+_MODULE_SHIFT = lib.GSYM_MARKUP_MODULE_SHIFT
+_NAME_MASK = (1 << _MODULE_SHIFT) - 1
 
 
 class MarkupText:
@@ -112,5 +113,5 @@ class _ModuleNames(NameTexts):
         self.images: list[Any] = []
 
     def _string(self, name: int) -> bytes:
-        self._image = self.images[name >> lib.GSYM_MARKUP_MODULE_SHIFT]
+        self._image = self.images[name >> _MODULE_SHIFT]
         return super()._string(name & _NAME_MASK)

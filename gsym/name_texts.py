@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_SIZE = 1 << 26
+_OFFSET_MASK = ~lib.GSYM_PLAIN_STRING
 
 
 class NameTexts:
@@ -65,7 +66,7 @@ class NameTexts:
             self.handle = self._new_table()
 
     def _decode(self, name: int) -> bytes:
-        strp = name & ~lib.GSYM_PLAIN_STRING
+        strp = name & _OFFSET_MASK
         text = self._string(strp)
         if self._demangles and strp == name:
             text = demangle_once(text)
@@ -74,7 +75,7 @@ class NameTexts:
     def _string(self, name: int) -> bytes:
         """What stands in the file."""
         raw = lib.gsym_image_string(self._image, name, self._size)
-        text: bytes = ffi.buffer(raw, self._size[0])[:]
+        text: bytes = ffi.unpack(raw, self._size[0])
         return text
 
     def _new_table(self) -> Any:
