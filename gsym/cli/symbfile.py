@@ -9,6 +9,8 @@ VERBS = {
     "stats": "Show what a symbfile holds",
     "verify": "Check what a symbfile says",
     "diff": "Show what two symbfiles say differently",
+    "lookup": "Find the functions, files and lines at addresses",
+    "convert": "Convert symbfiles to a GSYM file",
     "extract": "Write the functions, inlined calls and lines of a binary as a symbfile",
     "id": "Print the FileID of executables",
 }

@@ -1,0 +1,112 @@
+"""The records of a symbfile by address, for lookups.
+
+A return pad answers for its own address. Else all ranges that cover the address make
+the chain, in the order of their depths; how they lie in the file makes no difference.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate, pairwise
+from operator import attrgetter
+
+from gsym.formats.symbfile import Range
+
+__all__ = ["AddressIndex", "ChainFrame"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import NamedTuple
+
+    from gsym.formats.symbfile import LineTableRow, Record, ReturnPad
+
+    class ChainFrame(NamedTuple):
+        """One function of the chain at an address; "" and 0 where that is not known."""
+
+        func: str
+        file: str
+        line: int
+
+else:
+    from gsym.records import record_type
+
+    ChainFrame = record_type("ChainFrame", "func file line")
+    ChainFrame.__doc__ = "One function of the chain at an address."
+
+
+class AddressIndex:
+    """Answers what is at an address.
+
+    Args:
+        records: Of one symbfile, or of several that are of one executable.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._pads: dict[int, ReturnPad] = {}
+        trees: list[list[Range]] = []
+        for record in records:
+            if not isinstance(record, Range):
+                self._pads[record.elf_va] = record
+            elif record.depth and trees:
+                trees[-1].append(record)
+            else:
+                trees.append([record])
+        trees.sort(key=_start)
+        self._trees = trees
+        self._starts = [_start(tree) for tree in trees]
+        # Behind all that starts up to there: trees may overlap.
+        self._reached = list(accumulate(map(_end, trees), max))
+
+    def lookup(self, address: int) -> tuple[ChainFrame, ...] | None:
+        """The chain at an address, innermost function first; None where none is.
+
+        Args:
+            address: Link-time virtual address. Of frames that called others it is
+                where they return to, minus 1.
+        """
+        pad = self._pads.get(address)
+        if pad is not None and pad.entries:
+            return tuple(map(ChainFrame._make, reversed(pad.entries)))
+        found = {each.depth: each for each in self._ranges_at(address)}
+        chain = [found[depth] for depth in sorted(found)]
+        return tuple(_frames(chain, address))[::-1] or None
+
+    def _ranges_at(self, address: int) -> Iterator[Range]:
+        at = bisect_right(self._starts, address)
+        while at and self._reached[at - 1] > address:
+            at -= 1
+            for each in self._trees[at]:
+                if each.elf_va <= address < each.elf_va + each.length:
+                    yield each
+
+
+def _start(tree: list[Range]) -> int:
+    return min(each.elf_va for each in tree)
+
+
+def _end(tree: list[Range]) -> int:
+    return max(each.elf_va + each.length for each in tree)
+
+
+def _frames(chain: Sequence[Range], address: int) -> Iterator[ChainFrame]:
+    """The chain, outermost function first."""
+    for outer, inner in pairwise(chain):
+        file = inner.call_file
+        if file is None and inner.call_line:
+            file = outer.file  # so the schema allows to write it
+        yield ChainFrame(outer.func, file or "", inner.call_line)
+    if chain:
+        last = chain[-1]
+        row = _row_at(last.line_table, address - last.elf_va)
+        if row is not None:
+            yield ChainFrame(last.func, last.file or "", row.line)
+        else:
+            # The file is that of the rows, and of all where there are none.
+            file = None if last.line_table else last.file
+            yield ChainFrame(last.func, file or "", 0)
+
+
+def _row_at(table: Sequence[LineTableRow], offset: int) -> LineTableRow | None:
+    at = bisect_right(table, offset, key=attrgetter("offset"))
+    return table[at - 1] if at else None

@@ -1,0 +1,72 @@
+"""symbfiles -> a GSYM file that answers as they do."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.atomic_file import is_same_file
+from gsym.creator import Creator
+from gsym.errors import EmptyError
+from gsym.symbfile.function_trees import iter_functions
+from gsym.symbfile.opening import open_symbfile
+
+__all__ = ["convert_symbfiles"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.creator import CreatorReport
+
+
+def convert_symbfiles(
+    sources: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    version: int = 1,
+    byteorder: str = "little",
+    uuid: bytes = b"",
+) -> CreatorReport:
+    """Write the ranges of symbfiles as a GSYM file; return pads are passed over.
+
+    Names stay what they are in the symbfiles, which is seldom what the linker knows.
+
+    Args:
+        sources: Files of one executable, such as the parts of one.
+        output: File to write; it appears whole or not at all.
+        version: Version of the format, 1 or 2.
+        byteorder: "little" or "big".
+        uuid: Build id of the executable, which symbfiles do not have.
+
+    Raises:
+        EmptyError: There are return pads alone, or nothing.
+        FormatError: A file is damaged, or a range ends behind all addresses that a GSYM
+            file can hold.
+        LimitError: Calls nest more deeply than 256, or the output does not fit version
+            1.
+        OSError: A file cannot be read or written.
+        ValueError: *output* is an input, or there is no such version or byte order.
+    """
+    paths, target = [os.fspath(source) for source in sources], os.fspath(output)
+    if any(is_same_file(path, target) for path in paths):
+        raise ValueError(f"{target}: the output would replace the input")
+    has_pads = False
+    with Creator(version, byteorder, uuid=uuid) as creator:
+        count = 0
+        for path in paths:
+            decoder = open_symbfile(path)
+            for info in iter_functions(decoder.records()):
+                creator.add(info)
+                count += 1
+            has_pads |= decoder.counts().return_pads > 0
+        if not count:
+            reason = (
+                "return pads alone make no GSYM file: they tell of single addresses"
+                if has_pads
+                else "it has no ranges"
+            )
+            raise EmptyError(reason, path=paths[-1])
+        creator.save(target)
+        report = creator.report
+    assert report is not None  # noqa: S101 - it has been saved
+    return report

@@ -1,0 +1,270 @@
+"""symbfiles looked up, and converted to GSYM files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+import gsym
+from gsym.cli.main import main
+from gsym.errors import EmptyError, FormatError, LimitError
+from gsym.formats.symbfile import (
+    Decoder,
+    LineTableRow,
+    Range,
+    Record,
+    ReturnPad,
+    ReturnPadEntry,
+    encode,
+)
+from gsym.symbfile.address_index import AddressIndex, ChainFrame
+from gsym.symbfile.extraction import extract_ranges, range_blocks
+from gsym.symbfile.function_trees import MOST_DEPTH, iter_functions
+from gsym.symbfile.to_gsym import convert_symbfiles
+from tests.creations import create
+from tests.strategies import function_lists
+from tests.symbfile_sweep import sweep
+from tests.test_symbfile_extraction import addresses_round, ranges_of
+from tests.test_symbfile_format import record_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def row(offset: int, line: int) -> LineTableRow:
+    return LineTableRow(offset, line)
+
+
+F = Range(0x10, 0x20, "f", "/f.c", line_table=(row(4, 7), row(8, 9)))
+G = Range(0x18, 4, "g", "/g.c", "/f.c", 3, 1, (row(0, 1),))
+PAD = ReturnPad(0x19, (ReturnPadEntry("f", "/f.c", 3), ReturnPadEntry("h", "", 0)))
+
+
+def converted(records: Iterable[Record]) -> gsym.Reader:
+    return gsym.Reader(create(iter_functions(records)))
+
+
+def answer(reader: gsym.Reader, address: int) -> tuple[ChainFrame, ...] | None:
+    found = reader.lookup(address)
+    if found is None:
+        return None
+    return tuple(ChainFrame(each.name, each.path, each.line) for each in found.frames)
+
+
+# ---- lookups
+
+
+@pytest.mark.parametrize(
+    ("address", "chain"),
+    [
+        (0xF, None),
+        (0x10, (("f", "", 0),)),
+        (0x14, (("f", "/f.c", 7),)),
+        (0x18, (("g", "/g.c", 1), ("f", "/f.c", 3))),
+        (0x19, (("h", "", 0), ("f", "/f.c", 3))),
+        (0x1C, (("f", "/f.c", 9),)),
+        (0x2F, (("f", "/f.c", 9),)),
+        (0x30, None),
+    ],
+)
+def test_a_lookup_takes_return_pads_first_and_ranges_by_depth(
+    address: int, chain: tuple[ChainFrame, ...] | None
+) -> None:
+    assert AddressIndex([F, G, PAD]).lookup(address) == chain
+    assert AddressIndex([PAD, F, G]).lookup(address) == chain
+
+
+def test_a_call_without_a_file_is_in_that_of_its_caller() -> None:
+    index = AddressIndex([F, G._replace(call_file=None)])
+    assert index.lookup(0x18) == (("g", "/g.c", 1), ("f", "/f.c", 3))
+    unknown = AddressIndex([F, G._replace(call_file=None, call_line=0)])
+    assert unknown.lookup(0x18) == (("g", "/g.c", 1), ("f", "", 0))
+
+
+def test_functions_that_overlap_are_all_looked_at() -> None:
+    wide = Range(0, 0x100, "wide")
+    assert AddressIndex([wide, Range(0x10, 4, "in it")]).lookup(0x50) == (
+        ("wide", "", 0),
+    )
+
+
+@given(function_lists())
+def test_a_lookup_sweeps_over_all_ranges(functions: list[gsym.FunctionInfo]) -> None:
+    data = create(functions)
+    ranges = ranges_of(data)
+    index = AddressIndex(ranges)
+    known = [each for each in ranges if each.call_file or not each.call_line]
+    if len(known) != len(ranges):
+        return  # the file of the caller would stand for that of the call
+    for address in addresses_round(data, ranges):
+        swept = tuple(map(ChainFrame._make, sweep(ranges, address)))
+        assert (index.lookup(address) or ()) == swept
+
+
+# ---- to GSYM and back
+
+
+@given(function_lists())
+def test_a_converted_file_answers_as_the_ranges_do(
+    functions: list[gsym.FunctionInfo],
+) -> None:
+    data = create(functions)
+    ranges = ranges_of(data)
+    if not ranges or any(each.elf_va + each.length >= 2**64 for each in ranges):
+        return
+    index, reader = AddressIndex(ranges), converted(ranges)
+    for address in addresses_round(data, ranges):
+        assert answer(reader, address) == index.lookup(address), hex(address)
+
+
+@given(record_lists)
+def test_any_records_are_converted_or_refused(records: list[Record]) -> None:
+    try:
+        functions = list(iter_functions(records))
+    except (FormatError, LimitError):
+        return
+    if functions:
+        reader = gsym.Reader(create(functions, version=2))
+        assert len(reader) > 0
+
+
+def test_a_function_that_was_split_is_one_again() -> None:
+    parts = (Range(0, 8, "f", "/a.c", line_table=(row(0, 1),)), F._replace(elf_va=8))
+    (function,) = iter_functions(parts)
+    assert (function.address, function.size) == (0, 0x28)
+    assert function.line_table == (
+        (0, "/a.c", 1),
+        (8, "", 0),
+        (12, "/f.c", 7),
+        (16, "/f.c", 9),
+    )
+
+
+def test_functions_of_one_name_side_by_side_stay_two() -> None:
+    assert len(list(iter_functions([Range(0, 8, "f"), Range(8, 8, "f")]))) == 2
+    same = (F, F._replace(elf_va=0x30))
+    assert len(list(iter_functions(same))) == 2
+
+
+def test_calls_nest_as_deeply_as_256() -> None:
+    deepest = [
+        Range(0, 8, "f"),
+        *(G._replace(elf_va=0, depth=n) for n in range(1, 257)),
+    ]
+    (function,) = iter_functions(deepest)
+    assert function.inline is not None
+    with pytest.raises(LimitError, match="more deeply than 256"):
+        list(iter_functions([*deepest, G._replace(depth=MOST_DEPTH + 1)]))
+
+
+def test_a_range_at_the_end_of_all_addresses_is_refused() -> None:
+    with pytest.raises(FormatError, match="behind all addresses"):
+        list(iter_functions([Range(2**64 - 4, 4, "f")]))
+
+
+def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
+    (function,) = iter_functions([Range(1, 1, "a\0b")])
+    assert function.name == "a?b"
+
+
+# ---- files
+
+
+def written(path: Path, *records: Record) -> Path:
+    path.write_bytes(b"".join(encode(records)))
+    return path
+
+
+def test_convert_writes_a_gsym_file_of_all_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [
+        written(tmp_path / "0", F, G, PAD),
+        written(tmp_path / "1", Range(1, 2, "h")),
+    ]
+    output = tmp_path / "out.gsym"
+    words = [
+        "symbfile",
+        "convert",
+        *map(str, parts),
+        "-o",
+        str(output),
+        "--uuid",
+        "0abc",
+    ]
+    assert main(words) == 0
+    assert "2 functions, 1 with lines, 1 with inlined calls" in capsys.readouterr().out
+    with gsym.open(output, uuid=b"\x0a\xbc") as reader:
+        assert answer(reader, 0x18) == (("g", "/g.c", 1), ("f", "/f.c", 3))
+        assert answer(reader, 1) == (("h", "", 0),)
+
+
+def test_return_pads_alone_make_no_gsym_file(tmp_path: Path) -> None:
+    source = written(tmp_path / "pads", PAD)
+    with pytest.raises(EmptyError, match="return pads alone make no GSYM file"):
+        convert_symbfiles([source], tmp_path / "out.gsym")
+    with pytest.raises(EmptyError, match="it has no ranges"):
+        convert_symbfiles([written(tmp_path / "none")], tmp_path / "out.gsym")
+    assert not (tmp_path / "out.gsym").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--uuid", "xyz"), "non-hexadecimal"),
+        (("-o", "ranges"), "would replace the input"),
+        (("--output-version", "3"), "choose 1 or 2"),
+    ],
+)
+def test_convert_refuses_what_makes_no_sense(
+    words: tuple[str, ...],
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "ranges", F)
+    assert main(["symbfile", "convert", "ranges", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_lookup_prints_chains(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = str(written(tmp_path / "ranges", F, G))
+    assert main(["symbfile", "lookup", source, "0x18", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0x18: g at /g.c:1",
+        "      f at /f.c:3",
+        "0x1: no function covers this address",
+    ]
+    assert main(["symbfile", "lookup", "--json", "--strict", source, "24", "1"]) == 3
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {
+        "address": 0x18,
+        "frames": [
+            {"func": "g", "file": "/g.c", "line": 1},
+            {"func": "f", "file": "/f.c", "line": 3},
+        ],
+    }
+    assert second == {"address": 1, "frames": []}
+
+
+def test_a_real_program_comes_back_with_equal_answers(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    ranges, output = tmp_path / "ranges", tmp_path / "out.gsym"
+    extract_ranges(fixtures / "symblib/go-1.22.12", ranges)
+    convert_symbfiles([ranges], output)
+    with gsym.open(output) as reader:
+        again = b"".join(range_blocks(reader, names="mangled"))
+    first = AddressIndex(Decoder([ranges.read_bytes()]).records())
+    second = AddressIndex(Decoder([again]).records())
+    records = list(Decoder([again]).records())
+    for record in records[::7]:
+        assert second.lookup(record.elf_va) == first.lookup(record.elf_va)
