@@ -293,6 +293,9 @@ def read_types() -> Iterator[Type]:
 ALL_TYPES = list(read_types())
 
 
+LONGEST_ULEB128 = 16  # bytes; longer ones are left alone and counted
+
+
 def apply(  # noqa: PLR0913 - what a relocation is
     kind: Type,
     data: bytes,
@@ -449,15 +452,19 @@ def test_many_relocations_act_one_after_the_other(
     chosen: list[tuple[Type, int, int]], machine: int, order: ByteOrder
 ) -> None:
     data = PLACE[:-1] + b"\x05"
-    expected = data
+    expected, failed = data, 0
     relocations = []
     for kind, offset, addend in chosen:
         if kind.machine == machine:
             relocations.append(Relocation(offset, kind.number, "g", addend))
             value = G_ADDRESS + addend
+            number = expected[offset : offset + LONGEST_ULEB128]
+            if kind.operation.startswith("uleb") and min(number) >= 0x80:
+                failed += 1
+                continue
             expected = apply(kind, expected, offset, value, order, in_place=False)
     elf = relocatable(*relocations, data=data, machine=machine, byteorder=order)
-    assert relocate(elf) == (expected, 0)
+    assert relocate(elf) == (expected, failed)
 
 
 # ---- symbols ------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsym.store import foreign_layouts as layouts
@@ -142,6 +142,7 @@ def test_a_name_that_leads_elsewhere_has_no_path(name: str) -> None:
             assert name in {"", "..a"} or name not in path.split("/")
 
 
+@example(debug_file="", debug_id=" ", code_file="", code_id="")
 @given(*[st.text(max_size=300)] * 4)
 def test_no_key_leads_out_of_a_store(
     debug_file: str, debug_id: str, code_file: str, code_id: str

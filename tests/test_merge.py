@@ -328,16 +328,16 @@ def kept_by_the_rules(
     ranges = [
         (start, size)
         for start, size in best
-        if size or not any(other == start and more for other, more in best)
-    ]
-    return [
-        best[start, size]
-        for start, size in sorted(ranges)
         if (start, size) in described
         or not any(
             other <= start < other + more and start + size <= other + more
             for other, more in described
         )
+    ]
+    return [
+        best[start, size]
+        for start, size in sorted(ranges)
+        if size or not any(other == start and more for other, more in ranges)
     ]
 
 

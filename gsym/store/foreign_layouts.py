@@ -147,8 +147,11 @@ def _build_ids(key: ModuleKey) -> list[str]:
 def _guid(key: ModuleKey) -> bytes | None:
     """The GUID of a debug id without age, as that of an ELF or Mach-O file is."""
     guid, age = key.debug_id[:_GUID_DIGITS], key.debug_id[_GUID_DIGITS:]
+    # fromhex() passes over white space.
+    if not _is_id(guid) or len(guid) < _GUID_DIGITS or age.strip("0"):
+        return None
     try:
-        return bytes.fromhex(guid) if age.strip("0") == "" and guid else None
+        return bytes.fromhex(guid)
     except ValueError:
         return None
 
