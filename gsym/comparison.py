@@ -55,6 +55,7 @@ class Comparer:
 
     Attributes:
         functions: Compared so far.
+        pclntab_functions: How many of them the binary has in its pclntab only.
         symbols: Of the binary, looked for in the file.
         units: Offsets of the units that are compared.
         unread: Why pyelftools cannot decode a unit, by its offset.
@@ -79,6 +80,7 @@ class Comparer:
         # Ranges that units outside of the sample claim for themselves.
         self._others: list[list[Range]] = []
         self.functions = 0
+        self.pclntab_functions = 0
         self.symbols = 0
         self.undecided = 0
         self.unread: dict[int, str] = {}
@@ -171,6 +173,7 @@ class Comparer:
             if self._elf.is_text(info.address)
         ]
         if not {start for start, _ in expected} & {each.address for each in functions}:
+            self.pclntab_functions = len(functions)
             for info in functions:
                 expected[info.address, info.address + info.size] = [info]
 

@@ -48,6 +48,7 @@ class Comparison(NamedTuple):
         undecided: Functions that units outside of the sample describe as well, and
             may describe better.
         unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
+        pclntab_functions: Functions of the binary that only its pclntab describes.
     """
 
     differences: list[Difference]
@@ -57,6 +58,7 @@ class Comparison(NamedTuple):
     units_in_all: int
     undecided: int
     unread: dict[int, str]
+    pclntab_functions: int
 
 
 def check_structure(path: str) -> list[Finding]:
@@ -143,6 +145,7 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
                 comparer.all_units,
                 comparer.undecided,
                 comparer.unread,
+                comparer.pclntab_functions,
             )
     except (GsymError, OSError, MemoryError):
         raise

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import gsym
 from gsym._native import lib
+from gsym.cli.main import main
 from gsym.dwarf_conversion import _CATEGORIES
 from gsym.verification import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
@@ -411,6 +412,99 @@ _IMAGES = [
     for version in GO_VERSIONS
     for bits in (32, 64)
 ]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[GoFunction, ...]:
+    """Functions with any rows and any calls, whose callers stand in front of them."""
+    functions = []
+    start = 0
+    paths = st.sampled_from(["", "/a.go", "/b.go", "C:/c.go"])
+    for index in range(draw(st.integers(1, 4))):
+        count = draw(st.integers(0, 5))
+        parents = [draw(st.integers(-1, i - 1)) for i in range(count)]
+        size = 4 * (count + draw(st.integers(1, 12)))
+        places = range(0, size, 4)
+        rows = [
+            (place, draw(paths), draw(st.integers(0, 70000)))
+            for place in places
+            if place == 0 or draw(st.booleans())
+        ]
+        # The place of a caller is one that is of the call which is its parent.
+        spans = list(zip(places, parents, strict=False)) + [
+            (place, draw(st.integers(-1, count - 1))) for place in places[count:]
+        ]
+        calls = [
+            GoCall(f"inner{i}", 4 * i, *row_at(rows, 4 * i), parent)
+            for i, parent in enumerate(parents)
+        ]
+        functions.append(GoFunction(f"f{index}", start, size, rows, calls, spans))
+        start += size + draw(st.sampled_from([0, 16]))
+    return tuple(functions)
+
+
+def row_at(rows: list[tuple[int, str, int]], place: int) -> tuple[str, int]:
+    return next((path, line) for at, path, line in reversed(rows) if at <= place)
+
+
+@settings(deadline=None)
+@given(
+    functions=programs(),
+    version=st.sampled_from(GO_VERSIONS),
+    byteorder=st.sampled_from(["little", "big"]),
+)
+def test_any_table_is_read_as_the_second_opinion_reads_it(
+    functions: tuple[GoFunction, ...],
+    version: int,
+    byteorder: ByteOrder,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    image = go_elf(functions, version=version, byteorder=byteorder).to_bytes()
+    report, found = convert_bytes(folder, image)
+    assert report.warnings == {}
+    compared = compare(f"{folder}/input.gsym", f"{folder}/input")
+    assert compared.differences == []
+    assert compared.functions == len(found) == len(functions)
+
+
+# ---- commands ----
+
+
+def test_the_command_says_how_many_functions_are_from_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(go_elf(PROGRAM).to_bytes())
+    assert main(["convert", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert "found in debug information 3, that is the pclntab, in" in captured.out
+    assert "no debug information" not in captured.err
+    path.write_bytes(with_dwarf(0x1000))
+    assert main(["convert", str(path)]) == 0
+    assert (
+        "debug information 4, 3 of them in the pclntab, in" in capsys.readouterr().out
+    )
+
+
+def test_the_command_refuses_another_choice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["convert", "app", "--pclntab", "maybe"]) == 2
+    assert "'--pclntab': choose auto or only or never" in capsys.readouterr().err
+
+
+def test_the_command_compares_with_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(go_elf(PROGRAM).to_bytes())
+    assert main(["convert", "--verify", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "3 functions of the pclntab compared, 0 symbols" in said
+
+
+# ---- any bytes ----
 
 
 @settings(deadline=None)

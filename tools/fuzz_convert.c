@@ -122,6 +122,12 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
     if (status == GSYM_OK) link_split(conversion, input);
     if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
+    if (status == GSYM_OK) {
+        uint64_t count;
+        uint32_t only_undescribed = input->size >> 4 & 1;
+        (void)gsym_conversion_add_go_functions(conversion, object, only_undescribed,
+                                               &count, &error);
+    }
     if (status == GSYM_OK)
         status = gsym_conversion_add_object_symbols(conversion, object, &error);
     if (status == GSYM_OK) status = gsym_creator_finish(creator, &report, &error);

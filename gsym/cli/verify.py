@@ -125,9 +125,14 @@ def _report(comparison: Comparison) -> None:
     for offset, reason in comparison.unread.items():
         remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
         print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
+    sources = []
+    if comparison.units_in_all or not comparison.pclntab_functions:
+        sources.append(f"{comparison.units} of {comparison.units_in_all} units")
+    if comparison.pclntab_functions:
+        sources.append("the pclntab")
     print(
-        f"{comparison.functions} functions of {comparison.units} of "
-        f"{comparison.units_in_all} units compared, {comparison.symbols} symbols"
+        f"{comparison.functions} functions of {' and '.join(sources)} compared, "
+        f"{comparison.symbols} symbols"
     )
     if comparison.undecided:
         print(
