@@ -125,8 +125,15 @@ def data_part_start(tail: Buffer, size: int) -> int:
     return start if magic == _MAGIC and start >= 0 else -1
 
 
-def open_data_part(path: str) -> Reader | None:
+def open_data_part(
+    path: str, offset: int = 0, size: int | None = None
+) -> Reader | None:
     """A reader of the variables that are kept behind the GSYM file at *path*.
+
+    Args:
+        path: The file, or a binary that holds one.
+        offset: Where the GSYM file begins in it.
+        size: Of the GSYM file; None: up to the end of the file at *path*.
 
     Returns:
         None where there are none, and where they are damaged.
@@ -137,13 +144,13 @@ def open_data_part(path: str) -> Reader | None:
     from gsym.reader import Reader
 
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - _FOOTER.size))
-        start = data_part_start(file.read(_FOOTER.size), size)
+        end = os.fstat(file.fileno()).st_size if size is None else offset + size
+        file.seek(max(offset, end - _FOOTER.size))
+        start = data_part_start(file.read(_FOOTER.size), end - offset)
         if start < 0:
             return None
-        file.seek(start)
-        image = file.read(size - _FOOTER.size - start)
+        file.seek(offset + start)
+        image = file.read(end - _FOOTER.size - offset - start)
     try:
         return Reader(image, path=path)
     except GsymError:

@@ -149,7 +149,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         build_id=b"",
         warnings={},
         details=(),
-        data_part=merge_data_parts(map(data_part_of, files), uuid),
+        data_part=merge_data_parts(map(_data_part, sources, files), uuid),
     )
     return MergeReport(
         inputs=paths,
@@ -168,6 +168,12 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         warnings=report.warnings,
         seconds=report.seconds,
     )
+
+
+def _data_part(source: ImageSource, data: memoryview) -> bytes:
+    """The variables behind a file, which may be in a binary."""
+    start = source.header.file_offset
+    return data_part_of(data[start : start + source.header.file_size])
 
 
 def _check_alike(sources: list[ImageSource], paths: tuple[str, ...]) -> None:

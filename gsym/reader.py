@@ -175,6 +175,11 @@ class Reader:
         return self.header.uuid
 
     @property
+    def offset(self) -> int:
+        """Where the file begins: 0, but in a binary that holds it."""
+        return int(self._open_image().header.file_offset)
+
+    @property
     def size(self) -> int:
         """Bytes of the whole file; of the section where a binary holds it."""
         return int(self._open_image().header.file_size)

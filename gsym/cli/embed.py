@@ -62,7 +62,8 @@ def run(arguments: list[str]) -> int:
     if report.variables_dropped:
         print(
             f"gsym embed: warning: {printable(report.gsym)} loses its variables, which "
-            "a section does not hold; the symbol table of the binary has them",
+            "have no place where strings are shared; the symbol table of the binary "
+            "has them",
             file=sys.stderr,
         )
     if report.signature == "identity dropped":

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
             output_size: Of the output.
             index_dropped: Whether the file's index was left out: it has no place in a
                 file of version 1 that shares strings.
-            variables_dropped: Whether its variables were left out, which a section
-                does not hold.
+            variables_dropped: Whether the file's variables were left out: they have no
+                place in a file that shares strings.
             signature: "" where there is none; "ad hoc" where it is made anew as it
                 was; "identity dropped" where it is made anew ad hoc and was not.
         """
@@ -129,7 +129,7 @@ def embed(
         *(whole.size, payload.size, table_size),
         *(len(data), os.stat(target).st_size),
         share_strings and image.header.index_size != 0 and image.header.version == 1,
-        bool(data_part_of(file)),
+        share_strings and bool(data_part_of(file)),
         container.signature,
     )
 

@@ -170,11 +170,7 @@ class ModuleSymbols:
         """Those behind the GSYM file of the module."""
         texts, reader = self.module.texts, self.module.reader
         if _KEPT not in texts:
-            try:
-                path = None if reader is None else reader.path
-                texts[_KEPT] = open_data_part(path) if path else None
-            except OSError:
-                texts[_KEPT] = None
+            texts[_KEPT] = None if reader is None else _open_kept(reader)
         found: Reader | None = texts[_KEPT]
         return found
 
@@ -239,4 +235,13 @@ def _read_data_symbols(path: str) -> DataSymbols | None:
         with ObjectFile(map_file(path), path) as binary:
             return DataSymbols(binary)
     except (GsymError, OSError):
+        return None
+
+
+def _open_kept(reader: Reader) -> Reader | None:
+    if not reader.path:
+        return None
+    try:
+        return open_data_part(reader.path, reader.offset, reader.size)
+    except OSError:
         return None
