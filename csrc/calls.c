@@ -19,7 +19,7 @@ typedef struct call_search {
     gsym_calls *calls;
 } call_search;
 
-/* ---- the list ------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------- */
 
 bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line) {
     if (!ARRAY_RESERVE(calls->addresses, 1) || !ARRAY_RESERVE(calls->sizes, 1) ||
@@ -47,7 +47,7 @@ void gsym_calls_destroy(gsym_calls *calls) {
     free(calls);
 }
 
-/* ---- the code of one function ----------------------------------------------------------- */
+/* ---- the code of one function ---------------------------------------------------- */
 
 /* Whether the string at `strp` is `text`, of `size` bytes with its NUL. */
 static bool is_text(const gsym_image *image, uint64_t strp, const char *text, size_t size) {
@@ -116,7 +116,7 @@ static gsym_status search_range(call_search *search, uint64_t start, uint64_t en
                       address, returns_to_start, error);
 }
 
-/* ---- all functions ---------------------------------------------------------------------- */
+/* ---- all functions --------------------------------------------------------------- */
 
 static gsym_status read_head(const gsym_image *image, uint32_t index, uint64_t *size_ret,
                              uint64_t *name_ret, gsym_error *error) {

@@ -14,7 +14,7 @@ enum {
     MOST_READ = SIZE_LIMIT + 6
 };
 
-/* ---- what follows an opcode ---------------------------------------------------------- */
+/* ---- what follows an opcode ------------------------------------------------------ */
 
 enum shape {
     /* The immediate operand, in bytes. */
@@ -114,7 +114,7 @@ static const uint8_t two_byte_shapes[256] = {
 #undef P
 #undef X
 
-/* ---- prefixes ------------------------------------------------------------------------- */
+/* ---- prefixes -------------------------------------------------------------------- */
 
 enum prefix {
     OPERAND_SIZE = 1,
@@ -142,7 +142,7 @@ static unsigned add_prefix(unsigned prefixes, uint8_t byte) {
     }
 }
 
-/* ---- groups: opcodes that ModRM tells apart -------------------------------------------- */
+/* ---- groups: opcodes that ModRM tells apart -------------------------------------- */
 
 static uint8_t peek(cursor code) { return cursor_u8_covered(&code); }
 
@@ -172,13 +172,14 @@ static unsigned one_byte_group(uint8_t opcode, uint8_t modrm) {
 static unsigned two_byte_group(uint8_t opcode, uint8_t modrm, unsigned prefixes) {
     switch (opcode) {
         case 0x78: /* EXTRQ and INSERTQ of AMD, VMREAD */
-            return prefixes & (OPERAND_SIZE | REPNE) ? MODRM | WORD : MODRM;
+            return modrm >= 0xc0 && prefixes & (OPERAND_SIZE | REPNE) ? MODRM | WORD
+                                                                      : MODRM;
         case 0xb8: return prefixes & REP ? MODRM : UNDEFINED; /* POPCNT */
         default: return (modrm >> 3 & 7) >= 4 ? MODRM | BYTE : UNDEFINED; /* BA */
     }
 }
 
-/* ---- opcodes of several bytes ---------------------------------------------------------- */
+/* ---- opcodes of several bytes ---------------------------------------------------- */
 
 static unsigned read_two_byte_opcode(cursor *c, unsigned prefixes) {
     uint8_t opcode = cursor_u8_covered(c);
@@ -293,7 +294,7 @@ static unsigned read_long_opcode(cursor *c, uint8_t first, unsigned *prefixes) {
     }
 }
 
-/* ---- sizes ----------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------- */
 
 /* Bytes of ModRM, SIB and displacement. */
 static unsigned address_size(cursor code) {

@@ -93,6 +93,7 @@ OTHERS = """
     0f 0f c1 9e                    | 3DNow!
     66 0f 78 c0 01 02              | EXTRQ
     0f 78 c0                       | VMREAD, of the same opcode
+    66 0f 78 05 01 02 03 04        | VMREAD into memory, with a prefix
     0f a4 c1 08                    | shift with a byte
     0f ba e0 08                    | bit test
     f3 0f b8 c1                    | count of bits
@@ -201,6 +202,8 @@ DIFFERENCES = """
     66 48 c2 10 00 01 02 | 5 | capstone takes four bytes for the two
     66 c5 f8 28 c1       | 0 | VEX stands for the prefixes in front of it
     f2 c4 e2 7d 18 c1    | 0 | VEX stands for the prefixes in front of it
+    66 62 f2 7d 48 18 c1 | 0 | and so does EVEX
+    66 8f e9 78 01 c8    | 0 | and XOP
 """
 
 
@@ -221,7 +224,8 @@ def is_known_to_differ(code: bytes) -> bool:
     """Whether DIFFERENCES has this instruction."""
     opcode = code.lstrip(PREFIXES + bytes(range(0x40, 0x50)))
     prefixes = code[: len(code) - len(opcode)]
-    if opcode[:1] in {b"\xc4", b"\xc5"}:
+    is_xop = opcode[:1] == b"\x8f" and opcode[1] & 0x1F >= 8
+    if is_xop or opcode[:1] in {b"\x62", b"\xc4", b"\xc5"}:
         return bool(set(prefixes) - set(b"\x26\x2e\x36\x3e\x64\x65\x67"))
     if 0x66 in prefixes and opcode[:1] == b"\xc2":
         return True
