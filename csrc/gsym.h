@@ -1334,24 +1334,6 @@ gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error
 void gsym_symbfile_writer_take(gsym_symbfile_writer *writer, const uint8_t **bytes_ret,
                                size_t *size_ret, uint32_t *ends_part_ret);
 
-/* ---- return pads: what returns where, for a symbfile ------------------------------- */
-
-/* The strings of a column of a batch: the one of row i is strings[codes[i]], a number of
- * a writer. */
-typedef struct gsym_column_strings {
-    const uint32_t *codes;
-    const uint32_t *strings;
-} gsym_column_strings;
-
-/* Add a return pad for each call that `batch` has frames of, which are those at the
- * addresses of the calls from number `first` on. *count_ret is how many have some. */
-gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
-                                           const gsym_calls *calls, size_t first,
-                                           const gsym_batch *batch,
-                                           const gsym_column_strings *names,
-                                           const gsym_column_strings *files,
-                                           uint64_t *count_ret, gsym_error *error);
-
 /* The names and paths of a GSYM file as strings of a symbfile. Names are what whoever
  * writes it makes of them: those that functions and calls use are collected, get their
  * texts, and can be named then. */
@@ -1399,6 +1381,15 @@ gsym_status gsym_symbfile_extraction_next(gsym_symbfile_extraction *extraction,
                                           uint32_t *is_done_ret, gsym_error *error);
 void gsym_symbfile_extraction_count(const gsym_symbfile_extraction *extraction,
                                     gsym_symbfile_extraction_counts *counts_ret);
+
+/* Add a return pad for each call that `batch` has frames of, which are those at the
+ * addresses of the calls from number `first` on, and whose names are known. *count_ret is
+ * how many have some. */
+gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
+                                           gsym_symbfile_names *names,
+                                           const gsym_calls *calls, size_t first,
+                                           const gsym_batch *batch, uint64_t *count_ret,
+                                           gsym_error *error);
 
 /* A demangled C++ name without its template arguments, written to `out`, which has room
  * for `size` bytes; the whole name where its brackets make no sense. Returns the size. */

@@ -23,6 +23,11 @@ static inline void name_numbers_add(name_numbers *names, uint64_t strp) {
     names->words[strp / 64] |= UINT64_C(1) << (strp % 64);
 }
 
+static inline bool name_numbers_has(const name_numbers *names, uint64_t strp) {
+    if (strp > names->end) strp = names->end;
+    return (names->words[strp / 64] >> (strp % 64) & 1) != 0;
+}
+
 /* Nothing may be added afterwards. */
 void name_numbers_count(name_numbers *names);
 /* Number of a member. */

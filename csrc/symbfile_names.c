@@ -105,7 +105,9 @@ gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
 }
 
 uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp) {
-    uint64_t number = name_numbers_of(&names->names, strp);
+    uint64_t number;
+    if (!name_numbers_has(&names->names, strp)) return 0;
+    number = name_numbers_of(&names->names, strp);
     return number < names->string_count ? names->strings[number] : 0;
 }
 

@@ -15,7 +15,7 @@ struct gsym_symbfile_names {
     buffer text;           /* scratch */
 };
 
-/* The string of a name that was collected; "<name omitted>" for the empty one. */
+/* The string of a name, 0 where it was not collected; "<name omitted>" for the empty one. */
 uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp);
 /* The string of the path of a file; 0 for no file. */
 gsym_status symbfile_names_file(gsym_symbfile_names *names, gsym_symbfile_writer *writer,

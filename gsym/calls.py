@@ -10,9 +10,13 @@ from os import fspath
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.sources.dsym import bundle_member
 from gsym.sources.fitting_binary import open_fitting
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+from gsym.sources.recognition import recognise_file
 
-__all__ = ["Calls", "find_calls", "recall_calls"]
+__all__ = ["Calls", "find_calls", "holds_code", "recall_calls"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.reader import Reader
-    from gsym.sources.object_file import ObjectFile
 
     CData = Any  # a cffi object
 
@@ -121,6 +124,24 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
         return _calls(reader, find)
 
 
+def holds_code(path: str | PathLike[str]) -> bool:
+    """Whether a file is a binary with machine code, be it for any processor.
+
+    A fat file counts as one.
+
+    Raises:
+        FormatError: It is a binary, and damaged.
+        OSError: It cannot be read.
+        UnsupportedError: It is a binary of a kind that is not read.
+    """
+    file = bundle_member(fspath(path))
+    kind = recognise_file(file)
+    if kind != "object":
+        return kind == "fat"
+    with ObjectFile(map_file(file), file) as binary:
+        return bool(_pieces(binary))
+
+
 def recall_calls(reader: Reader) -> Calls:
     """The call sites that a GSYM file holds, for want of machine code.
 
@@ -143,19 +164,23 @@ def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
 
 def _code(binary: ObjectFile) -> list[CData]:
     """The pieces of code of a binary, by address."""
-    error, place = new_error(), ffi.new("uint32_t *")
-    pieces = []
-    while True:
-        piece: CData = ffi.new("gsym_code *")
-        status = lib.gsym_object_next_code(binary.handle, place, piece, error)
-        check(status, error, binary.path)
-        if piece.bytes == ffi.NULL:
-            break
-        if piece.size:
-            pieces.append(piece)
+    pieces = _pieces(binary)
     if not pieces:
         raise GsymError("there is no machine code in it", path=binary.path)
     # Or a small file could have the same bytes gone through without end.
     if sum(piece.size for piece in pieces) > len(binary.data):
         raise FormatError("sections of code share their bytes", path=binary.path)
     return sorted(pieces, key=lambda piece: int(piece.address))
+
+
+def _pieces(binary: ObjectFile) -> list[CData]:
+    error, place = new_error(), ffi.new("uint32_t *")
+    pieces: list[CData] = []
+    while True:
+        piece: CData = ffi.new("gsym_code *")
+        status = lib.gsym_object_next_code(binary.handle, place, piece, error)
+        check(status, error, binary.path)
+        if piece.bytes == ffi.NULL:
+            return pieces
+        if piece.size:
+            pieces.append(piece)

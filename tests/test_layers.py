@@ -22,7 +22,6 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"batch", "decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"calls", "function_table"}),
-    frozenset({"return_pads"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
     frozenset({"data_part"}),
     frozenset({"name_texts"}),

@@ -5,18 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
 
 import gsym
-from gsym import return_pads
 from gsym.calls import recall_calls
-from gsym.formats.symbfile import Decoder, Encoder, ReturnPad, ReturnPadEntry
-from gsym.return_pads import add_return_pads, iter_return_pads
-from tests import machine_code
+from gsym.cli.main import main
+from gsym.formats.symbfile import Decoder, ReturnPad, ReturnPadEntry
+from gsym.symbfile import return_pads
+from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.return_pads import (
+    NoCallsError,
+    extract_return_pads,
+    return_pad_blocks,
+)
+from gsym.symbfile.verification import verify
+from tests import machine_code, oracle
 from tests.creations import create
+from tests.inputs import elf
 from tests.machine_code import START
+from tests.strategies import odd_files
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsym.calls import Calls
+    from gsym.formats.symbfile import Record
 
 NOP, CALL, RETURN = b"\x90", bytes.fromhex("e8 00 00 00 00"), b"\xc3"
 CODE = NOP + CALL + NOP + CALL + CALL + RETURN
@@ -54,68 +67,68 @@ PADS = [
 ]
 
 
-def written(reader: gsym.Reader, calls: Calls, **options: object) -> list[ReturnPad]:
-    """What a symbfile of the return pads holds."""
-    encoder = Encoder()
-    blocks = []
-    added = 0
-    for count in add_return_pads(encoder, reader, calls, **options):  # type: ignore[arg-type]
-        added += count
-        blocks.append(encoder.take()[0])
-    encoder.finish()
-    blocks.append(encoder.take()[0])
-    records = list(Decoder(blocks).records())
-    assert len(records) == added
-    return records  # type: ignore[return-value]
+def pads_of(reader: gsym.Reader, calls: Calls, **options: str) -> list[Record]:
+    """The return pads that are written, in a sound symbfile."""
+    file = b"".join(return_pad_blocks(reader, calls, **options))
+    assert [each for each in verify(Decoder([file])) if each.is_error] == []
+    return list(Decoder([file]).records())
 
 
-def both(reader: gsym.Reader, calls: Calls) -> list[ReturnPad]:
-    """Return pads as records, which are those that are written."""
-    pads = list(iter_return_pads(reader, calls))
-    assert written(reader, calls) == pads
-    return pads
+def pads_in(function: gsym.FunctionInfo, **options: str) -> list[Record]:
+    """The return pads of one function whose code is CODE."""
+    with gsym.Reader(create([function])) as reader:
+        calls = machine_code.find_calls(reader, {function.address: CODE})
+        return pads_of(reader, calls, **options)
 
 
 def test_a_pad_has_the_chain_at_its_call_outermost_first() -> None:
-    with gsym.Reader(create([chain()])) as reader:
-        assert both(reader, machine_code.find_calls(reader, {START: CODE})) == PADS
+    assert pads_in(chain()) == PADS
 
 
 def test_pads_of_call_sites_are_those_of_the_same_calls() -> None:
     sites = tuple(gsym.CallSite(at, 0, ()) for at in (12, 6, 17))
     function = chain()._replace(call_sites=sites)
     with gsym.Reader(create([function])) as reader:
-        assert both(reader, recall_calls(reader)) == PADS
+        assert pads_of(reader, recall_calls(reader)) == PADS
 
 
 def test_a_function_without_lines_has_pads_without_files() -> None:
-    with gsym.Reader(create([gsym.FunctionInfo(START, len(CODE), "main")])) as reader:
-        pads = both(reader, machine_code.find_calls(reader, {START: CODE}))
+    pads = pads_in(gsym.FunctionInfo(START, len(CODE), "main"))
     assert pads == [pad(at, ("main", "", 0)) for at in (5, 11, 16)]
 
 
 def test_the_exit_of_goroutines_has_a_pad_without_a_line() -> None:
     rows = (gsym.LineEntry(START, "/asm.s", 7),)
-    exit_of_all = gsym.FunctionInfo(START, 7, "runtime.goexit", rows)
-    with gsym.Reader(create([exit_of_all])) as reader:
-        pads = both(reader, machine_code.find_calls(reader, {START: CODE}))
-    assert pads == [
+    assert pads_in(gsym.FunctionInfo(START, 7, "runtime.goexit", rows)) == [
         pad(0, ("runtime.goexit", "/asm.s", 0)),
         pad(5, ("runtime.goexit", "/asm.s", 7)),
     ]
 
 
-def test_names_are_written_as_they_are_wanted() -> None:
-    with gsym.Reader(create([chain()])) as reader:
-        calls = machine_code.find_calls(reader, {START: CODE})
-        expected = [
-            pad._replace(
-                entries=tuple(e._replace(func=e.func.upper()) for e in pad.entries)
-            )
-            for pad in PADS
-        ]
-        assert list(iter_return_pads(reader, calls, str.upper)) == expected
-        assert written(reader, calls, name_text=str.upper) == expected
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [
+        ("mangled", "_Z1fIiEvT_"),
+        ("full", "void f<int>(int)"),
+        ("symblib", "void f(int)"),
+    ],
+)
+def test_names_are_written_in_the_style_that_is_wanted(names: str, name: str) -> None:
+    function = gsym.FunctionInfo(START, 7, "_Z1fIiEvT_")
+    assert pads_in(function, names=names) == [pad(5, (name, "", 0))]
+
+
+@given(odd_files())
+def test_odd_files_have_sound_pads(file: oracle.GsymFile) -> None:
+    try:
+        reader = gsym.Reader(oracle.encode_file(file))
+    except gsym.GsymError:
+        return
+    code = {reader.header.base_address: CALL * 200}
+    calls = machine_code.find_calls(reader, code)
+    pads = pads_of(reader, calls)
+    asked = [behind - 1 for _, behind in calls]
+    assert set(asked).issuperset(each.elf_va for each in pads)
 
 
 def test_pads_are_the_same_whatever_is_looked_up_together(
@@ -127,22 +140,124 @@ def test_pads_are_the_same_whatever_is_looked_up_together(
     ]
     with gsym.Reader(create(functions)) as reader:
         calls = machine_code.find_calls(reader, {START: CODE * 20})
-        expected = both(reader, calls)
+        expected = pads_of(reader, calls)
         assert len(expected) == 60
         for size in (1, 2, 59, 60, 61):
-            monkeypatch.setattr(return_pads, "_BLOCK", size)
-            assert both(reader, calls) == expected
+            monkeypatch.setattr(return_pads, "_CALLS_AT_ONCE", size)
+            assert pads_of(reader, calls) == expected
 
 
 def test_a_program_without_calls_has_no_pads() -> None:
     with gsym.Reader(create([chain()])) as reader:
-        assert both(reader, machine_code.find_calls(reader, {START: RETURN})) == []
+        assert pads_of(reader, machine_code.find_calls(reader, {START: RETURN})) == []
 
 
 def test_a_closed_reader_has_no_pads() -> None:
     with gsym.Reader(create([chain()])) as reader:
         calls = machine_code.find_calls(reader, {START: CODE})
     with pytest.raises(gsym.ClosedError):
-        list(iter_return_pads(reader, calls))
-    with pytest.raises(gsym.ClosedError):
-        list(add_return_pads(Encoder(), reader, calls))
+        list(return_pad_blocks(reader, calls))
+
+
+# ---- files
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where `a.gsym` holds the function, and `a` its code."""
+    monkeypatch.chdir(tmp_path)
+    text = elf.Section(".text", CODE, flags=elf.CODE, address=START)
+    symbol = elf.Symbol("main", START, len(CODE))
+    program = elf.Elf((text,), symbols=(symbol,), machine=elf.X86_64)
+    (tmp_path / "a").write_bytes(program.to_bytes())
+    (tmp_path / "a.gsym").write_bytes(create([chain()]))
+    return tmp_path
+
+
+def read(path: str) -> list[Record]:
+    return list(open_symbfile(path).records())
+
+
+def extract(*words: str) -> int:
+    return main(["symbfile", "extract", *words])
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_pads_of_a_gsym_file_need_its_binary() -> None:
+    report = extract_return_pads("a.gsym", "out", binary="a")
+    assert read("out") == PADS
+    assert (report.return_pads, report.functions, report.losses) == (3, 1, {})
+    with pytest.raises(NoCallsError, match="machine code or call sites"):
+        extract_return_pads("a.gsym", "other")
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_pads_of_a_binary_are_made_of_its_own_code() -> None:
+    report = extract_return_pads("a", "out")
+    assert read("out") == [pad(at, ("main", "", 0)) for at in (5, 11, 16)]
+    assert report.instructions == 6
+
+
+@pytest.mark.usefixtures("folder")
+def test_extract_writes_either_kind_or_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert extract("a.gsym", "--kind=returnpads", "--binary=a", "-o", "pads") == 0
+    assert "3 return pads in 1 functions" in capsys.readouterr().out
+    assert extract("a.gsym", "--kind=ranges", "-o", "ranges") == 0
+    assert extract("a.gsym", "--kind=both", "--binary=a") == 0
+    assert read("pads") == read("a.gsym.returnpads.symbfile") == PADS
+    assert read("ranges") == read("a.gsym.ranges.symbfile") != []
+
+
+@pytest.mark.usefixtures("folder")
+def test_parts_of_pads_are_whole_symbfiles() -> None:
+    assert extract("a.gsym", "--kind=both", "--binary=a", "--part-size=60", "-ox") == 0
+    parts = [f"x.returnpads.symbfile-{at}" for at in range(3)]
+    assert [record for part in parts for record in read(part)] == PADS
+
+
+def test_without_code_there_are_only_ranges_and_a_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert extract("a.gsym", "--kind=both", "-o", "out") == 0
+    assert "return pads left out" in (told := capsys.readouterr().err)
+    assert "use --binary" in told
+    assert read("out.ranges.symbfile") != []
+    assert not (folder / "out.returnpads.symbfile").exists()
+    assert extract("a.gsym", "--kind=returnpads", "-o", "out") == 1
+    assert "use --binary" in capsys.readouterr().err
+
+
+def test_call_sites_stand_in_for_code(folder: Path) -> None:
+    sites = tuple(gsym.CallSite(at, 0, ()) for at in (6, 12, 17))
+    function = chain()._replace(call_sites=sites)
+    (folder / "b.gsym").write_bytes(create([function]))
+    assert extract("b.gsym", "--kind=returnpads", "-o", "out") == 0
+    assert read("out") == PADS
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_code_could_not_be_read_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = (folder / "a").read_bytes().replace(CODE, CODE[:6] + b"\x06" + CODE[7:])
+    (folder / "broken").write_bytes(broken)
+    assert extract("a.gsym", "--kind=returnpads", "--binary=broken", "-o", "out") == 0
+    told = capsys.readouterr().err
+    assert "Code behind an undefined instruction left out (once)" in told
+    assert read("out") == PADS[:1]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--kind", "pads"), "choose ranges or returnpads or both"),
+        (("--kind=returnpads", "--binary=a", "-o", "a"), "would replace the input"),
+        (("--kind=returnpads", "-o", "a.gsym"), "would replace the input"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    words: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert extract("a.gsym", *words) == 2
+    assert reason in capsys.readouterr().err

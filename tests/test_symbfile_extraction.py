@@ -397,7 +397,7 @@ def test_extract_writes_and_tells(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--names", "short"), "choose symblib, full, mangled"),
+        (("--names", "short"), "choose symblib or full or mangled"),
         (("--part-size", "0"), "less than 1"),
         (("-o", "a.gsym"), "would replace the input"),
     ],

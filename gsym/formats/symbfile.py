@@ -332,14 +332,6 @@ class Encoder:
         else:
             self._add_return_pad(record)
 
-    def number(self, text: str | None) -> int:
-        """What the engine calls a string, in records that it is handed itself.
-
-        Raises:
-            ValueError: It has no UTF-8 form.
-        """
-        return self._numbers[text]
-
     def finish(self) -> None:
         """All records are there; the rest of the bytes can be taken."""
         check(lib.gsym_symbfile_writer_finish(self.handle, self._error), self._error)

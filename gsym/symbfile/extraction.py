@@ -7,16 +7,14 @@ are written in another style. docs/symbfile.md tells what is lost.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 
-import gsym.reader
 from gsym._native import check, ffi, lib, new_error
-from gsym.atomic_file import AtomicFile, is_same_file
 from gsym.formats.symbfile import Encoder
-from gsym.sources.recognition import recognise_file
 from gsym.symbfile.image_names import ImageNames
+from gsym.symbfile.input_image import check_request, open_image
 from gsym.symbfile.name_styles import STYLES
+from gsym.symbfile.parts import finished_blocks, write_parts
 
 __all__ = ["ExtractionReport", "extract_ranges", "range_blocks"]
 
@@ -72,7 +70,7 @@ _LOSSES = {
 
 
 def extract_ranges(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Reader,
     output: str | os.PathLike[str],
     *,
     names: str = "symblib",
@@ -83,7 +81,7 @@ def extract_ranges(
     """Write the functions, inlined calls and lines of a binary as ranges.
 
     Args:
-        source: What `gsym.convert` takes, or a GSYM file.
+        source: What `gsym.convert` takes, a GSYM file, or a reader that has one open.
         output: File to write. Of several parts each adds its number: `OUT-0`.
         names: "symblib" (demangled, without template arguments), "full" (demangled) or
             "mangled".
@@ -97,17 +95,13 @@ def extract_ranges(
         ValueError: There is no such style of names, or *output* is *source*.
     """
     started = time.perf_counter()
-    path, target = os.fspath(source), os.fspath(output)
-    if names not in STYLES:
-        raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
-    if is_same_file(path, target):
-        raise ValueError(f"{target}: the output would replace the input")
-    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
-        if os.path.isdir(path) or recognise_file(path) != "gsym":
-            path = _convert(path, folder, progress, conversion)
-        with gsym.reader.open(path) as reader:
-            extraction = _Extraction(reader, names, part_size, progress)
-            outputs, size = _write(extraction, target, is_split=part_size is not None)
+    target = os.fspath(output)
+    check_request(source, target, names)
+    with open_image(source, progress, **conversion) as reader:
+        extraction = _Extraction(reader, names, part_size, progress)
+        outputs, size = write_parts(
+            extraction.blocks(), target, is_split=part_size is not None
+        )
     counts = extraction.counts()
     return ExtractionReport(
         outputs=tuple(outputs),
@@ -127,40 +121,6 @@ def range_blocks(reader: Reader, *, names: str = "symblib") -> Iterator[bytes]:
     """
     for block, _ in _Extraction(reader, names, None, None).blocks():
         yield block
-
-
-def _convert(
-    path: str,
-    folder: str,
-    progress: Callable[[int, int], None] | None,
-    options: dict[str, Any],
-) -> str:
-    from gsym.conversion import convert
-
-    converted = os.path.join(folder, "converted.gsym")
-    # Version 2 has no limits that a large input could meet.
-    convert(path, converted, version=2, progress=progress, **options)
-    return converted
-
-
-def _write(
-    extraction: _Extraction, target: str, *, is_split: bool
-) -> tuple[list[str], int]:
-    """Paths and bytes of the parts."""
-    outputs: list[str] = []
-    size, blocks = 0, extraction.blocks()
-    found = next(blocks, None)
-    while found is not None:
-        path = f"{target}-{len(outputs)}" if is_split else target
-        ends_part = False
-        with AtomicFile(path) as file:
-            while found is not None and not ends_part:
-                block, ends_part = found
-                file.write(block)
-                size += len(block)
-                found = next(blocks, None)
-        outputs.append(path)
-    return outputs, size
 
 
 class _Extraction:
@@ -202,7 +162,7 @@ class _Extraction:
                 self._encoder.finish()
             if self._progress is not None:
                 self._progress(first, self._total)
-            yield from self._finished_blocks()
+            yield from finished_blocks(self._encoder)
             if is_done[0]:
                 return
 
@@ -210,10 +170,3 @@ class _Extraction:
         counts = ffi.new("gsym_symbfile_extraction_counts *")
         lib.gsym_symbfile_extraction_count(self._handle, counts)
         return {name: getattr(counts, name) for name in (*_COUNTS, *_LOSSES)}
-
-    def _finished_blocks(self) -> Iterator[tuple[bytes, bool]]:
-        while True:
-            block, ends_part = self._encoder.take()
-            if not block and not ends_part:
-                return
-            yield block, ends_part

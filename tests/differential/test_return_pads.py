@@ -8,7 +8,8 @@ import pytest
 
 import gsym
 from gsym.calls import find_calls
-from gsym.return_pads import iter_return_pads
+from gsym.formats.symbfile import Decoder, ReturnPad
+from gsym.symbfile.return_pads import return_pad_blocks
 from tests.conftest import find_peer
 from tests.differential import elf, peers, sampling
 from tests.differential.differences import Case, agrees
@@ -32,7 +33,10 @@ def compare(binary: Path, judge: Path, code: Path, output: Path) -> None:
         addresses = [address for address, _ in calls]
         chains = [
             tuple(peers.Frame(*entry) for entry in reversed(pad.entries))
-            for pad in iter_return_pads(reader, calls)
+            for pad in Decoder(
+                return_pad_blocks(reader, calls, names="mangled")
+            ).records()
+            if isinstance(pad, ReturnPad)
         ]
     assert addresses
     linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")

@@ -1,0 +1,77 @@
+"""Anything that can be converted, as an open GSYM file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+
+import gsym.reader
+from gsym.atomic_file import is_same_file
+from gsym.sources.recognition import recognise_file
+from gsym.symbfile.name_styles import STYLES
+
+__all__ = ["check_request", "open_image"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from gsym.reader import Reader
+
+
+def check_request(
+    source: str | os.PathLike[str] | Reader, target: str, names: str
+) -> None:
+    """What an extraction cannot do, before it takes any time.
+
+    Raises:
+        ValueError: There is no such style of names, or the output is the input.
+    """
+    if names not in STYLES:
+        raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
+    path = _path_of(source)
+    if path is not None and is_same_file(path, target):
+        raise ValueError(f"{target}: the output would replace the input")
+
+
+@contextmanager
+def open_image(
+    source: str | os.PathLike[str] | Reader,
+    progress: Callable[[int, int], None] | None = None,
+    **conversion: Any,
+) -> Iterator[Reader]:
+    """A reader of a GSYM file, or of what a conversion makes of another input.
+
+    Args:
+        source: What `gsym.convert` takes, a GSYM file, or a reader, which stays open.
+        progress: Called now and then with (work done, work in all) of a conversion.
+        conversion: Other keywords of `gsym.convert`.
+
+    Raises:
+        GsymError: As for `gsym.convert`; its kinds, too.
+        OSError: The input cannot be read, or there is no room for what it becomes.
+    """
+    if isinstance(source, gsym.reader.Reader):
+        yield source
+        return
+    path = os.fspath(source)
+    if not os.path.isdir(path) and recognise_file(path) == "gsym":
+        with gsym.reader.open(path) as reader:
+            yield reader
+        return
+    from gsym.conversion import convert
+
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
+        converted = os.path.join(folder, "converted.gsym")
+        # Version 2 has no limits that a large input could meet.
+        convert(path, converted, version=2, progress=progress, **conversion)
+        with gsym.reader.open(converted) as reader:
+            yield reader
+
+
+def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:
+    if isinstance(source, gsym.reader.Reader):
+        return source.path
+    return os.fspath(source)
