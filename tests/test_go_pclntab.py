@@ -21,7 +21,7 @@ from gsym.cli.main import main
 from gsym.dwarf_conversion import _CATEGORIES
 from gsym.verification import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
-from tests.inputs.elf import ALLOC, RELA, Elf, Section, Symbol
+from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (
     DATA,
     GO_VERSIONS,
@@ -181,12 +181,13 @@ def test_without_it_and_module_data_there_are_symbols_only(tmp_path: Path) -> No
     assert "no module data tells where the code" in report.notes[1]
 
 
-def test_relocations_may_hold_the_module_data(tmp_path: Path) -> None:
-    """A linker need not write addresses in place that the loader will write."""
+def relocated(before: int) -> Elf:
+    """PROGRAM with its module data in relocations, behind more that name the table."""
     elf = go_elf(PROGRAM)
     *rest, data = elf.sections
     found = unpack(f"<{len(data.data) // 8}Q", data.data)
-    places = [(DATA, TABLE), *((DATA + 8 * i, word) for i, word in enumerate(found))]
+    places = [(DATA, TABLE)] * before
+    places += [(DATA + 8 * i, word) for i, word in enumerate(found)]
     moved = [
         *rest,
         replace(data, data=bytes(len(data.data))),
@@ -198,8 +199,12 @@ def test_relocations_may_hold_the_module_data(tmp_path: Path) -> None:
             address=0xC000,
         ),
     ]
-    image = replace(elf, sections=moved).to_bytes()
-    assert functions_of(tmp_path, image) == EXPECTED
+    return replace(elf, sections=moved)
+
+
+def test_relocations_may_hold_the_module_data(tmp_path: Path) -> None:
+    """A linker need not write addresses in place that the loader will write."""
+    assert functions_of(tmp_path, relocated(1).to_bytes()) == EXPECTED
 
 
 # ---- what the functions say ----
@@ -382,21 +387,64 @@ def test_functions_outside_of_code_are_left_out(tmp_path: Path) -> None:
 
 def sharing(count: int) -> Elf:
     """*count* functions that all have one long table of lines."""
-    rows = tuple((i, "/a.go", i + 1) for i in range(0x800))
-    pair = (GoFunction("f", 0, 0x800, rows=rows), GoFunction("g", 0x800, 1))
+    rows = tuple((i, "/a.go", i + 1) for i in range(0xFFF))
+    pair = (GoFunction("f", 0, 0xFFF, rows=rows), GoFunction("g", 0xFFF, 1))
     return go_elf(pair * count)
 
 
 def test_tables_that_are_shared_are_read_up_to_a_limit(tmp_path: Path) -> None:
-    """A limit of 16 values to a byte, and 65536, of which functions take 2049 each."""
+    """A limit of 16 values to a byte, and 65536, of which functions take 4096 each."""
     size = {n: len(sharing(n).sections[2].data) for n in (1, 2)}
     growth, first = size[2] - size[1], size[1] - (size[2] - size[1])
-    count = (16 * first + 0x10000) // (2049 - 16 * growth) + 1
-    assert len(sharing(count).sections[2].data) == first + growth * count
-    report, _ = convert_bytes(tmp_path, sharing(count - 1).to_bytes())
-    assert LIMIT not in report.warnings
-    report, _ = convert_bytes(tmp_path, sharing(count).to_bytes())
-    assert report.warnings[LIMIT] == 1
+    count = (16 * first + 0x10000) // (4096 - 16 * growth) + 1
+    for n, limit in ((count - 1, 0), (count, 1)):
+        elf = sharing(n)
+        assert len(elf.sections[2].data) == first + growth * n
+        report, _ = convert_bytes(tmp_path, elf.to_bytes())
+        assert report.warnings.get(LIMIT, 0) == limit
+
+
+@pytest.mark.parametrize(("depth", "warnings"), [(4096, {}), (4097, {LIMIT: 1})])
+def test_calls_are_nested_up_to_a_limit(
+    depth: int, warnings: dict[str, int], tmp_path: Path
+) -> None:
+    calls = tuple(GoCall("f", 0, "/a.go", 1, parent=i - 1) for i in range(depth))
+    rows = ((0, "/a.go", 1),)
+    deep = GoFunction("deep", 0, 8, rows=rows, calls=calls, spans=((0, depth - 1),))
+    report, _ = convert_bytes(tmp_path, go_elf((deep,), version=18).to_bytes())
+    assert report.warnings == warnings
+    assert report.functions_with_inlines == 1
+
+
+@pytest.mark.parametrize(("before", "is_found"), [(15, True), (16, False)])
+def test_a_table_is_searched_for_behind_few_others(
+    before: int,
+    is_found: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    """Each that looks like one is looked for in all data."""
+    mark = Section(".go.buildinfo", b"\xff Go buildinf:\x08\2", PROGBITS, ALLOC, 0xB000)
+    others = (b"\xf1\xff\xff\xff\0\0\x01\x08" + bytes(64)) * before
+    elf = go_elf(PROGRAM, section=".other", symbols=[Symbol("main", TEXT, 4)])
+    decoys = Section(".first", others, PROGBITS, ALLOC, 0xA000)
+    image = replace(elf, sections=[decoys, *elf.sections, mark]).to_bytes()
+    found = convert_bytes(tmp_path, image).report.functions_pclntab
+    assert found == (len(PROGRAM) if is_found else 0)
+
+
+@pytest.mark.parametrize(("before", "is_found"), [(15, True), (16, False)])
+def test_module_data_is_searched_for_in_few_relocations(
+    before: int,
+    is_found: bool,  # noqa: FBT001 - a case
+    tmp_path: Path,
+) -> None:
+    """Each that names the table is looked for in all of them."""
+    image = relocated(before).to_bytes()
+    if is_found:
+        assert functions_of(tmp_path, image) == EXPECTED
+    else:
+        with pytest.raises(gsym.EmptyError, match="no module data tells"):
+            convert_bytes(tmp_path, image)
 
 
 def test_each_kept_warning_says_where_it_is(tmp_path: Path) -> None:
