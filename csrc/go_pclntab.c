@@ -6,6 +6,8 @@
 enum {
     MAGIC_SIZE = 8, /* with what stands behind it: two zeros, quantum, size of pointers */
     SCAN_STEP = 4,
+    BUILD_INFO_STEP = 16,
+    BUILD_INFO_REACH = 1 << 16,
     MOST_CANDIDATES = 16, /* that look like a table until the module data is looked for */
     PCDATA_CALLS = 2,  /* PCDATA_InlTreeIndex */
     FUNCDATA_TREE = 3  /* FUNCDATA_InlTree */
@@ -97,15 +99,26 @@ bool go_holds_data(const gsym_object *object, uint32_t index,
            section_ret->compression == GSYM_COMPRESSION_NONE && section_ret->size > 0;
 }
 
+/* Whether a section has Go's build information: at its start, or in an image of PE among
+ * the first of the data. */
+static bool has_build_info(const gsym_object *object, const gsym_object_section *section) {
+    static const char mark[BUILD_INFO_STEP] = "\xff Go buildinf:";
+    uint64_t reach = object->header.format == GSYM_OBJECT_PE ? BUILD_INFO_REACH : 1;
+    cursor c = cursor_at(object->data, section->offset + section->size, section->offset,
+                         false);
+    for (uint64_t at = 0; at < reach && cursor_left(&c) >= sizeof mark; at += sizeof mark) {
+        if (memcmp(c.at, mark, strlen(mark)) == 0) return true;
+        cursor_skip(&c, sizeof mark);
+    }
+    return false;
+}
+
 /* Linkers may put the table into another section, PE files have it in one without a name of
  * its own, and some tools that strip spoil the names. Other binaries are not searched. */
 static bool may_hide_table(const gsym_object *object) {
-    static const char mark[] = "\xff Go buildinf:";
-    if (object->header.format == GSYM_OBJECT_PE) return true;
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
         gsym_object_section section;
-        if (go_holds_data(object, i, &section) && section.size >= sizeof mark &&
-            memcmp(object->data + section.offset, mark, sizeof mark - 1) == 0)
+        if (go_holds_data(object, i, &section) && has_build_info(object, &section))
             return true;
     }
     return false;

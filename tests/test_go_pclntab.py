@@ -23,6 +23,7 @@ from gsym.verification import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (
+    BUILD_INFO,
     DATA,
     GO_VERSIONS,
     TABLE,
@@ -139,7 +140,7 @@ def test_the_table_is_known_by_its_section(section: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", [".go.buildinfo", ""])
 def test_a_go_binary_is_searched_for_its_table(name: str, tmp_path: Path) -> None:
     """That it is one is told by the build information; names may be spoilt."""
-    more = [Section(name, b"\xff Go buildinf:\x08\2", flags=ALLOC, address=0xB000)]
+    more = [Section(name, BUILD_INFO, flags=ALLOC, address=0xB000)]
     image = go_elf(PROGRAM, section=".data.rel.ro", more=more).to_bytes()
     assert functions_of(tmp_path, image) == EXPECTED
 
@@ -149,10 +150,17 @@ def test_other_binaries_are_not_searched(tmp_path: Path) -> None:
     assert functions_of(tmp_path, elf.to_bytes()) == "1000-1004 main\n"
 
 
-def test_a_pe_image_is_searched(tmp_path: Path) -> None:
-    found = functions_of(tmp_path, go_pe(PROGRAM).to_bytes())
+@pytest.mark.parametrize("filling", [0, 0x400, 0xFFF0])
+def test_a_pe_image_is_searched(filling: int, tmp_path: Path) -> None:
+    found = functions_of(tmp_path, go_pe(PROGRAM, filling=filling).to_bytes())
     assert len(found.splitlines()) == len(EXPECTED.splitlines())
     assert "inlined lib.Inner 140001058-140001060 from /go/deep.go:5" in found
+
+
+def test_another_pe_image_is_not_searched(tmp_path: Path) -> None:
+    """The build information of Go stands in the first 64 KiB of the data."""
+    with pytest.raises(gsym.EmptyError):
+        convert_bytes(tmp_path, go_pe(PROGRAM, filling=0x10000).to_bytes())
 
 
 @pytest.mark.parametrize("chained", [False, True])
@@ -423,7 +431,7 @@ def test_a_table_is_searched_for_behind_few_others(
     tmp_path: Path,
 ) -> None:
     """Each that looks like one is looked for in all data."""
-    mark = Section(".go.buildinfo", b"\xff Go buildinf:\x08\2", PROGBITS, ALLOC, 0xB000)
+    mark = Section(".go.buildinfo", BUILD_INFO, PROGBITS, ALLOC, 0xB000)
     others = (b"\xf1\xff\xff\xff\0\0\x01\x08" + bytes(64)) * before
     elf = go_elf(PROGRAM, section=".other", symbols=[Symbol("main", TEXT, 4)])
     decoys = Section(".first", others, PROGBITS, ALLOC, 0xA000)

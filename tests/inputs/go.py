@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GO_VERSIONS = (16, 18, 20, 26, 27)
 TEXT, RODATA, TABLE, DATA = 0x1000, 0x3000, 0x5000, 0x9000
 NONE = 0xFFFFFFFF
+BUILD_INFO = b"\xff Go buildinf:\x08\2"
 _MAGIC = {16: 0xFFFFFFFA, 18: 0xFFFFFFF0, 20: 0xFFFFFFF1}
 _GOFUNC_WORD = {18: 38, 20: 40, 26: 40, 27: 43}
 _BEFORE_TREES = 24  # bytes of something else
@@ -277,7 +278,9 @@ def go_elf(  # noqa: PLR0913 - keywords, each a choice of its own
     )
 
 
-def go_pe(functions: Sequence[GoFunction], base: int = 0x140000000) -> pe.Pe:
+def go_pe(
+    functions: Sequence[GoFunction], base: int = 0x140000000, filling: int = 0
+) -> pe.Pe:
     """The same as a PE image: the table stands behind the calls, without a name."""
     plain = Pclntab(functions, text=base + TEXT, trees=base + RODATA)
     _, trees, _ = plain.encode()
@@ -292,7 +295,7 @@ def go_pe(functions: Sequence[GoFunction], base: int = 0x140000000) -> pe.Pe:
         [
             pe.code_section(TEXT),
             pe.Section(".rdata", trees + table, RODATA),
-            pe.Section(".data", bytes(16) + module, DATA),
+            pe.Section(".data", bytes(filling) + BUILD_INFO + module, DATA),
         ],
         image_base=base,
     )
