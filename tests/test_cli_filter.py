@@ -300,6 +300,19 @@ def test_lines_that_were_split(run: Run) -> None:
     assert run(log, "--join=> ").out == b"f()\nplainx"
 
 
+def test_lines_that_were_split_among_those_of_others(run: Run) -> None:
+    log = (
+        b"[1] {{{symb\n[2] two\n[1]+ol:_Z1\n[2]+ more\n+ and more\n[1]+fv}}}\nnone\n"
+        b"[3] {{{symbol:a\n[3]+}}}"
+    )
+    options = [r"--demux=^\[(\d+)\]", r"--join=(\[\d+\])?\+"]
+    shown = b"[1] f()\n[2] two more and more\nnone\n[3] a"
+    lines = run(log, *options).out.splitlines()
+    assert sorted(lines) == sorted(shown.splitlines())
+    shown_at = places(run(log, "--json", *options).out)
+    assert shown_at == [(1, 5, "symbol"), (8, 5, "symbol")]
+
+
 # ---- other forms
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from gsym.markup_filter.line_joining import LineJoiner
+
 __all__ = ["Demultiplexer"]
 
 TYPE_CHECKING = False
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from gsym.markup_filter.log_stream import LogStream
 
 
+_MOST_BETWEEN = 256  # lines of others, between the parts of one that was split
+
+
 class Demultiplexer:
     """Filters the lines of each process for itself.
 
@@ -21,6 +26,8 @@ class Demultiplexer:
         key: Finds in a line what tells its process: the first group, else all that it
             matches. Lines without a match are a stream of their own.
         make: Makes the stream of a process.
+        mark: What a line begins with that is a part of the one before: without a match
+            it is of the same process.
         most: How many streams there are; the one that was idle longest is let go of.
         limit: Bytes of a line; more are handed on in pieces.
     """
@@ -28,16 +35,22 @@ class Demultiplexer:
     def __init__(
         self,
         key: re.Pattern[bytes],
-        make: Callable[[], LogStream],
+        make: Callable[[], LogStream | LineJoiner],
         *,
+        mark: re.Pattern[bytes] | None = None,
         most: int = 256,
         limit: int = 1 << 20,
     ) -> None:
         self._key = key
         self._make = make
+        self._mark = mark
+        self._key_before: bytes | None = None
+        self._waiting: OrderedDict[bytes | None, int] = (
+            OrderedDict()
+        )  # since which line
         self._most = most
         self._limit = limit
-        self._streams: OrderedDict[bytes | None, LogStream] = OrderedDict()
+        self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
         self._rest = bytearray()  # the beginning of a line
         self._lines_before = 0
 
@@ -78,10 +91,26 @@ class Demultiplexer:
         stream = self._stream_of(line)
         stream.lines_before = self._lines_before
         stream.feed(line + ending)
+        if self._mark is not None:
+            self._wait()
 
-    def _stream_of(self, line: bytes) -> LogStream:
+    def _wait(self) -> None:
+        """Let lines go that the last lines of all processes did not go on with."""
+        self._waiting[self._key_before] = self._lines_before
+        self._waiting.move_to_end(self._key_before)
+        key, since = next(iter(self._waiting.items()))
+        if self._lines_before - since > _MOST_BETWEEN:
+            del self._waiting[key]
+            stream = self._streams.get(key)
+            if isinstance(stream, LineJoiner):
+                stream.release()
+
+    def _stream_of(self, line: bytes) -> LogStream | LineJoiner:
         found = self._key.search(line)
         key = found and found[1 if self._key.groups else 0]
+        if key is None and self._mark is not None and self._mark.match(line):
+            key = self._key_before
+        self._key_before = key
         stream = self._streams.get(key)
         if stream is None:
             if len(self._streams) >= self._most:

@@ -77,23 +77,25 @@ class MarkupFilter:
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
         self._stacks = output if isinstance(output, FoldedStacks) else None
-        self._joiner: LineJoiner | None = None
-        if join is not None:
-            from gsym.markup_filter.line_joining import LineJoiner
-
-            self._joiner = LineJoiner(_pattern(join))
+        mark = None if join is None else _pattern(join)
+        counts_lines = self._output.run is None
         found = _symbols(symbolizer, options)
 
         room = Room()
 
-        def make() -> LogStream:
-            return LogStream(chosen, found, self._failures, self._output, room)
+        def make() -> LogStream | LineJoiner:
+            stream = LogStream(chosen, found, self._failures, self._output, room)
+            if mark is None:
+                return stream
+            from gsym.markup_filter.line_joining import LineJoiner
 
-        self._stream: LogStream | Demultiplexer = make()
+            return LineJoiner(mark, stream, counts_lines=counts_lines)
+
+        self._stream: LogStream | LineJoiner | Demultiplexer = make()
         if demux is not None:
             from gsym.markup_filter.demultiplexing import Demultiplexer
 
-            self._stream = Demultiplexer(_pattern(demux), make)
+            self._stream = Demultiplexer(_pattern(demux), make, mark=mark)
 
     def feed(self, text: AnyStr) -> AnyStr:
         """Take a piece of the log in.
@@ -105,22 +107,18 @@ class MarkupFilter:
             All that is certain by now: what belongs to lines that have ended.
         """
         if isinstance(text, str):
-            self._feed(to_bytes(text))
+            self._stream.feed(to_bytes(text))
             return to_str(self._output.take())
-        self._feed(text)
+        self._stream.feed(text)
         return self._output.take()
 
     def idle(self) -> bytes:
         """What can be said already where nothing more may come for a while."""
-        if self._joiner is not None:
-            self._stream.feed(self._joiner.idle())
         self._stream.idle()
         return self._take_all()
 
     def finish(self) -> bytes:
         """The log is at its end: what was kept back."""
-        if self._joiner is not None:
-            self._stream.feed(self._joiner.finish())
         self._stream.finish()
         return self._take_all()
 
@@ -132,11 +130,6 @@ class MarkupFilter:
         if self._stacks is not None:
             self._stacks.flush()
         return self._output.take()
-
-    def _feed(self, block: bytes) -> None:
-        if self._joiner is not None:
-            block = self._joiner.feed(block)
-        self._stream.feed(block)
 
 
 def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:

@@ -8,55 +8,97 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
+    from gsym.markup_filter.log_stream import LogStream
+
 
 class LineJoiner:
-    """Joins a line to the one before where it begins with a mark.
+    """Joins a line of a process to the one before where it begins with a mark.
 
     Args:
         mark: What such a line begins with; it is taken out, with the end of the line
             before.
+        stream: Gets whole lines.
+        counts_lines: Whether the stream is told which line of the log each one is.
         limit: Bytes of a joined line.
+
+    Attributes:
+        lines_before: How many lines of the log came before the next one.
     """
 
-    def __init__(self, mark: re.Pattern[bytes], *, limit: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        mark: re.Pattern[bytes],
+        stream: LogStream,
+        *,
+        counts_lines: bool,
+        limit: int = 1 << 20,
+    ) -> None:
+        self.lines_before = 0
         self._mark = mark
+        self._stream = stream
+        self._counts_lines = counts_lines
         self._limit = limit
+        self._ready: list[bytes] = []  # lines that are known to be whole
         self._held = bytearray()  # a line with its end, which may go on
+        self._held_number = 0  # of the lines before that
         self._rest = bytearray()  # the beginning of the next one
 
-    def feed(self, block: bytes) -> bytes:
-        """Take a piece of a log in; all lines that are known to be whole."""
+    def feed(self, block: bytes) -> None:
+        """Take a piece of a log in; it may end anywhere."""
         *lines, rest = block.split(b"\n")
-        whole: list[bytes] = []
         for line in lines:
-            self._add(bytes(self._rest) + line + b"\n", whole)
+            self._add(bytes(self._rest) + line + b"\n")
             self._rest.clear()
+            self.lines_before += 1
         self._rest += rest
         if len(self._rest) > self._limit:
-            whole.append(self.finish())
-        return b"".join(whole)
+            self._end_rest()
+            self._end_held()
+        self._hand_on()
 
-    def finish(self) -> bytes:
-        """What was kept back."""
-        whole: list[bytes] = []
-        if self._rest:
-            self._add(bytes(self._rest), whole)
-            self._rest.clear()
-        return b"".join((*whole, self.idle()))
+    def release(self) -> None:
+        """The line that is held goes on no further."""
+        self._end_held()
+        self._hand_on()
 
-    def idle(self) -> bytes:
-        """A whole line that nothing may follow soon."""
-        held = bytes(self._held)
-        self._held.clear()
-        return held
+    def idle(self) -> None:
+        """Nothing more may come for a while."""
+        self.release()
+        self._stream.idle()
 
-    def _add(self, line: bytes, whole: list[bytes]) -> None:
-        """Join a line to the one that is held, or hold it; *whole* gets that then."""
+    def finish(self) -> None:
+        """The log is at its end."""
+        self._end_rest()
+        self.release()
+        self._stream.finish()
+
+    def _add(self, line: bytes) -> None:
+        """Join a line to the one that is held, or hold it."""
         mark = self._mark.match(line)
         if mark and self._held and len(self._held) < self._limit:
             ending = b"\r\n" if self._held.endswith(b"\r\n") else b"\n"
             del self._held[len(self._held) - len(ending) :]
             self._held += line[mark.end() :]
             return
-        whole.append(self.idle())
+        self._end_held()
         self._held += line
+        self._held_number = self.lines_before
+
+    def _end_rest(self) -> None:
+        if self._rest:
+            self._add(bytes(self._rest))
+            self._rest.clear()
+
+    def _end_held(self) -> None:
+        if not self._held:
+            return
+        self._ready.append(bytes(self._held))
+        self._held.clear()
+        if self._counts_lines:
+            self._stream.lines_before = self._held_number
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._ready:
+            self._stream.feed(b"".join(self._ready))
+            self._ready.clear()
