@@ -11,6 +11,7 @@ from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import printable, progress_for
 from gsym.errors import GsymError
 from gsym.symbfile.extraction import extract_ranges
+from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import open_image
 from gsym.symbfile.name_styles import STYLES
 from gsym.symbfile.return_pads import (
@@ -89,7 +90,7 @@ def run(arguments: list[str]) -> int:
     progress = None if values.flag("--quiet") else progress_for(path)
     reports: list[ExtractionReport | ReturnPadReport] = []
     lost = ""
-    options: dict[str, Any] = {"names": names, "part_size": part_size}
+    options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
     options["progress"] = progress
     try:
         with open_image(path, progress, **conversion) as reader:

@@ -11,9 +11,8 @@ import time
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames
-from gsym.symbfile.input_image import check_request, open_image
-from gsym.symbfile.name_styles import STYLES
+from gsym.symbfile.image_names import ImageNames, NameTexts
+from gsym.symbfile.input_image import check_output, open_image
 from gsym.symbfile.parts import finished_blocks, write_parts
 
 __all__ = ["ExtractionReport", "extract_ranges", "range_blocks"]
@@ -73,7 +72,7 @@ def extract_ranges(
     source: str | os.PathLike[str] | Reader,
     output: str | os.PathLike[str],
     *,
-    names: str = "symblib",
+    names: str | NameTexts = "symblib",
     part_size: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **conversion: Any,
@@ -84,7 +83,7 @@ def extract_ranges(
         source: What `gsym.convert` takes, a GSYM file, or a reader that has one open.
         output: File to write. Of several parts each adds its number: `OUT-0`.
         names: "symblib" (demangled, without template arguments), "full" (demangled) or
-            "mangled".
+            "mangled"; or texts that several outputs of one input share.
         part_size: Write several files of about so many bytes, each whole in itself.
         progress: Called now and then with (work done, work in all).
         conversion: Other keywords of `gsym.convert`.
@@ -96,9 +95,10 @@ def extract_ranges(
     """
     started = time.perf_counter()
     target = os.fspath(output)
-    check_request(source, target, names)
+    check_output(source, target)
+    texts = names if isinstance(names, NameTexts) else NameTexts(names)
     with open_image(source, progress, **conversion) as reader:
-        extraction = _Extraction(reader, names, part_size, progress)
+        extraction = _Extraction(reader, texts, part_size, progress)
         outputs, size = write_parts(
             extraction.blocks(), target, is_split=part_size is not None
         )
@@ -119,7 +119,7 @@ def range_blocks(reader: Reader, *, names: str = "symblib") -> Iterator[bytes]:
         reader: Stays open until the last of them.
         names: As for `extract_ranges`.
     """
-    for block, _ in _Extraction(reader, names, None, None).blocks():
+    for block, _ in _Extraction(reader, NameTexts(names), None, None).blocks():
         yield block
 
 
@@ -129,7 +129,7 @@ class _Extraction:
     def __init__(
         self,
         reader: Reader,
-        names: str,
+        texts: NameTexts,
         part_size: int | None,
         progress: Callable[[int, int], None] | None,
     ) -> None:
@@ -137,7 +137,7 @@ class _Extraction:
         self._total = len(reader)
         self._progress = progress
         self._encoder = Encoder(part_size)
-        self._names = ImageNames(reader, self._encoder, STYLES[names], progress)
+        self._names = ImageNames(reader, self._encoder, texts, progress)
         self._error: Any = new_error()
         place = ffi.new("gsym_symbfile_extraction **")
         status = lib.gsym_symbfile_extraction_create(

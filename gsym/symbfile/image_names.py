@@ -6,12 +6,13 @@ Names are collected from all records first, so that each is demangled once.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.symbfile.name_styles import STYLES
 
-__all__ = ["ImageNames"]
+__all__ = ["ImageNames", "NameTexts"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.formats.symbfile import Encoder
@@ -21,13 +22,37 @@ _ENTRIES_AT_ONCE = 1 << 14
 _NAMES_AT_ONCE = 1 << 12
 
 
+class NameTexts:
+    """What is written of the names of one file, made once for several symbfiles.
+
+    Args:
+        names: The style, one of `STYLES`.
+
+    Attributes:
+        style: Makes of a name what is written.
+        blocks: What it made of all names in turn, with a NUL behind each; filled when
+            the first symbfile is written.
+
+    Raises:
+        ValueError: There is no such style.
+    """
+
+    __slots__ = ("blocks", "style")
+
+    def __init__(self, names: str) -> None:
+        if names not in STYLES:
+            raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
+        self.style = STYLES[names]
+        self.blocks: tuple[bytes, ...] = ()
+
+
 class ImageNames:
     """Makes all names of a file known to an encoder.
 
     Args:
         reader: The file; it stays open as long as this is used.
         encoder: What writes the symbfile.
-        style: Makes of a name what is written.
+        texts: Of these names, in the style that is wanted.
         progress: Called now and then with (entries visited, entries in all).
 
     Attributes:
@@ -41,7 +66,7 @@ class ImageNames:
         self,
         reader: Reader,
         encoder: Encoder,
-        style: Callable[[bytes], bytes],
+        texts: NameTexts,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._image: Any = reader._image  # noqa: SLF001 - a sibling's handle
@@ -59,9 +84,16 @@ class ImageNames:
             )
             if progress is not None:
                 progress(first, count)
-        self._add(encoder, style)
+        if not texts.blocks:
+            texts.blocks = tuple(self._texts(texts.style))
+        for block in texts.blocks:
+            status = lib.gsym_symbfile_names_add(
+                self.handle, encoder.handle, block, len(block), self._error
+            )
+            self._check(status)
 
-    def _add(self, encoder: Encoder, style: Callable[[bytes], bytes]) -> None:
+    def _texts(self, style: Callable[[bytes], bytes]) -> Iterator[bytes]:
+        """The texts of all names, some thousand at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
         size, first, done = ffi.new("size_t *"), 0, 0
         while True:
@@ -75,12 +107,7 @@ class ImageNames:
             for strp in listed:
                 raw = lib.gsym_image_string(self._image, strp, size)
                 texts.append(style(ffi.buffer(raw, size[0])[:]))
-            block = b"".join([text.replace(b"\0", b"") + b"\0" for text in texts])
-            self._check(
-                lib.gsym_symbfile_names_add(
-                    self.handle, encoder.handle, block, len(block), self._error
-                )
-            )
+            yield b"".join([text.replace(b"\0", b"") + b"\0" for text in texts])
             first, done = listed[-1] + 1, done + len(listed)
 
     def _check(self, status: int) -> None:

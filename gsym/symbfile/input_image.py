@@ -9,9 +9,8 @@ from contextlib import contextmanager
 import gsym.reader
 from gsym.atomic_file import is_same_file
 from gsym.sources.recognition import recognise_file
-from gsym.symbfile.name_styles import STYLES
 
-__all__ = ["check_request", "open_image"]
+__all__ = ["check_output", "open_image"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     from gsym.reader import Reader
 
 
-def check_request(
-    source: str | os.PathLike[str] | Reader, target: str, names: str
-) -> None:
-    """What an extraction cannot do, before it takes any time.
+def check_output(source: str | os.PathLike[str] | Reader, target: str) -> None:
+    """Refuse an output that would replace what it is made of.
 
     Raises:
-        ValueError: There is no such style of names, or the output is the input.
+        ValueError: It would.
     """
-    if names not in STYLES:
-        raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
     path = _path_of(source)
     if path is not None and is_same_file(path, target):
         raise ValueError(f"{target}: the output would replace the input")

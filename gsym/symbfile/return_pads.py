@@ -14,9 +14,8 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.calls import find_calls, holds_code, recall_calls
 from gsym.errors import GsymError
 from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames
-from gsym.symbfile.input_image import check_request, open_image
-from gsym.symbfile.name_styles import STYLES
+from gsym.symbfile.image_names import ImageNames, NameTexts
+from gsym.symbfile.input_image import check_output, open_image
 from gsym.symbfile.parts import finished_blocks, write_parts
 
 __all__ = [
@@ -83,7 +82,7 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     output: str | os.PathLike[str],
     *,
     binary: str | os.PathLike[str] | None = None,
-    names: str = "symblib",
+    names: str | NameTexts = "symblib",
     part_size: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **conversion: Any,
@@ -108,14 +107,15 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     started = time.perf_counter()
     target = os.fspath(output)
-    check_request(source, target, names)
+    check_output(source, target)
+    texts = names if isinstance(names, NameTexts) else NameTexts(names)
     if binary is None and isinstance(source, (str, os.PathLike)) and holds_code(source):
         binary = source
     if binary is None:
         conversion = {**conversion, "call_sites": True}
     with open_image(source, progress, **conversion) as reader:
         calls = _calls(reader, binary)
-        pads = _ReturnPads(reader, calls, names, part_size, progress)
+        pads = _ReturnPads(reader, calls, texts, part_size, progress)
         outputs, size = write_parts(
             pads.blocks(), target, is_split=part_size is not None
         )
@@ -145,7 +145,7 @@ def return_pad_blocks(
     Raises:
         ClosedError: The reader was closed.
     """
-    for block, _ in _ReturnPads(reader, calls, names, None, None).blocks():
+    for block, _ in _ReturnPads(reader, calls, NameTexts(names), None, None).blocks():
         yield block
 
 
@@ -172,7 +172,7 @@ class _ReturnPads:
         self,
         reader: Reader,
         calls: Calls,
-        names: str,
+        texts: NameTexts,
         part_size: int | None,
         progress: Callable[[int, int], None] | None,
     ) -> None:
@@ -181,7 +181,7 @@ class _ReturnPads:
         self._calls = calls
         self._progress = progress
         self._encoder = Encoder(part_size)
-        self._names = ImageNames(reader, self._encoder, STYLES[names], progress)
+        self._names = ImageNames(reader, self._encoder, texts, progress)
 
     def blocks(self) -> Iterator[tuple[bytes, bool]]:
         """Blocks of bytes, and whether a part ends behind each."""
