@@ -47,7 +47,7 @@ static bool find_words(const go_pclntab *table, uint64_t *words) {
         gsym_object_section section;
         cursor c;
         if (!go_holds_data(object, i, &section)) continue;
-        for (c = go_section_bytes(table, &section); cursor_left(&c) >= size;) {
+        for (c = go_section_bytes(object, &section); cursor_left(&c) >= size;) {
             cursor start = c;
             if (address_of(table, cursor_uint_covered(&c, size)) == table->address &&
                 read_words(table, start, words))

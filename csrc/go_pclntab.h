@@ -3,12 +3,15 @@
  * Stripping leaves the table alone. It has names, files, lines and inlined calls, laid out
  * as Go's runtime/symtab.go and cmd/link/internal/ld/pcln.go tell: a header with the
  * places of its parts, names, the files of each unit, paths, pc-value tables (go_values.h)
- * and the functions, in order of address. go_module.c finds what the table leaves to the
- * module data. */
+ * and the functions, in order of address. go_search.c finds the table, go_module.c what it
+ * leaves to the module data. */
 #ifndef GSYM_GO_PCLNTAB_H
 #define GSYM_GO_PCLNTAB_H
 
 #include "object.h"
+
+/* Of the magic number and what stands behind it: two zeros, quantum, size of pointers. */
+#define GO_MAGIC_SIZE 8
 
 /* The first Go of each layout. */
 typedef enum go_layout {
@@ -26,7 +29,7 @@ typedef struct go_pclntab {
     unsigned quantum; /* bytes: code grows by no fewer */
     unsigned pointer_size;
     uint32_t function_count;
-    uint64_t names_address;
+    uint64_t names_address; /* which the module data repeats */
     uint64_t text;  /* what addresses count from; GO_LAYOUT_1_16: 0 */
     uint64_t trees; /* likewise those of inlined calls; 0: not known */
     gsym_object_section tree_section; /* that had the last inlined calls */
@@ -57,6 +60,11 @@ typedef struct go_function {
  * where the table is damaged as a whole or of an older Go. */
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error);
+/* Whether a table may start at `c`; *magic_ret is what go_pclntab_read_header asks for. */
+bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret);
+/* Read the header of a table of which object, pointer_size, address, offset and end are
+ * set. */
+gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic, gsym_error *error);
 /* Where function `index` < function_count starts. */
 uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* False where its record is damaged; `offset` is set all the same. */
@@ -69,10 +77,10 @@ const char *go_pclntab_path(const go_pclntab *table, uint32_t unit, int32_t numb
 
 /* The bytes at an address, to the end of the section that holds it. */
 cursor go_bytes_at(go_pclntab *table, uint64_t address);
-static inline cursor go_section_bytes(const go_pclntab *table,
+static inline cursor go_section_bytes(const gsym_object *object,
                                       const gsym_object_section *section) {
-    return cursor_at(table->object->data, section->offset + section->size, section->offset,
-                     table->object->header.big_endian != 0);
+    return cursor_at(object->data, section->offset + section->size, section->offset,
+                     object->header.big_endian != 0);
 }
 
 /* Sections of data that are loaded, and that the file has as they are. */
