@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+from threading import Lock
 
 from gsym.errors import GsymError
 from gsym.server.application import create_app
@@ -63,8 +64,9 @@ class ReloadingApp:
         self._load = load
         self._open_modules = open_modules
         self._settings = settings
-        self._symbolizer = open_modules(settings)
-        self.serving = _Serving(create_app(settings, self._symbolizer))
+        self._modules = _Modules(open_modules(settings))
+        app = create_app(settings, self._modules.symbolizer)
+        self.serving = _Serving(app, self._modules)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""
@@ -87,33 +89,54 @@ class ReloadingApp:
         """Take on the settings as they are now, unless they have a fault."""
         try:
             settings = self._load()
-            symbolizer = self._symbolizer
+            modules = self._modules
             if any(
                 getattr(settings, name) != getattr(self._settings, name)
                 for name in OF_MODULES
             ):
-                symbolizer = self._open_modules(settings)
-            app = create_app(settings, symbolizer, self.serving.service.metrics)
+                modules = _Modules(self._open_modules(settings))
+            metrics = self.serving.service.metrics
+            app = create_app(settings, modules.symbolizer, metrics)
         except (GsymError, OSError, ValueError) as error:
             _LOG.error("the configuration is not taken on: %s", error)
             return
-        old, self.serving = self.serving, _Serving(app)
-        is_successor = symbolizer is not self._symbolizer
-        old.retire(self._symbolizer.close if is_successor else None)
-        self._settings, self._symbolizer = settings, symbolizer
+        old, self.serving = self.serving, _Serving(app, modules)
+        self._settings, self._modules = settings, modules
         configure_logs(settings)
+        old.retire()
         _LOG.info("worker %d has read its configuration again", os.getpid())
+
+
+class _Modules:
+    """What has the modules, closed with the last application that asks it."""
+
+    def __init__(self, symbolizer: Symbolizer) -> None:
+        self.symbolizer = symbolizer
+        self._lock = Lock()
+        self._users = 0
+
+    def take(self) -> None:
+        with self._lock:
+            self._users += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            is_needed = self._users > 0
+        if not is_needed:
+            self.symbolizer.close()
 
 
 class _Serving:
     """An application that ends with its last request once it has a successor."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: Starlette, modules: _Modules) -> None:
         self.service: Service = app.state.service
         self._app = app
+        self._modules = modules
         self._under_way = 0
         self._is_retired = False
-        self._then: Callable[[], object] | None = None
+        modules.take()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._under_way += 1
@@ -123,16 +146,11 @@ class _Serving:
             self._under_way -= 1
             self._close_once_idle()
 
-    def retire(self, then: Callable[[], object] | None) -> None:
-        """No request comes any more; those that are under way go on.
-
-        Args:
-            then: Called when nothing that it has begun is left.
-        """
+    def retire(self) -> None:
+        """No request comes any more; those that are under way go on."""
         self._is_retired = True
-        self._then = then
         self._close_once_idle()
 
     def _close_once_idle(self) -> None:
         if self._is_retired and not self._under_way:
-            self.service.close(self._then)
+            self.service.close(self._modules.release)

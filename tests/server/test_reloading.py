@@ -118,21 +118,40 @@ def test_modules_of_before_are_closed_once_nobody_works_with_them(
     assert is_closed.wait(60)
 
 
-def test_modules_that_stay_are_not_closed(
+def test_modules_stay_open_for_all_who_work_with_them(
     modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
-    symbolizer = Symbolizer(modules, on_close=pytest.fail)
+    is_closed = threading.Event()
+    loaded = iter([Settings(max_jobs=7), Settings(max_jobs=7, max_open=7)])
+    made: list[Symbolizer] = []
 
-    async def reload() -> None:
-        app = ReloadingApp(
-            lambda: Settings(max_jobs=7), Settings(), lambda _: symbolizer
-        )
-        old = app.serving.service
-        app.reload()
-        assert app.serving.service is not old
+    def open_modules(_: Settings) -> Symbolizer:
+        made.append(Symbolizer(modules, on_close=None if made else is_closed.set))
+        return made[-1]
 
-    asyncio.run(reload())
+    async def reload_twice_within_a_search() -> None:
+        app = ReloadingApp(lambda: next(loaded), Settings(), open_modules)
+        begun, may_end = threading.Event(), threading.Event()
+
+        def fetch() -> bool:
+            begun.set()
+            return may_end.wait(60)
+
+        search = asyncio.ensure_future(app.serving.service.opening.run(fetch))
+        await asyncio.to_thread(begun.wait, 60)
+        for count in (1, 2):
+            old = app.serving.service
+            app.reload()
+            assert app.serving.service is not old
+            assert len(made) == count
+        # The second of three has ended, the first has not.
+        assert not await asyncio.to_thread(is_closed.wait, 0.05)
+        may_end.set()
+        await search
+
+    asyncio.run(reload_twice_within_a_search())
+    assert is_closed.wait(60)
 
 
 def test_what_has_the_modules_closes_the_connections_of_its_sources(
