@@ -161,6 +161,47 @@ def test_a_closed_reader_has_no_pads() -> None:
 
 # ---- files
 
+SOURCE = "/media/share/Development/prodfiler/libpf-rs/testdata/inline.c"
+# What the reference implementation's own test expects of this program.
+REFERENCE = {
+    0x64B: [("main", 39)],
+    0x657: [
+        *(("main", 40), ("a_inline", 35), ("b_inline", 31), ("c_inline", 27)),
+        ("d_inline", 23),
+    ],
+    0x7B3: [("d", 7)],
+    0x7CB: [("c", 11)],
+    0x7DF: [("b", 15)],
+    0x7FB: [("a", 19)],
+}
+
+
+def test_the_pads_of_the_reference_implementation(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    output = str(tmp_path / "out")
+    extract_return_pads(fixtures / "symblib/inline-no-tco", output)
+    found = {
+        record.elf_va: [(entry.func, entry.line) for entry in record.entries]
+        for record in read(output)
+        if isinstance(record, ReturnPad)
+        and all(entry.file == SOURCE for entry in record.entries)
+    }
+    assert found == REFERENCE
+
+
+def test_goroutines_of_a_real_program_have_an_end(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    output = str(tmp_path / "out")
+    extract_return_pads(fixtures / "symblib/go-1.24.0", output)
+    exits = [
+        (record.elf_va, record.entries[0].line)
+        for record in read(output)
+        if isinstance(record, ReturnPad) and record.entries[0].func == "runtime.goexit"
+    ]
+    assert exits == [(0x46DB60, 0), (0x46DB65, 1701)]
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
