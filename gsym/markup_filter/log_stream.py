@@ -72,9 +72,14 @@ class LogStream:
         if not end:
             self._rest += block
         else:
-            lines = bytes(self._rest) + block[:end] if self._rest else block[:end]
+            # The first line is made whole by itself: to copy all of them takes long.
+            begin = block.find(b"\n") + 1 if self._rest else 0
+            first = bytes(self._rest) + block[:begin]
             self._rest = bytearray(block[end:])
-            self._filter_lines(lines)
+            if self._collector is not None:
+                self._collector.collect(first + block[begin:end])
+            self._filter_lines(first, 0, len(first))
+            self._filter_lines(block, begin, end)
         if len(self._rest) > self._settings.line_limit:
             self._give_up_line()
 
@@ -89,45 +94,49 @@ class LogStream:
         self._rest.clear()
         if rest and self._settings.style.ends_last_line:
             rest += b"\n"
-        if rest:
-            self._filter_lines(rest)
+        if rest and self._collector is not None:
+            self._collector.collect(rest)
+        self._filter_lines(rest, 0, len(rest))
         self._close_hexdict()
         self._lines.finish()
         if self._collector is not None:
             self._collector.finish()
 
-    def _filter_lines(self, lines: bytes) -> None:
-        """Take whole lines in; only the last of a log may lack its end."""
-        if self._collector is not None:
-            self._collector.collect(lines)
-        at, size = 0, len(lines)
-        while at < size:
+    def _filter_lines(self, lines: bytes, at: int, end: int) -> None:
+        """Take whole lines in; only the last of a log may lack its end.
+
+        Args:
+            lines: They are a part of it.
+            at: Offset of the first one.
+            end: Offset behind the last one.
+        """
+        while at < end:
             start = at
             if not self._open:
-                begin = self._next(lines, at)
+                begin = self._next(lines, at, end)
                 if begin < 0:
-                    self._pass(lines[at:] if at else lines)
+                    self._pass(lines[at:end])
                     return
                 start = lines.rfind(b"\n", at, begin) + 1 or at
                 if start > at:
                     self._pass(lines[at:start])
                 if lines.startswith(_CODE, begin):
-                    run = memoryview(lines)[start:]
+                    run = memoryview(lines)[start:end]
                     at = start + self._lines.filter_run(run, begin - start)
                     if at > start:
                         continue
-            at = lines.find(b"\n", start) + 1 or size
+            at = lines.find(b"\n", start, end) + 1 or end
             self._filter_line(lines[start:at])
 
-    def _next(self, lines: bytes, at: int) -> int:
+    def _next(self, lines: bytes, at: int, end: int) -> int:
         """Where the next byte is that may begin something to do; below 0: nowhere."""
         # Far quicker than the search for three, where there is none at all.
-        begin = lines.find(_BRACE, at)
+        begin = lines.find(_BRACE, at, end)
         if begin >= 0:
-            begin = lines.find(_BEGIN, begin)
+            begin = lines.find(_BEGIN, begin, end)
         if not self._has_sgr:
             return begin
-        escape = lines.find(_ESCAPE, at, begin if begin >= 0 else len(lines))
+        escape = lines.find(_ESCAPE, at, begin if begin >= 0 else end)
         return escape if escape >= 0 else begin
 
     def _pass(self, lines: bytes) -> None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
             """What has come since the last time."""
 
 
-_MOST_HELD = 1 << 20  # bytes
+_MOST_HELD = 1 << 16  # bytes
 
 
 class TextOutput:
