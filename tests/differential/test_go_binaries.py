@@ -246,6 +246,7 @@ def go_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.go").write_text(PROGRAM)
     settings = {
         "GOCACHE": str(folder / "cache"),
+        "GOPATH": str(folder / "path"),
         "GOFLAGS": "",
         "GOTOOLCHAIN": "local",
         "GO111MODULE": "off",
