@@ -22,6 +22,10 @@ from gsym.symbfile.verification import verify
 from tests import machine_code, oracle
 from tests.creations import create
 from tests.inputs import elf
+from tests.inputs.dies import Die
+from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.line_program import LineProgram
+from tests.inputs.program import function, program, unit
 from tests.machine_code import START
 from tests.strategies import odd_files
 
@@ -74,10 +78,10 @@ def pads_of(reader: gsym.Reader, calls: Calls, **options: str) -> list[Record]:
     return list(Decoder([file]).records())
 
 
-def pads_in(function: gsym.FunctionInfo, **options: str) -> list[Record]:
+def pads_in(info: gsym.FunctionInfo, **options: str) -> list[Record]:
     """The return pads of one function whose code is CODE."""
-    with gsym.Reader(create([function])) as reader:
-        calls = machine_code.find_calls(reader, {function.address: CODE})
+    with gsym.Reader(create([info])) as reader:
+        calls = machine_code.find_calls(reader, {info.address: CODE})
         return pads_of(reader, calls, **options)
 
 
@@ -87,8 +91,8 @@ def test_a_pad_has_the_chain_at_its_call_outermost_first() -> None:
 
 def test_pads_of_call_sites_are_those_of_the_same_calls() -> None:
     sites = tuple(gsym.CallSite(at, 0, ()) for at in (12, 6, 17))
-    function = chain()._replace(call_sites=sites)
-    with gsym.Reader(create([function])) as reader:
+    whole = chain()._replace(call_sites=sites)
+    with gsym.Reader(create([whole])) as reader:
         assert pads_of(reader, recall_calls(reader)) == PADS
 
 
@@ -114,8 +118,8 @@ def test_the_exit_of_goroutines_has_a_pad_without_a_line() -> None:
     ],
 )
 def test_names_are_written_in_the_style_that_is_wanted(names: str, name: str) -> None:
-    function = gsym.FunctionInfo(START, 7, "_Z1fIiEvT_")
-    assert pads_in(function, names=names) == [pad(5, (name, "", 0))]
+    info = gsym.FunctionInfo(START, 7, "_Z1fIiEvT_")
+    assert pads_in(info, names=names) == [pad(5, (name, "", 0))]
 
 
 @given(odd_files())
@@ -209,8 +213,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     text = elf.Section(".text", CODE, flags=elf.CODE, address=START)
     symbol = elf.Symbol("main", START, len(CODE))
-    program = elf.Elf((text,), symbols=(symbol,), machine=elf.X86_64)
-    (tmp_path / "a").write_bytes(program.to_bytes())
+    binary = elf.Elf((text,), symbols=(symbol,), machine=elf.X86_64)
+    (tmp_path / "a").write_bytes(binary.to_bytes())
     (tmp_path / "a.gsym").write_bytes(create([chain()]))
     return tmp_path
 
@@ -268,12 +272,24 @@ def test_without_code_there_are_only_ranges_and_a_reason(
     assert "use --binary" in capsys.readouterr().err
 
 
-def test_call_sites_stand_in_for_code(folder: Path) -> None:
+def test_call_sites_stand_in_for_code(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sites = tuple(gsym.CallSite(at, 0, ()) for at in (6, 12, 17))
-    function = chain()._replace(call_sites=sites)
-    (folder / "b.gsym").write_bytes(create([function]))
+    whole = chain()._replace(call_sites=sites)
+    (folder / "b.gsym").write_bytes(create([whole]))
     assert extract("b.gsym", "--kind=returnpads", "-o", "out") == 0
+    assert "3 return pads of call sites" in capsys.readouterr().out
     assert read("out") == PADS
+
+
+def test_a_debug_file_has_the_pads_of_its_call_sites(folder: Path) -> None:
+    sites = [Die(Tag.call_site, {At.call_return_pc: at}) for at in (0x1010, 0x1008)]
+    image = program(unit(function("f", 0x1000, 0x1040, *sites), lines=LineProgram()))
+    (folder / "a.debug").write_bytes(image)
+    report = extract_return_pads("a.debug", "out")
+    assert report.functions == 0
+    assert [r.elf_va for r in read("out")] == [0x1007, 0x100F]
 
 
 @pytest.mark.usefixtures("folder")

@@ -155,7 +155,10 @@ def _tell(path: str, report: ExtractionReport | ReturnPadReport) -> None:
     for output in report.outputs:
         print(printable(f"{path} -> {output}"))
     if isinstance(report, ReturnPadReport):
-        found = f"{report.return_pads} return pads in {report.functions} functions"
+        origin = (
+            f"in {report.functions} functions" if report.functions else "of call sites"
+        )
+        found = f"{report.return_pads} return pads {origin}"
     else:
         found = (
             f"{report.functions} functions, {report.inlined_calls} ranges of inlined "
