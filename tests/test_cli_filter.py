@@ -52,7 +52,11 @@ class Run:
 
     def __call__(self, log: bytes, *options: str) -> Printed:
         Path(self.path).write_bytes(log)
-        status = main(["filter", f"--gsym-dir={self._folder}", *options, self.path])
+        return self.again(*options)
+
+    def again(self, *words: str) -> Printed:
+        """On the log that is there."""
+        status = main(["filter", f"--gsym-dir={self._folder}", *words, self.path])
         return Printed(status, *self._capture.readouterr())
 
 
@@ -85,6 +89,25 @@ def test_names_and_paths_in_other_forms(
 def test_a_log_comes_out_with_symbols(run: Run) -> None:
     done = run(CONTEXT + FRAME)
     assert (done.status, done.out, done.err) == (0, SUMMARY + SHOWN, b"")
+
+
+def test_without_a_word_it_filters_standard_input() -> None:
+    done = subprocess.run(
+        COMMAND, input=b"a {{{symbol:_Z1fv}}}\n", capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"a f()\n", b"")
+
+
+@pytest.mark.parametrize("rest", [b"a {{{pc:0", b"{{{hexdict: a: 0x1\nb"])
+def test_nothing_is_lost_where_the_next_log_cannot_be_read(
+    rest: bytes, run: Run, tmp_path: Path
+) -> None:
+    log = tmp_path / "first.log"
+    log.write_bytes(b"a\n" + CONTEXT + rest)
+    run.path = str(tmp_path / "none.log")
+    done = run.again(str(log))
+    assert (done.status, done.out) == (1, b"a\n" + SUMMARY + rest)
+    assert b"none.log: No such file" in done.err
 
 
 def test_the_options_of_llvm_symbolizer(run: Run) -> None:

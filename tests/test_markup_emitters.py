@@ -26,7 +26,7 @@ from tests.markup_modules import CONTEXT, SUMMARY, Modules
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs/examples/markup"
 INCLUDE = ROOT / "gsym/include"
-STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-D_GNU_SOURCE"]
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 # What is preloaded for this process is not for programs with a sanitizer of their own.
 BARE = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 DEMO = ["-Wall", "-Wextra", "-Werror", "-O0"]
@@ -48,6 +48,18 @@ int main(int argc, char **argv) {
   status |= gsym_markup_data(1, (void *)0);
   status |= gsym_markup_pc(1, (void *)(uintptr_t)-1, GSYM_MARKUP_RETURN);
   return status || errno != 77;
+}
+"""
+
+
+WITH_A_SHARED_FILE = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "gsym_markup.h"
+int main(int argc, char **argv) {
+  int file = open(argv[argc - 1], O_RDWR);
+  void *block = mmap(0, 1, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return block == MAP_FAILED || gsym_markup_context(1);
 }
 """
 
@@ -129,6 +141,23 @@ def test_the_header_writes_what_can_be_read(
     assert any("libc.so" in module.name for module in modules)
     code = [each for each in context if isinstance(each, Mmap) and "x" in each.mode]
     assert {each.module for each in code} == {module.id for module in modules}
+
+
+def test_shared_memory_is_not_read(compiler: str, tmp_path: Path) -> None:
+    source, path = tmp_path / "emit.c", tmp_path / "emit"
+    source.write_text(WITH_A_SHARED_FILE)
+    (tmp_path / "empty").touch()  # to read from it where it is mapped would kill
+    command: list[str | Path] = [compiler, "-I", INCLUDE, source, "-o", path]
+    subprocess.run([*command, "-Wl,--build-id"], check=True)
+    done = subprocess.run(
+        [path, tmp_path / "empty"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=BARE,
+    )
+    assert done.returncode == 0
+    assert any(isinstance(each, Module) for each in elements(done.stdout))
 
 
 def test_a_crash_is_symbolized_later(compiler: str, tmp_path: Path) -> None:

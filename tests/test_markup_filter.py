@@ -512,6 +512,17 @@ def test_a_line_waits_for_its_rest_while_some_others_come(others: int) -> None:
     assert sorted(shown.splitlines())[-others:] == [b"2 b"] * others
 
 
+@pytest.mark.parametrize("demux", [None, "^[0-9]"])
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
+def test_the_end_of_a_line_is_no_part_of_a_mark(
+    demux: str | None, ending: bytes
+) -> None:
+    made = MarkupFilter(Modules(), demux=demux, join=r"\s+")
+    log = ending.join([b"a", b"", b"b", b" c", b"  ", b"d", b" "])
+    shown = made.feed(log) + made.finish()
+    assert shown == ending.join([b"a", b"", b"bc", b"d"])
+
+
 def test_many_parts_of_a_line_are_joined_up_to_a_limit() -> None:
     made = MarkupFilter(Modules(), join="> ")
     shown = made.feed(b"a\n" + b"> 0123456789\n" * 200_000) + made.finish()

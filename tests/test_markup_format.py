@@ -128,6 +128,7 @@ def test_the_dialects_of_an_element(
         ("{{{bt:0:0:sp}}}", "expected PC type; found 'sp'", 10),
         ("{{{module:0:a}}}", "expected at least 3 field(s); found 2", 9),
         ("{{{module:079::elf:0}}}", "expected module ID; found '079'", 10),
+        ("{{{module:0O17::elf:0}}}", "expected module ID; found '0O17'", 10),
         ("{{{module:0:a:pe:ab}}}", "unknown module type", 14),
         ("{{{module:0:a:elf}}}", "expected 4 field(s); found 3", 9),
         ("{{{module:0:a:elf:0xab}}}", "expected build ID; found '0xab'", 18),

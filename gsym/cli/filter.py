@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from itertools import zip_longest
 
 from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
 from gsym.cli.log_input import IDLE, log_pieces
@@ -184,14 +185,15 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
             put.flush()
     except KeyboardInterrupt:
         is_stopped = True
-    put.write(log_filter.finish())
-    put.flush()
+    finally:  # what was kept back comes also where the rest cannot be read
+        put.write(log_filter.finish())
+        put.flush()
     return is_stopped
 
 
 def _completed(words: Sequence[str]) -> Iterator[str]:
     """*words* with the long names of options, and with values that may be left out."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         name, equals, value = word.partition("=")
         name = _LONG_NAMES.get(name, name)
         known = () if equals else _VALUES.get(name, ())

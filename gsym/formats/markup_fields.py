@@ -116,9 +116,9 @@ HEX_DIGITS = re.compile(rb"[0-9a-fA-F]+")
 _DECIMAL = re.compile(rb"[0-9]+")
 # Base and digits by prefix, where the base is not known before.
 _PREFIXES = (
-    (b"0x", 16, HEX_DIGITS),
-    (b"0b", 2, re.compile(rb"[01]+")),
-    (b"0o", 8, re.compile(rb"[0-7]+")),
+    ((b"0x", b"0X"), 16, HEX_DIGITS),
+    ((b"0b", b"0B"), 2, re.compile(rb"[01]+")),
+    ((b"0o",), 8, re.compile(rb"[0-7]+")),  # no `0O`, as in LLVM
 )
 _HEXADECIMAL = 16
 _OCTAL = re.compile(rb"0[0-7]+")
@@ -255,9 +255,9 @@ def _parse_address(text: bytes) -> int | None:
 def _parse_number(text: bytes, base: int) -> int | None:
     """A number; *base* 0: as its prefix says, also one of octal."""
     if base == 0:
-        prefix = text[:2].lower()
+        prefix = text[:2]
         for known, prefix_base, digits in _PREFIXES:
-            if prefix == known:
+            if prefix in known:
                 return _bounded(text[2:], prefix_base, digits)
     if base == _HEXADECIMAL:
         return _bounded(text, base, HEX_DIGITS)

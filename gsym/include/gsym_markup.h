@@ -23,6 +23,12 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#ifdef O_CLOEXEC
+#define GSYM_MARKUP_READ (O_RDONLY | O_CLOEXEC)
+#else /* strict C without POSIX */
+#define GSYM_MARKUP_READ O_RDONLY
+#endif
+
 /* What is at an address of code. */
 enum gsym_markup_kind {
   GSYM_MARKUP_RETURN, /* where a call returns to */
@@ -214,7 +220,9 @@ static inline int gsym_markup_begin_module(int file, const gsym_markup_mapping *
   uint64_t id_size = 0, first = UINT64_MAX;
   module->is_known = 0;
   for (size_t at = 0; at < sizeof module->path; at++) module->path[at] = mapping->path[at];
-  if (mapping->mode[0] != 'r' || mapped < sizeof *header) return 0;
+  /* What is shared is no module; of a device or a file cut short, a read may kill. */
+  if (mapping->mode[0] != 'r' || mapping->mode[3] != 'p') return 0;
+  if (mapped < sizeof *header) return 0;
   if (base[0] != 0x7f || base[1] != 'E' || base[2] != 'L' || base[3] != 'F') return 0;
   if (base[EI_CLASS] != GSYM_MARKUP_CLASS) return 0;
   if (header->e_phentsize != sizeof(gsym_markup_phdr)) return 0;
@@ -293,7 +301,7 @@ static inline int gsym_markup_context(int file) {
   char block[1024];
   unsigned field = 0, size = 0;
   int status = gsym_markup_reset(file);
-  int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  int maps = open("/proc/self/maps", GSYM_MARKUP_READ);
   if (maps < 0) status = -1;
   while (!status) {
     ssize_t count = read(maps, block, sizeof block);

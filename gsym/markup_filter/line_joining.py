@@ -74,10 +74,10 @@ class LineJoiner:
 
     def _add(self, line: bytes) -> None:
         """Join a line to the one that is held, or hold it."""
-        mark = self._mark.match(line)
+        end = len(line) - len(_ending(line))  # which is no part of a mark
+        mark = self._mark.match(line, 0, end)
         if mark and self._held and len(self._held) < self._limit:
-            ending = b"\r\n" if self._held.endswith(b"\r\n") else b"\n"
-            del self._held[len(self._held) - len(ending) :]
+            del self._held[len(self._held) - len(_ending(self._held)) :]
             self._held += line[mark.end() :]
             return
         self._end_held()
@@ -102,3 +102,10 @@ class LineJoiner:
         if self._ready:
             self._stream.feed(b"".join(self._ready))
             self._ready.clear()
+
+
+def _ending(line: bytes | bytearray) -> bytes:
+    """The end of a line; b"" where it has none."""
+    if line.endswith(b"\r\n"):
+        return b"\r\n"
+    return b"\n" if line.endswith(b"\n") else b""
