@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import threading
 import time
 from base64 import b64encode
 from email.utils import formatdate
@@ -218,6 +220,30 @@ def test_a_request_takes_so_long_in_all_and_no_longer(
     ):
         ask(server, job([5]), clock, settings)
     assert clock.waits == waits
+
+
+def test_a_server_that_hardly_takes_a_request_is_given_up() -> None:
+    taken, may_end = 0, threading.Event()
+    request = job([*range(1_000_000)])
+    settings = ClientSettings(total_timeout=0.5, most_frames=1_000_000)
+
+    def take_slowly(listener: socket.socket) -> None:
+        nonlocal taken
+        wire, _ = listener.accept()
+        with wire:
+            while not may_end.wait(0.1) and (piece := wire.recv(1 << 16)):
+                taken += len(piece)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=take_slowly, args=(listener,))
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client = SymbolicationClient(url, settings, sleep=Clock())
+        with client, pytest.raises(ServerError, match="no answer in time"):
+            client.answer(request)
+        may_end.set()
+        thread.join()
+    assert taken < 5 << 20  # of 11 MB
 
 
 def test_an_answer_without_an_end_is_given_up() -> None:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from gsym.store.web_address import WebAddress
 
-pytest.importorskip("httpx2", reason="the extra `net` is not installed")
+httpcore2 = pytest.importorskip("httpcore2", reason="the extra `net` is not installed")
+connections = pytest.importorskip("gsym.store.connections")
 
 BODY = bytes(range(256)) * 700
 LIMITS = TransferLimits(
@@ -593,3 +594,43 @@ def test_the_time_of_one_request_does_not_end_the_next(
         transfer.fetch(address.below("slow"), str(tmp_path / "a"), is_trusted=True)
     transfer.fetch(address.below("x"), str(tmp_path / "b"), is_trusted=True)
     transfer.close()
+
+
+# ---- time
+
+
+def test_no_connection_is_begun_when_the_time_is_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        url = read_web_address(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        asked = connections.Connections(LIMITS).ask(
+            url, (), is_trusted=True, until=time.monotonic()
+        )
+        with pytest.raises(httpcore2.TimeoutException), asked:
+            pass
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_all_addresses_of_a_host_share_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, waits = Clock(), list[float]()
+
+    def connect(_: object, host: str, port: int, timeout: float, *__: object) -> None:
+        waits.append(timeout)
+        clock.now += timeout
+        raise httpcore2.ConnectTimeout(f"{host}:{port}")
+
+    def resolve(*_: object, **__: object) -> list[Any]:
+        return [(socket.AF_INET, 0, 0, "", (f"1.1.1.{at}", 80)) for at in range(9)]
+
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(httpcore2.SyncBackend, "connect_tcp", connect)
+    limits = LIMITS._replace(connect_seconds=10, header_seconds=1000)
+    asked = connections.Connections(limits, resolve=resolve).ask(
+        read_web_address("http://h.example/"), (), is_trusted=False, until=clock() + 25
+    )
+    with pytest.raises(httpcore2.TimeoutException), asked:
+        pass
+    assert waits == [10, 10, 5]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import suppress
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from threading import Lock, Thread
 
 from gsym.client.answers import Assembly, from_version_4
@@ -73,13 +73,13 @@ class Shadow:
         self._thread = Thread(target=self._work, name="gsym-shadow", daemon=True)
         self._thread.start()
 
-    def offer(self, version: str, request: bytes, answer: bytes) -> None:
+    def offer(self, version: str, request: bytes, answer: bytes | memoryview) -> None:
         """Have an answer compared, unless too many wait for that already.
 
         Args:
             version: "v4" or "v5", of both.
             request: Its body.
-            answer: Its body.
+            answer: Its body, which is copied if it is compared.
         """
         size = len(request) + len(answer)
         with self._lock:
@@ -88,7 +88,7 @@ class Shadow:
                 self._bytes += size
         if has_room:
             try:
-                self._queue.put_nowait((version, request, answer))
+                self._queue.put_nowait((version, request, bytes(answer)))
             except Full:
                 self._give_back(size)
                 has_room = False
@@ -97,8 +97,9 @@ class Shadow:
 
     def close(self) -> None:
         """Compare no more; what waits is dropped."""
-        while not self._queue.empty():
-            self._queue.get_nowait()
+        with suppress(Empty):  # its thread takes from it, too
+            while True:
+                self._queue.get_nowait()
         with suppress(Full):  # by requests that are under way
             self._queue.put_nowait(None)
 

@@ -115,7 +115,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
                 if service.shadow is not None and not is_from_shadow(request.headers):
-                    service.shadow.offer(version, body, bytes(text))
+                    service.shadow.offer(version, body, text)
             return HeldAnswer(text, service.answer_room)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])

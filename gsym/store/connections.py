@@ -54,6 +54,7 @@ _KEPT = 32  # connections that nobody uses
 _KEPT_SECONDS = 30
 _WRITE_SECONDS = 10
 _READ_SIZE = 1 << 20  # bytes read at once: each piece costs as much as 100 KiB of it
+_WRITE_SIZE = 1 << 16  # bytes, between which it is seen if time is left
 _LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -122,9 +123,9 @@ class Connections:
             Exception: One of httpcore2.
         """
         limits = self._limits
-        left = max(until - time.monotonic(), 0)
         self._clock.end_at(min(time.monotonic() + limits.header_seconds, until))
         self._clock.begin_answer()
+        left = self._clock.cut(None)
         url = httpcore2.URL(
             scheme=address.scheme.encode("ascii"),
             host=address.host.encode("ascii"),
@@ -260,8 +261,9 @@ class _Backend(httpcore2.NetworkBackend):
         failure: Exception = httpcore2.ConnectError("the host has no address")
         for address in addresses:
             try:
+                left = self._clock.cut(timeout)
                 stream = self._backend.connect_tcp(
-                    address, port, timeout, local_address, socket_options
+                    address, port, left, local_address, socket_options
                 )
                 return _Stream(stream, self._clock)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:  # noqa: PERF203 - the next address may do
@@ -270,9 +272,10 @@ class _Backend(httpcore2.NetworkBackend):
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection that no read waits on past the end of its request.
+    """A connection that nobody waits on past the end of a request.
 
-    A server that sends a byte now and then would hold a reader up forever otherwise.
+    A server that sends a byte now and then, or takes one, would hold its client up
+    forever otherwise.
     """
 
     def __init__(self, stream: httpcore2.NetworkStream, clock: _Clock) -> None:
@@ -286,7 +289,10 @@ class _Stream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, timeout)
+        whole = memoryview(buffer)
+        for first in range(0, len(whole), _WRITE_SIZE):
+            piece: Any = whole[first : first + _WRITE_SIZE]
+            self._stream.write(piece, self._clock.cut(timeout))
 
     def close(self) -> None:
         self._stream.close()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import time
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.server.metrics import Metrics
+from gsym.server.settings import Settings
+from gsym.server.shadow import Shadow
 from gsym.symbolizer import Symbolizer
 from tests.debuginfod_server import Answer, Server
 from tests.server.modules import LIB_ID, MISSING_ID, XUL_ID
@@ -181,6 +185,20 @@ def test_what_waits_too_long_is_dropped_and_answers_do_not_wait(
         for _ in range(8):
             assert tried.post(JOB).status == 200
         wait_for(tried, "dropped", 5)
+
+
+class TakenMeanwhile(Queue[Any]):
+    """What another thread takes from just before one does."""
+
+    def empty(self) -> bool:
+        return False
+
+
+def test_a_comparison_may_begin_while_those_that_wait_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gsym.server.shadow.Queue", TakenMeanwhile)
+    Shadow(Settings(shadow="http://127.0.0.1:9"), Metrics()).close()
 
 
 def test_a_refused_request_is_not_sent_on(modules: KnownModules) -> None:
