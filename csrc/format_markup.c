@@ -224,7 +224,8 @@ static void put_location(const markup_work *work, const code_answer *answer, uin
     const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
     const uint64_t name = name_of(answer, frame);
     joined_path path;
-    if (has_columns || image_has_string(work->module->image, name)) {
+    if (has_columns || wants(work, GSYM_MARKUP_FUCHSIA_FRAMES) ||
+        image_has_string(work->module->image, name)) {
         put_function(work, name);
         text_put_char(text, ' ');
     }

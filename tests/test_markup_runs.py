@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,8 +19,12 @@ from gsym.markup_filter.outputs import WrittenOutput
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.symbols import SymbolOptions
 from gsym.markup_text import MarkupText
+from gsym.symbolizer import OpenModule
 from tests.guarded import GuardedMemory
-from tests.markup_modules import CONTEXT, Modules, gsym_bytes
+from tests.markup_modules import BUILD_ID, CONTEXT, Modules, gsym_bytes
+
+if TYPE_CHECKING:
+    from gsym.store.module_key import ModuleKey
 
 MORE = (
     b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x3000:0x10:load:1:r:0}}}\n"
@@ -185,6 +190,41 @@ def test_a_module_without_symbols_ends_no_run(monkeypatch: pytest.MonkeyPatch) -
     assert shown == b"    #0    0x0000000000003001 (b.o+0x1)\n" * 3
     assert len(made.summary()) == 1
     assert made.summary()[0].startswith("3 unresolved in 'b.o'")
+
+
+class Nameless:
+    """Opens a module with an inlined call that has no name, and a file without one."""
+
+    def __init__(self) -> None:
+        call = gsym.InlineInfo("", "/src/b.c", 4, (gsym.Range(0x10, 0x18),))
+        root = gsym.InlineInfo("f", "", 0, (gsym.Range(0x10, 0x30),), (call,))
+        lines = (gsym.LineEntry(0x10, "/src/a.c", 3),)
+        with gsym.Creator(uuid=BUILD_ID) as creator:
+            creator.add(gsym.FunctionInfo(0x10, 0x20, "f", lines, root))
+            lines = (gsym.LineEntry(0x40, "", 3),)
+            creator.add(gsym.FunctionInfo(0x40, 0x20, "g", lines))
+            self._module = OpenModule(None, gsym.Reader(creator.to_bytes()))
+
+    def open(self, _key: ModuleKey) -> OpenModule:
+        return self._module
+
+
+@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
+@pytest.mark.parametrize("colour", [False, True])
+def test_what_has_no_name_looks_the_same_in_a_run(
+    style: str,
+    colour: bool,  # noqa: FBT001 - a parameter of the test
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = CONTEXT + b"".join(
+        b"{{{bt:0:%#x:pc}}}\n{{{pc:%#x:pc}}}\n" % (address, address)
+        for address in (0x1011, 0x1041, 0x1071)
+    )
+    settings = FilterSettings(colour=colour)
+    ran = MarkupFilter(Nameless(), style=style, settings=settings).feed(text)
+    assert ran.count(b"/src/") == 3
+    monkeypatch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
+    assert ran == MarkupFilter(Nameless(), style=style, settings=settings).feed(text)
 
 
 def loaded(numbers: range) -> bytes:
