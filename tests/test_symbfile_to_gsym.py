@@ -31,7 +31,7 @@ from tests.test_symbfile_extraction import addresses_round, ranges_of
 from tests.test_symbfile_format import record_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -46,6 +46,11 @@ PAD = ReturnPad(0x19, (ReturnPadEntry("f", "/f.c", 3), ReturnPadEntry("h", "", 0
 
 def converted(records: Iterable[Record]) -> gsym.Reader:
     return gsym.Reader(create(iter_functions(records)))
+
+
+def fit_gsym(functions: Iterable[gsym.FunctionInfo]) -> bool:
+    """Whether a GSYM file can say their sizes."""
+    return all(function.size < 2**32 for function in functions)
 
 
 def answer(reader: gsym.Reader, address: int) -> tuple[ChainFrame, ...] | None:
@@ -116,6 +121,10 @@ def test_a_converted_file_answers_as_the_ranges_do(
     ranges = ranges_of(data)
     if not ranges or any(each.elf_va + each.length >= 2**64 for each in ranges):
         return
+    if not fit_gsym(iter_functions(ranges)):
+        with pytest.raises(LimitError, match="more than a GSYM file can say"):
+            converted(ranges)
+        return
     index, reader = AddressIndex(ranges), converted(ranges)
     for address in addresses_round(data, ranges):
         assert answer(reader, address) == index.lookup(address), hex(address)
@@ -127,7 +136,7 @@ def test_any_records_are_converted_or_refused(records: list[Record]) -> None:
         functions = list(iter_functions(records))
     except (FormatError, LimitError):
         return
-    if functions:
+    if functions and fit_gsym(functions):
         reader = gsym.Reader(create(functions, version=2))
         assert len(reader) > 0
 
@@ -148,6 +157,37 @@ def test_functions_of_one_name_side_by_side_stay_two() -> None:
     assert len(list(iter_functions([Range(0, 8, "f"), Range(8, 8, "f")]))) == 2
     same = (F, F._replace(elf_va=0x30))
     assert len(list(iter_functions(same))) == 2
+
+
+def test_a_function_of_4_gib_is_refused() -> None:
+    assert len(converted([Range(1, 2**32 - 1, "f")])) == 1
+    with pytest.raises(LimitError, match="more than a GSYM file can say"):
+        converted([Range(1, 2**32, "f")])
+
+
+class CountedRows(tuple[LineTableRow, ...]):  # noqa: SLOT001 - a tuple has no room
+    """The rows of a line table, which tells how many of them were looked at."""
+
+    looks = 0
+
+    def __getitem__(self, index: object) -> object:  # type: ignore[override]
+        self.looks += 1
+        return super().__getitem__(index)  # type: ignore[call-overload]
+
+    def __iter__(self) -> Iterator[LineTableRow]:
+        for each in super().__iter__():
+            self.looks += 1
+            yield each
+
+
+def test_between_calls_the_rows_of_a_function_are_not_gone_through_anew() -> None:
+    count = 1000
+    table = CountedRows(row(8 * index, index) for index in range(2 * count))
+    function = Range(0, 16 * count, "f", "/f.c", line_table=table)
+    calls = [Range(16 * index, 8, "g", None, "/f.c", 3, 1) for index in range(count)]
+    (made,) = iter_functions([function, *calls])
+    assert len(made.line_table or ()) == 2 * count
+    assert table.looks < 50 * count
 
 
 def test_calls_nest_as_deeply_as_256() -> None:

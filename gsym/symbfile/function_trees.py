@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import groupby
+from operator import attrgetter
 
 from gsym.errors import FormatError, LimitError
 from gsym.formats.symbfile import Range
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 # The reference implementation refuses to go deeper.
 MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64
+_ELF_VA, _OFFSET = attrgetter("elf_va"), attrgetter("offset")
 
 
 class _Level:
@@ -171,20 +174,27 @@ def _rows(level: _Level, start: int, end: int) -> Iterator[LineEntry]:
 
 def _own_rows(level: _Level, start: int, end: int) -> Iterator[LineEntry]:
     """Rows for addresses that are in no call; "" and 0 where there is no line."""
-    for record in level.ranges:
+    part = max(bisect_right(level.ranges, start, key=_ELF_VA) - 1, 0)
+    for index in range(part, len(level.ranges)):
+        record = level.ranges[index]
+        if record.elf_va >= end:
+            return
         first = max(record.elf_va, start)
         last = min(record.elf_va + record.length, end)
-        if first >= last:
-            continue
-        row = LineEntry(first, "", 0)
-        for offset, line in record.line_table:
-            address = record.elf_va + offset
-            if address >= last:
-                break
-            if address > first:
-                yield row
-            row = LineEntry(max(address, first), _text(record.file), line)
-        yield row
+        if first < last:
+            yield from _rows_of(record, first, last)
+
+
+def _rows_of(record: Range, first: int, last: int) -> Iterator[LineEntry]:
+    """Rows of one range for [first, last)."""
+    table, path = record.line_table, _text(record.file)
+    at = bisect_right(table, first - record.elf_va, key=_OFFSET)
+    yield LineEntry(first, path, table[at - 1].line) if at else LineEntry(first, "", 0)
+    for index in range(at, len(table)):
+        address = record.elf_va + table[index].offset
+        if address >= last:
+            return
+        yield LineEntry(address, path, table[index].line)
 
 
 def _distinct(rows: list[LineEntry]) -> Iterator[LineEntry]:

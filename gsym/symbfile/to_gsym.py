@@ -42,8 +42,8 @@ def convert_symbfiles(
         EmptyError: There are return pads alone, or nothing.
         FormatError: A file is damaged, or a range ends behind all addresses that a GSYM
             file can hold.
-        LimitError: Calls nest more deeply than 256, or the output does not fit version
-            1.
+        LimitError: Calls nest more deeply than 256, a function has 4 GiB or more, or
+            the output does not fit version 1.
         OSError: A file cannot be read or written.
         ValueError: *output* is an input, or there is no such version or byte order.
     """
