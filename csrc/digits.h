@@ -26,10 +26,21 @@ static inline void put_8_digits_covered(uint8_t *at, uint32_t value) {
     memcpy(at, &digits, sizeof digits);
 }
 
+static inline unsigned hex_size(uint64_t value) {
+    return (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
+}
+
+static inline unsigned decimal_size(uint64_t value) {
+    uint64_t bound = 10;
+    unsigned digits = 1;
+    for (; digits < MAX_DECIMAL_SIZE && value >= bound; bound *= 10) digits++;
+    return digits;
+}
+
 /* Lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
 static inline uint8_t *put_padded_hex_covered(uint8_t *at, uint64_t value,
                                               unsigned least) {
-    unsigned digits = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
+    unsigned digits = hex_size(value);
     if (digits < least) digits = least;
     value <<= 64 - 4 * digits;
     put_8_digits_covered(at, (uint32_t)(value >> 32));
@@ -49,11 +60,7 @@ static const char DIGIT_PAIRS[] =
     "8081828384858687888990919293949596979899";
 
 static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
-    uint64_t bound = 10;
-    unsigned digits = 1;
-    uint8_t *end;
-    for (; digits < MAX_DECIMAL_SIZE && value >= bound; bound *= 10) digits++;
-    end = at += digits;
+    uint8_t *end = at += decimal_size(value);
     for (; value >= 100; value /= 100) {
         at -= 2;
         memcpy(at, DIGIT_PAIRS + 2 * (value % 100), 2);

@@ -21,11 +21,12 @@ typedef struct function_size {
 } function_size;
 
 enum {
-    MAX_FRAME_SIZE =
-        MAX_DECIMAL_SIZE + 3 * MAX_HEX_SIZE + MAX_DECIMAL_SIZE +
+    FRAME_SIZE = /* without numbers, names and files */
         sizeof ",{\"frame\":,0x\",\"function\":,\"function_offset\":\"0x\"" +
         sizeof ",\"function_size\":\"0x\",\"line\":,\"inlines\":[]}",
-    MAX_CALL_SIZE = MAX_DECIMAL_SIZE + sizeof ",{\"function\":,\"line\":}"
+    MAX_FRAME_SIZE = FRAME_SIZE + 2 * MAX_DECIMAL_SIZE + 3 * MAX_HEX_SIZE,
+    CALL_SIZE = sizeof ",{\"function\":,\"line\":}", /* likewise */
+    MAX_CALL_SIZE = CALL_SIZE + MAX_DECIMAL_SIZE
 };
 
 static piece text_of_row(const gsym_column_texts *texts, size_t row) {
@@ -100,20 +101,22 @@ static void put_function(gsym_text *text, const gsym_frame_part *part, uint64_t 
 
 /* ---- queues -------------------------------------------------------------------------- */
 
-static uint64_t size_of_texts(const gsym_column_texts *texts, size_t rows) {
-    uint64_t size = 0;
-    for (size_t row = 0; row < rows; ++row) size += text_of_row(texts, row).size;
+uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue) {
+    /* The number of the frame and the size of its function are not known yet. */
+    uint64_t size = queue->count * (uint64_t)(FRAME_SIZE + MAX_DECIMAL_SIZE +
+                                              MAX_HEX_SIZE + queue->head_size);
+    for (size_t i = 0; i < queue->count; ++i) size += hex_size(queue->offsets[i]);
     return size;
 }
 
-uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue) {
-    return queue->count * (uint64_t)(MAX_FRAME_SIZE + queue->head_size);
-}
-
 uint64_t gsym_frame_part_size(const gsym_frame_part *part) {
-    size_t rows = part->columns.count;
-    return rows * (uint64_t)MAX_CALL_SIZE + size_of_texts(&part->names, rows) +
-           size_of_texts(&part->files, rows);
+    uint64_t size = 0;
+    for (size_t row = 0; row < part->columns.count; ++row)
+        size += text_of_row(&part->names, row).size + text_of_row(&part->files, row).size +
+                (part->columns.inlined[row] ? CALL_SIZE : 0) +
+                decimal_size(part->columns.line[row]) +
+                hex_size(part->columns.offset[row]);
+    return size;
 }
 
 static bool is_next_unknown(gsym_frame_queue *queue) {

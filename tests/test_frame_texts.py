@@ -168,6 +168,13 @@ def test_frames_have_so_many_bytes_and_no_more() -> None:
         FrameTexts(work, AnswerTexts(), size - 1)
 
 
+def test_little_is_refused_that_would_fit() -> None:
+    work = work_of("name", [START + STEP] * 1000)
+    size = FrameTexts(work, AnswerTexts(), ANY).size
+    text = json.dumps(written(work), separators=(",", ":"))
+    assert size <= 1.3 * len(text)
+
+
 def test_a_long_name_is_not_written_to_be_refused() -> None:
     with pytest.raises(LimitError):
         FrameTexts(work_of("n" * 5000, [START]), AnswerTexts(), 4999)
