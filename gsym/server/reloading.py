@@ -87,9 +87,9 @@ class ReloadingApp:
 
     def reload(self) -> None:
         """Take on the settings as they are now, unless they have a fault."""
+        modules = self._modules
         try:
             settings = self._load()
-            modules = self._modules
             if any(
                 getattr(settings, name) != getattr(self._settings, name)
                 for name in OF_MODULES
@@ -99,6 +99,8 @@ class ReloadingApp:
             app = create_app(settings, modules.symbolizer, metrics)
         except (GsymError, OSError, ValueError) as error:
             _LOG.error("the configuration is not taken on: %s", error)
+            if modules is not self._modules:
+                modules.symbolizer.close()
             return
         old, self.serving = self.serving, _Serving(app, modules)
         self._settings, self._modules = settings, modules

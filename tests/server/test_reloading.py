@@ -154,6 +154,26 @@ def test_modules_stay_open_for_all_who_work_with_them(
     assert is_closed.wait(60)
 
 
+def test_modules_of_settings_that_are_not_taken_on_are_closed(
+    modules: KnownModules,
+) -> None:
+    closed: list[int] = []
+    made: list[Symbolizer] = []
+
+    def open_modules(_: Settings) -> Symbolizer:
+        number = len(made)
+        made.append(Symbolizer(modules, on_close=lambda: closed.append(number)))
+        return made[-1]
+
+    app = ReloadingApp(
+        lambda: Settings(max_open=7, path_map=["no rule"]), Settings(), open_modules
+    )
+    before = app.serving
+    app.reload()
+    assert app.serving is before
+    assert (len(made), closed) == (2, [1])
+
+
 def test_what_has_the_modules_closes_the_connections_of_its_sources(
     tmp_path: Path,
 ) -> None:
