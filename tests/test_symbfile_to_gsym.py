@@ -153,6 +153,15 @@ def test_a_function_that_was_split_is_one_again() -> None:
     )
 
 
+def test_functions_without_a_name_are_kept() -> None:
+    ranges = [Range(0, 8, ""), Range(2, 2, "", depth=1)]
+    (function,) = iter_functions(ranges)
+    assert function.inline is not None
+    names = (function.name, function.inline.children[0].name)
+    assert names == ("<name omitted>", "<name omitted>")
+    assert len(converted(ranges)) == 1
+
+
 def test_functions_of_one_name_side_by_side_stay_two() -> None:
     assert len(list(iter_functions([Range(0, 8, "f"), Range(8, 8, "f")]))) == 2
     same = (F, F._replace(elf_va=0x30))

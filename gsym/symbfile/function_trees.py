@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # The reference implementation refuses to go deeper.
 MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64
+_NO_NAME = "<name omitted>"  # as ranges of a function without a name have it
 _ELF_VA, _OFFSET = attrgetter("elf_va"), attrgetter("offset")
 
 
@@ -119,7 +120,7 @@ def _function(tree: _Level) -> FunctionInfo:
     rows = list(_rows(tree, *span))
     has_lines = any(row.path or row.line for row in rows)
     calls = _calls(tree.calls, span)
-    name = _text(tree.ranges[0].func)
+    name = _text(tree.ranges[0].func) or _NO_NAME
     return FunctionInfo(
         span.start,
         span.end - span.start,
@@ -151,7 +152,8 @@ def _clipped(
 def _calls(calls: list[_Level], span: AddressRange) -> tuple[InlineInfo, ...]:
     return tuple(
         InlineInfo(
-            *(_text(level.ranges[0].func), _text(level.ranges[0].call_file)),
+            _text(level.ranges[0].func) or _NO_NAME,
+            _text(level.ranges[0].call_file),
             level.ranges[0].call_line,
             (AddressRange(start, end),),
             _calls(level.calls, AddressRange(start, end)),

@@ -111,7 +111,7 @@ class RunningServer:
         """Send one request; a body that is no bytes goes as JSON."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
