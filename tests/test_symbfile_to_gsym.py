@@ -153,6 +153,15 @@ def test_a_function_that_was_split_is_one_again() -> None:
     )
 
 
+def test_functions_that_are_too_large_as_one_stay_two() -> None:
+    first = Range(0, 0xFFFFFFFF, "f", "/a.c", line_table=(row(0, 1),))
+    second = Range(0xFFFFFFFF, 2, "f", "/b.c", line_table=(row(0, 1),))
+    assert [each.size for each in iter_functions([first, second])] == [0xFFFFFFFF, 2]
+    assert len(list(iter_functions([first._replace(length=0xFFFFFFFD), second]))) == 2
+    short = first._replace(length=0xFFFFFFFD), second._replace(elf_va=0xFFFFFFFD)
+    assert [each.size for each in iter_functions(short)] == [0xFFFFFFFF]
+
+
 def test_functions_without_a_name_are_kept() -> None:
     ranges = [Range(0, 8, ""), Range(2, 2, "", depth=1)]
     (function,) = iter_functions(ranges)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # The reference implementation refuses to go deeper.
 MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64
+_MOST_SIZE = (1 << 32) - 1  # of a function, in a GSYM file
 _NO_NAME = "<name omitted>"  # as ranges of a function without a name have it
 _ELF_VA, _OFFSET = attrgetter("elf_va"), attrgetter("offset")
 
@@ -112,6 +113,7 @@ def _continues(before: _Level, tree: _Level) -> bool:
         and before.end == first.elf_va
         and bool(last.line_table and first.line_table)
         and last.file != first.file
+        and tree.end - before.start <= _MOST_SIZE
     )
 
 
