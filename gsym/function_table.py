@@ -55,6 +55,7 @@ class FunctionTable:
     def __init__(self, reader: Reader) -> None:
         self._image = image = reader._image  # noqa: SLF001 - a sibling
         self._path = reader.path
+        reader._read_ahead()  # noqa: SLF001 - likewise
         capacity, count, error = len(reader), ffi.new("size_t *"), new_error()
         while True:
             ranges = ffi.new("gsym_function_range[]", max(capacity, 1))

@@ -53,7 +53,8 @@ def open(  # the name is the API
         read_ahead: Whether the system may read the pages round the one that is needed.
             Without, a few addresses of a large file that is not in memory are answered
             sooner, from some 14 pages of it, and many one by one later; `lookup_many`
-            of more than eight lets the system read ahead from then on.
+            of more than eight, and what reads all functions, lets the system read
+            ahead from then on.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -97,7 +98,7 @@ class Reader:
             when they meet one again; 0 for none. By default twice the size of the
             file, but 1 MiB at least and 256 MiB at most.
         by_pages: The map that *data* is, to read single pages of it until
-            `lookup_many` gets more than eight addresses.
+            `lookup_many` gets more than eight addresses, or all functions are read.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
@@ -274,17 +275,15 @@ class Reader:
             )
 
         column = address_column(addresses)
-        if self._read_by_pages is not None and wants_read_ahead(
-            memoryview(column).nbytes // 8
-        ):
+        if wants_read_ahead(memoryview(column).nbytes // 8):
             self._read_ahead()
         return Frames(mapped, look_up_batch(look_up, column, threads, self.path))
 
     def _read_ahead(self) -> None:
-        from mmap import MADV_NORMAL
-
         mapped, self._read_by_pages = self._read_by_pages, None
         if mapped is not None:
+            from mmap import MADV_NORMAL
+
             mapped.madvise(MADV_NORMAL)
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
@@ -299,6 +298,7 @@ class Reader:
         mapped = self._open_image()
         entries = self._functions_by_name
         if entries is None:
+            self._read_ahead()
             entries, count = {}, 0
             for index in range(len(self)):
                 functions = mapped.function_ranges(index)
@@ -336,6 +336,7 @@ class Reader:
         """
         from gsym.decoded_functions import FunctionDecoder
 
+        self._read_ahead()
         return self._decode_all(FunctionDecoder(self._open_image()))
 
     def _decode_all(self, decoder: FunctionDecoder) -> Iterator[FunctionInfo]:

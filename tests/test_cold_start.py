@@ -12,13 +12,14 @@ import pytest
 
 import gsym
 from gsym.cli import addr2line, symbolizer
+from gsym.function_table import FunctionTable
 from gsym.reader import wants_read_ahead
 from tests.conftest import REPOSITORY
 from tests.handmade import file_bytes
 from tests.page_cache import forget, pages_in_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FUNCTIONS = 40_000  # 40 pages of addresses alone
 START, SIZE = 0x10_0000, 0x40
@@ -99,6 +100,19 @@ def test_many_addresses_at_once_turn_reading_ahead_on(large: Path) -> None:
         reader.lookup_many([ASKED] * 8)
         assert "rr" in advice_on(large)
         reader.lookup_many([ASKED] * 9)
+        assert "rr" not in advice_on(large)
+
+
+@pytest.mark.parametrize(
+    "read_all",
+    [FunctionTable, lambda reader: reader.find("f"), lambda reader: reader.functions()],
+    ids=["columns", "names", "functions"],
+)
+def test_what_reads_all_functions_turns_reading_ahead_on(
+    large: Path, read_all: Callable[[gsym.Reader], object]
+) -> None:
+    with gsym.open(large, read_ahead=False) as reader:
+        read_all(reader)
         assert "rr" not in advice_on(large)
 
 
