@@ -1346,9 +1346,11 @@ void gsym_symbfile_names_destroy(gsym_symbfile_names *names);
 gsym_status gsym_symbfile_names_collect(gsym_symbfile_names *names, uint32_t first,
                                         uint32_t count, gsym_error *error);
 /* Write the string offsets of names[first] and those behind it, as many as there is room
- * for; *count_ret tells how many there are in all. Nothing can be collected any more. */
-void gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
-                              uint64_t *strps, size_t capacity, uint64_t *count_ret);
+ * for; *count_ret tells how many there are in all. Nothing can be collected any more.
+ * Fails where they are far larger than the file, as names that lie in each other may be. */
+gsym_status gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
+                                     uint64_t *strps, size_t capacity,
+                                     uint64_t *count_ret, gsym_error *error);
 /* Make the next names known to a writer, which has to outlive this: their texts, in the
  * order of the list, with a NUL behind each. */
 gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,

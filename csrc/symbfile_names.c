@@ -4,6 +4,10 @@
 #include "path_cache.h"
 #include "utf8.h"
 
+/* Names may lie in each other and paths share a folder, so that few bytes of a file could
+ * stand for any number of them. */
+enum { TEXT_PER_BYTE = 64, LEAST_TEXT = 64 << 20 };
+
 static const char NO_NAME[] = "<name omitted>";
 
 gsym_status gsym_symbfile_names_create(const gsym_image *image,
@@ -12,6 +16,7 @@ gsym_status gsym_symbfile_names_create(const gsym_image *image,
     gsym_symbfile_names *names = calloc(1, sizeof *names);
     if (names == NULL) return gsym_fail_memory(error);
     names->image = image;
+    names->text_left = LEAST_TEXT + TEXT_PER_BYTE * image->size;
     names->files = calloc((size_t)image->header.num_files + 1, sizeof *names->files);
     if (names->files == NULL || !function_walk_init(&names->walk, image) ||
         !name_numbers_init(&names->names, image->header.strtab_size)) {
@@ -49,14 +54,28 @@ static void count_names(gsym_symbfile_names *names) {
     names->is_counted = true;
 }
 
-void gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
-                              uint64_t *strps, size_t capacity, uint64_t *count_ret) {
+static gsym_status spend_text(gsym_symbfile_names *names, size_t size, gsym_error *error) {
+    if (size > names->text_left)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its names and paths would be %d times as large as it is",
+                         TEXT_PER_BYTE);
+    names->text_left -= size;
+    return GSYM_OK;
+}
+
+gsym_status gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
+                                     uint64_t *strps, size_t capacity,
+                                     uint64_t *count_ret, gsym_error *error) {
     uint64_t strp = first;
-    size_t listed = 0;
+    size_t listed = 0, size;
     count_names(names);
     *count_ret = names->names.count;
-    for (; listed < capacity && name_numbers_next(&names->names, &strp); ++strp)
+    for (; listed < capacity && name_numbers_next(&names->names, &strp); ++strp) {
+        (void)gsym_image_string(names->image, strp, &size);
+        GSYM_TRY(spend_text(names, size, error));
         strps[listed++] = strp;
+    }
+    return GSYM_OK;
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -121,6 +140,7 @@ static gsym_status add_path(gsym_symbfile_names *names, gsym_symbfile_writer *wr
     const char *last = gsym_image_string(names->image, basename, &basename_size);
     buffer path = {0};
     gsym_status status = GSYM_OK;
+    GSYM_TRY(spend_text(names, directory_size + basename_size, error));
     buffer_put(&path, first, directory_size);
     if (directory_size > 0)
         buffer_put_u8(&path, (uint8_t)path_separator(first, directory_size));

@@ -12,6 +12,7 @@ struct gsym_symbfile_names {
     uint32_t *strings;     /* of each name: its number in the writer */
     uint64_t string_count; /* of those that are known */
     uint32_t *files;       /* of each file: number of its path, 0: not asked for yet */
+    uint64_t text_left;    /* bytes of names and paths that may still come */
     buffer text;           /* scratch */
 };
 

@@ -419,6 +419,9 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     GSYM_TRY(written_strings_add(strings, "", 0, &no_file, error));
     GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     GSYM_TRY(make_room(writer, true, RECORD_SIZE + 3 * count, cost, error));
+    /* The batch that had some of its strings may be written. */
+    if (writer->pending.count == 0)
+        GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     if (!ARRAY_RESERVE(writer->entries, count)) return gsym_fail_memory(error);
     record.columns_at = writer->entries.count;
     for (size_t i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import pack_into, unpack_from
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 
 import gsym
 from gsym.cli.main import main
+from gsym.errors import LimitError
 from gsym.formats.symbfile import Decoder, LineTableRow, Range
 from gsym.symbfile.comparison import compare
 from gsym.symbfile.extraction import extract_ranges, range_blocks
@@ -228,6 +230,42 @@ def test_calls_in_pieces_of_each_other_end_in_a_limit_not_in_a_flood() -> None:
 
 
 # ---- names
+
+
+def with_names_in_each_other(count: int) -> bytes:
+    """A file of so many functions, each name a byte shorter than the last."""
+    functions = [gsym.FunctionInfo(0x1000, 1, "x" * count)]
+    functions += [gsym.FunctionInfo(0x1000 + n, 1, "y") for n in range(1, count)]
+    data = bytearray(create(functions))
+    header = gsym.Reader(bytes(data)).header
+    strings = header.strtab_offset
+    name = data.index(b"x" * count, strings) - strings
+    offsets = 48 + (count * header.addr_off_size + 3) // 4 * 4
+    for index, place in enumerate(unpack_from(f"<{count}I", data, offsets)):
+        pack_into("<I", data, place + 4, name + index)
+    return bytes(data)
+
+
+def test_names_that_lie_in_each_other_do_not_make_a_large_file_of_a_small_one() -> None:
+    assert (
+        sum(len(each.func) for each in ranges_of(with_names_in_each_other(100))) == 5050
+    )
+    with pytest.raises(LimitError, match="64 times as large"):
+        ranges_of(with_names_in_each_other(1 << 14))
+
+
+def with_files_of_one_folder(count: int, size: int) -> bytes:
+    folder = "/" + "d" * size
+    return create(
+        gsym.FunctionInfo(at, 16, "f", (gsym.LineEntry(at, f"{folder}/{at}.c", 1),))
+        for at in range(0x1000, 0x1000 + 16 * count, 16)
+    )
+
+
+def test_paths_that_share_a_folder_do_not_make_a_large_file_of_a_small_one() -> None:
+    assert len(ranges_of(with_files_of_one_folder(4, 1 << 20))) == 4
+    with pytest.raises(LimitError, match="64 times as large"):
+        ranges_of(with_files_of_one_folder(140, 1 << 20))
 
 
 @pytest.mark.parametrize(

@@ -531,6 +531,16 @@ def test_a_record_of_almost_16_mib_is_written() -> None:
     assert decoded(encoded(records)) == records
 
 
+def test_a_return_pad_that_no_table_has_room_for_is_not_written() -> None:
+    texts = [f"{index:02}" * (1 << 19) for index in range(16)]  # 1 MiB each
+    entries = [ReturnPadEntry(text, "", 1) for text in texts]
+    half, rest = ReturnPad(1, tuple(entries[:8])), ReturnPad(2, tuple(entries[8:15]))
+    assert decoded(encoded([half, rest])) == [half, rest]
+    # The table of the batch has half of the strings already.
+    with pytest.raises(LimitError, match="16 MiB"):
+        encoded([half, ReturnPad(2, tuple(entries))])
+
+
 # ---- batches and parts
 
 

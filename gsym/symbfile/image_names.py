@@ -60,6 +60,7 @@ class ImageNames:
 
     Raises:
         FormatError: The records of the file lie over each other.
+        LimitError: Its names are far larger than it, for they lie in each other.
     """
 
     def __init__(
@@ -97,9 +98,10 @@ class ImageNames:
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
         size, first, done = ffi.new("size_t *"), 0, 0
         while True:
-            lib.gsym_symbfile_names_list(
-                self.handle, first, strps, _NAMES_AT_ONCE, count
+            status = lib.gsym_symbfile_names_list(
+                self.handle, first, strps, _NAMES_AT_ONCE, count, self._error
             )
+            self._check(status)
             listed = ffi.unpack(strps, min(_NAMES_AT_ONCE, count[0] - done))
             if not listed:
                 return
