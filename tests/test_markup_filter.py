@@ -490,6 +490,20 @@ def test_a_line_of_many_elements_takes_no_longer_than_its_size_tells(
     assert sum(map(len, run.told)) < 200 * len(line)
 
 
+@pytest.mark.parametrize("text", [b"a", b"a:0x" + b"1", b" a: 0x1011z"])
+def test_a_dictionary_is_read_once_however_long_its_words_are(
+    text: bytes, run: Run
+) -> None:
+    """Read anew from each byte, it would take an hour."""
+    word = text + text[-1:] * 1_000_000
+    shown = run(CONTEXT + b"{{{hexdict:%s A:0x1011}}}\n" % word)
+    assert (
+        shown
+        == SUMMARY
+        + b"%s A:0x1011\n  A = 0x1011: first() /src/a.c:3 (a.o+0x11)\n" % (word)
+    )
+
+
 @pytest.mark.parametrize("join", [None, "> "])
 @pytest.mark.parametrize("demux", [None, "^[0-9]"])
 def test_a_long_line_that_comes_byte_by_byte(

@@ -32,7 +32,8 @@ else:
     Value = record_type("Value", "key start end place")
     Value.__doc__ = "A value that is an address."
 
-_PAIR = re.compile(rb"([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
+# A key begins behind a space or a colon: from within one, each byte would search anew.
+_PAIR = re.compile(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 
 
 def addresses_in(text: bytes) -> list[int]:
