@@ -21,6 +21,7 @@ from gsym.markup_filter.address_space import (
     Segment,
 )
 from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.json_output import JsonOutput
 from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
 from gsym.markup_filter.symbols import SymbolOptions, Symbols
@@ -516,6 +517,21 @@ def test_a_long_line_that_comes_byte_by_byte(
     if join is not None:
         lines = lines.replace(b"\n> ", b"")
     assert shown + made.finish() == lines
+
+
+@pytest.mark.parametrize("join", [None, r"\+"])
+@pytest.mark.parametrize("size", [(1 << 20) - 5, 3 << 20])
+def test_all_of_a_long_line_is_of_its_process(size: int, join: str | None) -> None:
+    output = JsonOutput()
+    made = MarkupFilter(Modules(), demux="^[0-9]", join=join)
+    elements = MarkupFilter(Modules(), demux="^[0-9]", join=join, output=output)
+    long = b"7 " + b"x" * size + b"\n"
+    log = long + b"7 {{{symbol:_Z1fv}}}\n8 a\n"
+    pieces = [log[at : at + (1 << 19)] for at in range(0, len(log), 1 << 19)]
+    shown = b"".join(map(made.feed, pieces)) + made.finish()
+    assert shown == long + b"7 f()\n8 a\n"
+    (line,) = (b"".join(map(elements.feed, pieces)) + elements.finish()).splitlines()
+    assert json.loads(line)["log_line"] == 2
 
 
 @pytest.mark.parametrize("others", [256, 257])

@@ -52,6 +52,7 @@ class Demultiplexer:
         self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
         self._rest = bytearray()  # the beginning of a line
+        self._long: LogStream | LineJoiner | None = None  # gets the rest of a long line
         self._lines_before = 0
 
     def __len__(self) -> int:
@@ -59,6 +60,8 @@ class Demultiplexer:
 
     def feed(self, block: bytes) -> None:
         """Take a piece of the log in; it may end anywhere."""
+        if self._long is not None:
+            block = self._go_on(self._long, block)
         *lines, rest = block.split(b"\n")
         for line in lines:
             whole = bytes(self._rest) + line
@@ -78,6 +81,7 @@ class Demultiplexer:
         """The log is at its end."""
         if self._rest:
             self._hand_on_rest()
+        self._long = None
         for stream in self._streams.values():
             stream.finish()
         self._streams.clear()
@@ -85,14 +89,25 @@ class Demultiplexer:
     def _hand_on_rest(self) -> None:
         rest = bytes(self._rest)
         self._rest.clear()
-        self._feed(rest, b"")
+        self._long = self._feed(rest, b"")
 
-    def _feed(self, line: bytes, ending: bytes) -> None:
+    def _go_on(self, stream: LogStream | LineJoiner, block: bytes) -> bytes:
+        """Hand on the rest of a line that has begun; gives what is behind it."""
+        end = block.find(b"\n") + 1
+        stream.feed(block[:end] if end else block)
+        if not end:
+            return b""
+        self._long = None
+        self._lines_before += 1
+        return block[end:]
+
+    def _feed(self, line: bytes, ending: bytes) -> LogStream | LineJoiner:
         stream = self._stream_of(line)
         stream.lines_before = self._lines_before
         stream.feed(line + ending)
         if self._mark is not None:
             self._wait()
+        return stream
 
     def _wait(self) -> None:
         """Let lines go that the last lines of all processes did not go on with."""
