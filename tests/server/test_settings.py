@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.errors import FormatError
 from gsym.server.settings import Settings, SettingsError, load_settings
+from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +88,20 @@ def test_a_file_is_read_strictly(tmp_path: Path) -> None:
         load_settings({}, {}, [str(file)])
     with pytest.raises(FileNotFoundError):
         load_settings({}, {}, [str(tmp_path / "none")])
+
+
+def test_the_manual_names_the_settings_that_only_a_start_reads() -> None:
+    manual = (REPOSITORY / "docs" / "server.md").read_text(encoding="utf-8")
+    told = re.search(
+        r"stay so\.\s(.*?)\stake\s+effect at the next start", manual, re.DOTALL
+    )
+    assert told
+    read = {
+        name
+        for module in ("listening", "workers")
+        for name in re.findall(
+            r"settings\.(\w+)",
+            (REPOSITORY / "gsym" / "server" / f"{module}.py").read_text("utf-8"),
+        )
+    }
+    assert set(re.findall(r"`(\w+)`", told[1])) == read
