@@ -345,6 +345,9 @@ const uint64_t *gsym_distinct_values(const gsym_distinct *distinct, size_t *coun
 
 /* ---- names ---------------------------------------------------------------------- */
 
+/* Bytes of a C++ name: the limit of GNU's runtime, beyond which others use up the stack. */
+#define GSYM_MAX_CXX_NAME_SIZE 1024
+
 /* For how many bytes of text, at about the most, a mangled C++ name stands. */
 uint64_t gsym_cxx_name_work(const char *name, size_t size);
 
@@ -1396,6 +1399,29 @@ gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
 /* A demangled C++ name without its template arguments, written to `out`, which has room
  * for `size` bytes; the whole name where its brackets make no sense. Returns the size. */
 size_t gsym_name_without_template_arguments(const char *name, size_t size, char *out);
+
+/* What reads a mangled C++ name: functions of the C++ runtime, and the limits for them. */
+typedef struct gsym_cxx_demangler {
+    char *(*demangle)(const char *name, char *text, size_t *size, int *status);
+    void (*release)(char *text);
+    uint64_t most_work; /* see gsym_cxx_name_work() */
+    uint64_t most_text_size;
+} gsym_cxx_demangler;
+
+/* The texts of names at once, as many as are not mangled or plain C++; names that are
+ * longer than GSYM_MAX_CXX_NAME_SIZE or cannot be read stay as they are. The texts of others are left
+ * out: of Rust, Swift and D, with a dot, a version or more work than the limit. */
+typedef struct gsym_cxx_texts gsym_cxx_texts;
+gsym_status gsym_cxx_texts_create(const gsym_image *image, const uint64_t *strps,
+                                  size_t count, const gsym_cxx_demangler *demangler,
+                                  uint32_t without_arguments, gsym_cxx_texts **texts_ret,
+                                  gsym_error *error);
+void gsym_cxx_texts_destroy(gsym_cxx_texts *texts);
+/* All texts with a NUL behind each, empty ones for those that are left out, whose numbers
+ * `left_ret` lists. */
+void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
+                         size_t *size_ret, const uint32_t **left_ret,
+                         size_t *left_count_ret);
 
 /* cffi: end */
 

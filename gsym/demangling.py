@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from gsym._native import ffi, lib, to_bytes, to_str
 
-__all__ = ["demangle", "demangle_bytes", "demangle_once", "is_legacy_rust"]
+__all__ = [
+    "cxx_demangler",
+    "demangle",
+    "demangle_bytes",
+    "demangle_once",
+    "is_legacy_rust",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +26,7 @@ if TYPE_CHECKING:
 
 MAX_NAME_SIZE = 1 << 16
 MAX_TEXT_SIZE = 1 << 20
-# The limit of GNU's runtime, beyond which others use up the stack.
-MAX_CXX_NAME_SIZE = 1024
+MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
 MAX_CXX_WORK = 1 << 24  # bytes of text that a name may stand for, as estimated
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
@@ -157,18 +162,24 @@ class CxxRuntime:
         self._function: Any = None
 
     def __call__(self, plain: bytes) -> bytes | None:
-        if not self._is_open:
-            self._open()
-        if self._function is None:
+        function = self.function
+        if function is None:
             return None
-        text = self._function(plain, _NULL, _NULL, _NULL)
+        text = function(plain, _NULL, _NULL, _NULL)
         if not text:
             return None
         try:
             found: bytes = ffi.string(text, MAX_TEXT_SIZE + 1)
         finally:
-            self._free(text)
+            self.free(text)
         return found if len(found) <= MAX_TEXT_SIZE else None
+
+    @property
+    def function(self) -> Any:
+        """The function itself; None where no runtime is installed."""
+        if not self._is_open:
+            self._open()
+        return self._function
 
     def _open(self) -> None:
         """Take the first runtime there is.
@@ -180,7 +191,7 @@ class CxxRuntime:
 
         # Of the whole process, for the allocator may be another than that of libc.
         process: Any = _cffi_backend.load_library(None, _cffi_backend.RTLD_NOW)
-        self._free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
+        self.free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
         for path in _CXX_RUNTIMES:
             try:
                 library: Any = _cffi_backend.load_library(path, _cffi_backend.RTLD_NOW)
@@ -196,6 +207,17 @@ class CxxRuntime:
 
 
 _cxx_runtime = CxxRuntime()
+
+
+def cxx_demangler() -> Any:
+    """The engine's `gsym_cxx_demangler *`; None where no C++ runtime is installed."""
+    function = _cxx_runtime.function
+    if function is None:
+        return None
+    demangler: Any = ffi.new("gsym_cxx_demangler *")
+    demangler.demangle, demangler.release = function, _cxx_runtime.free
+    demangler.most_work, demangler.most_text_size = MAX_CXX_WORK, MAX_TEXT_SIZE
+    return demangler
 
 
 # ---- languages that the package `demangle` knows

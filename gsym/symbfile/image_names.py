@@ -6,6 +6,7 @@ Names are collected from all records first, so that each is demangled once.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.symbfile.name_blocks import TextsOfNames
 from gsym.symbfile.name_styles import STYLES
 
 __all__ = ["ImageNames", "NameTexts"]
@@ -29,7 +30,7 @@ class NameTexts:
         names: The style, one of `STYLES`.
 
     Attributes:
-        style: Makes of a name what is written.
+        style: The style.
         blocks: What it made of all names in turn, with a NUL behind each; filled when
             the first symbfile is written.
 
@@ -42,7 +43,7 @@ class NameTexts:
     def __init__(self, names: str) -> None:
         if names not in STYLES:
             raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
-        self.style = STYLES[names]
+        self.style = names
         self.blocks: tuple[bytes, ...] = ()
 
 
@@ -86,31 +87,28 @@ class ImageNames:
             if progress is not None:
                 progress(first, count)
         if not texts.blocks:
-            texts.blocks = tuple(self._texts(texts.style))
+            texts.blocks = tuple(self._blocks(texts.style))
         for block in texts.blocks:
             status = lib.gsym_symbfile_names_add(
                 self.handle, encoder.handle, block, len(block), self._error
             )
             self._check(status)
 
-    def _texts(self, style: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    def _blocks(self, style: str) -> Iterator[bytes]:
         """The texts of all names, some thousand at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
-        size, first, done = ffi.new("size_t *"), 0, 0
+        texts_of = TextsOfNames(self._image, style, self._path)
+        first = done = 0
         while True:
             status = lib.gsym_symbfile_names_list(
                 self.handle, first, strps, _NAMES_AT_ONCE, count, self._error
             )
             self._check(status)
-            listed = ffi.unpack(strps, min(_NAMES_AT_ONCE, count[0] - done))
+            listed = min(_NAMES_AT_ONCE, count[0] - done)
             if not listed:
                 return
-            texts = []
-            for strp in listed:
-                raw = lib.gsym_image_string(self._image, strp, size)
-                texts.append(style(ffi.buffer(raw, size[0])[:]))
-            yield b"".join([text.replace(b"\0", b"") + b"\0" for text in texts])
-            first, done = listed[-1] + 1, done + len(listed)
+            yield texts_of(strps, listed)
+            first, done = strps[listed - 1] + 1, done + listed
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._path)

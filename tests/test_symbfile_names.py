@@ -1,0 +1,90 @@
+"""gsym.symbfile.name_blocks: many names at once are written as each of them alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym import demangling
+from gsym._native import ffi, lib, new_error, to_bytes
+from gsym.symbfile.name_blocks import TextsOfNames
+from gsym.symbfile.name_styles import STYLES
+from tests.creations import create
+
+if TYPE_CHECKING:
+    CData = Any  # a cffi object
+
+LONGEST = "_Z1016" + "x" * 1016 + "v"  # 1023 bytes
+DOUBLINGS = "_ZN" + "1AIS_S_E" * 40 + "E"  # stands for far more text than any limit
+NAMES_OF_ALL_KINDS = (
+    *("main", "_start", "__libc_start_main", "$x", "a.b", ".hidden", "_", "_Z"),
+    *("_Z1fv", "_Z1fIiEvT_", "_ZlsIcERSoS0_RK1AIT_E", "_Z1fv.cold", "_Z1fv@plt"),
+    *("_Z1fv.part.0", "__Z1fv", "_Zbroken", "_Z17hollow3foov", "_Z4foo@v"),
+    "_ZN4core3fmt5Write17h40d2a72f9527ade5E",
+    *("_RNvC7mycrate3foo", "_D3std5stdio4File5closeMFZv", "$s4main3fooyyF"),
+    *(LONGEST, LONGEST + "v", LONGEST + "vv", DOUBLINGS, "_Z3f\udcffov", "\udcff"),
+    *("_Z1h", "_Z7hv", "_Z17", "_Z17h", "_Z1fv@@V1", "_Z1fIXgtstT_Li4EEEvS0_"),
+)
+
+
+@pytest.mark.parametrize("style", ["symblib", "full", "mangled"])
+def test_many_names_at_once_are_written_as_each_of_them(style: str) -> None:
+    check_names(list(NAMES_OF_ALL_KINDS), style)
+
+
+@pytest.mark.parametrize("style", ["symblib", "full"])
+def test_without_a_runtime_names_are_written_as_they_are(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demangling, "_CXX_RUNTIMES", ("libno-such-runtime.so",))
+    monkeypatch.setattr(demangling, "_cxx_runtime", demangling.CxxRuntime())
+    monkeypatch.setattr(demangling, "_cache", demangling.Cache())
+    check_names(list(NAMES_OF_ALL_KINDS), style)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["", "_Z", "_ZN", "_Z1f", "_Z1fI", "_", "$s", "_R", "."]),
+            st.text(alphabet="_ZNSTIEKRPxv0123479h.@<>$AB", max_size=40),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    st.sampled_from(["symblib", "full"]),
+)
+def test_names_by_chance_are_written_as_each_of_them(
+    names: list[tuple[str, str]], style: str
+) -> None:
+    check_names([front + tail or "f" for front, tail in names], style)
+
+
+def check_names(names: list[str], style: str) -> None:
+    """Of a file with functions of these names."""
+    functions = [gsym.FunctionInfo(n + 1, 1, name) for n, name in enumerate(names)]
+    reader = gsym.Reader(create(functions))
+    image = reader._image  # noqa: SLF001 - names are asked of the engine
+    strps = distinct_names(image, len(reader))
+    texts = TextsOfNames(image, style, None)(strps, len(strps))
+    size = ffi.new("size_t *")
+    raw = [ffi.buffer(lib.gsym_image_string(image, n, size), size[0])[:] for n in strps]
+    assert {to_bytes(name) for name in names} == set(raw)
+    assert texts.split(b"\0") == [*map(STYLES[style], raw), b""]
+
+
+def distinct_names(image: CData, entries: int) -> CData:
+    """The string offsets of all names that functions have."""
+    place, error = ffi.new("gsym_symbfile_names **"), new_error()
+    assert lib.gsym_symbfile_names_create(image, place, error) == 0
+    names = ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
+    assert lib.gsym_symbfile_names_collect(names, 0, entries, error) == 0
+    count = ffi.new("uint64_t *")
+    assert lib.gsym_symbfile_names_list(names, 0, ffi.NULL, 0, count, error) == 0
+    strps = ffi.new("uint64_t[]", count[0])
+    size = count[0]
+    assert lib.gsym_symbfile_names_list(names, 0, strps, size, count, error) == 0
+    return strps
