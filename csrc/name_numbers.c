@@ -1,8 +1,6 @@
 /* name_numbers.c - strings of a table, numbered by their offset. */
 #include "name_numbers.h"
 
-enum { WORDS_PER_BLOCK = 8 };
-
 static size_t word_count(const name_numbers *names) {
     return (size_t)(names->end / 64) + 1;
 }
@@ -11,8 +9,7 @@ bool name_numbers_init(name_numbers *names, uint64_t size) {
     names->end = size;
     names->count = 0;
     names->words = calloc(word_count(names), sizeof *names->words);
-    names->before =
-        calloc(word_count(names) / WORDS_PER_BLOCK + 1, sizeof *names->before);
+    names->before = calloc(word_count(names), sizeof *names->before);
     return names->words != NULL && names->before != NULL;
 }
 
@@ -27,20 +24,17 @@ void name_numbers_count(name_numbers *names) {
     size_t words = word_count(names);
     names->count = 0;
     for (size_t i = 0; i < words; ++i) {
-        if (i % WORDS_PER_BLOCK == 0) names->before[i / WORDS_PER_BLOCK] = names->count;
+        names->before[i] = names->count;
         names->count += bits_in(names->words[i]);
     }
 }
 
 uint64_t name_numbers_of(const name_numbers *names, uint64_t strp) {
-    uint64_t number;
-    size_t word, i;
+    size_t word;
     if (strp > names->end) strp = names->end;
     word = (size_t)(strp / 64);
-    i = word / WORDS_PER_BLOCK;
-    number = names->before[i];
-    for (i *= WORDS_PER_BLOCK; i < word; ++i) number += bits_in(names->words[i]);
-    return number + bits_in(names->words[word] & ((UINT64_C(1) << (strp % 64)) - 1));
+    return names->before[word] +
+           bits_in(names->words[word] & ((UINT64_C(1) << (strp % 64)) - 1));
 }
 
 bool name_numbers_next(const name_numbers *names, uint64_t *strp_ret) {

@@ -9,7 +9,7 @@
 
 typedef struct name_numbers {
     uint64_t *words;
-    uint64_t *before; /* members in front of each block of words */
+    uint64_t *before; /* members in front of each word */
     uint64_t end;     /* size of the string table; stands for every offset past it */
     uint64_t count;   /* members, once they are counted */
 } name_numbers;

@@ -15,11 +15,20 @@ static int compare_addresses(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
+/* Whether each address is above the one before, as compilers list them. */
+static bool ascend(const uint64_t *items, size_t count) {
+    for (size_t i = 1; i < count; ++i)
+        if (items[i] <= items[i - 1]) return false;
+    return true;
+}
+
 /* Sort the calls from `first` on and drop those that return to the same address. */
 static void tidy(gsym_calls *calls, size_t first) {
     uint64_t *items = calls->addresses.items;
     size_t kept = first;
-    if (calls->addresses.count == first) return;
+    if (calls->addresses.count == first ||
+        ascend(items + first, calls->addresses.count - first))
+        return;
     qsort(items + first, calls->addresses.count - first, sizeof *items, compare_addresses);
     for (size_t i = first; i < calls->addresses.count; ++i)
         if (i == first || items[i] != items[kept - 1]) items[kept++] = items[i];
