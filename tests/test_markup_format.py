@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -237,3 +238,19 @@ def test_any_bytes_are_read_without_a_crash(line: bytes, dialect: str) -> None:
     for token in find_elements(b"{{{mmap:" + line + b"}}}", DIALECTS[dialect]):
         decode(token, DIALECTS[dialect], faults)
         assert token.text[:3] == b"{{{"
+
+
+@pytest.mark.parametrize("piece", [b"x", b"{x", b"1:"])
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_an_element_takes_little_more_memory_than_its_text(
+    piece: bytes, dialect: str
+) -> None:
+    line = b"{{{a:" + piece * ((1 << 20) // len(piece)) + b"}}}"
+    tracemalloc.start()
+    try:
+        (token,) = find_elements(line, DIALECTS[dialect])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert token.text == line
+    assert peak < 40 * len(line)

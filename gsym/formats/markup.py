@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 
     from gsym.formats.markup_elements import Element
 
-_STRICT = re.compile(rb"\{\{\{([^:{}]+)((?::(?:[^:{}]|\{(?!\{\{))*)*)\}\}\}")
 _MODE = re.compile(rb"[rR]?[wW]?[xX]?")
 _PC_FIELDS = 2  # address, kind
 _BACKTRACE_FIELDS = 3  # frame number, address, kind
@@ -80,9 +79,7 @@ _BRACES = re.compile(r"[{}]")
 def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
     """All elements in *line*, sound or not, from left to right."""
     if dialect.restarts:
-        for found in _STRICT.finditer(line):
-            tag, fields = found.groups()
-            yield Token(found[0], tag, tuple(fields.split(b":")[1:]), found.start())
+        yield from _find_strict(line)
         return
     end = 0
     while (start := line.find(BEGIN, end)) >= 0:
@@ -93,6 +90,20 @@ def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
         tag, *parts = line[start + len(BEGIN) : stop].split(b":")
         if tag:
             yield Token(line[start:end], tag, tuple(parts), start)
+
+
+def _find_strict(line: bytes) -> Iterator[Token]:
+    """Those that end at the first `}` and begin at the last `{{{` in front of it."""
+    begin = 0
+    while (stop := line.find(b"}", begin)) >= 0:
+        start = line.rfind(BEGIN, begin, stop)
+        begin = stop + 1
+        if start < 0 or not line.startswith(END, stop):
+            continue
+        begin = stop + len(END)
+        tag, *parts = line[start + len(BEGIN) : stop].split(b":")
+        if tag and b"{" not in tag:
+            yield Token(line[start:begin], tag, tuple(parts), start)
 
 
 def decode(

@@ -16,7 +16,7 @@ static void on_fault(int number) {
   int count = backtrace(addresses, 64);
   gsym_markup_context(2);
   /* The first two frames are this function and the trampoline of the signal. */
-  gsym_markup_frames(2, addresses + 2, (unsigned)count - 2, 1);
+  if (count > 2) gsym_markup_frames(2, addresses + 2, (unsigned)count - 2, 1);
   _exit(128 + number);
 }
 
