@@ -644,7 +644,7 @@ def test_coverage_is_symbolized(run: Run, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["../s.1", "/etc/passwd", "..", "", "none"])
+@pytest.mark.parametrize("name", ["../s.1", "/etc/passwd", "..", "", "none", "a\0b"])
 def test_a_dump_is_read_from_its_folder_only(
     name: str, run: Run, tmp_path: Path
 ) -> None:

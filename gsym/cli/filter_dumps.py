@@ -124,7 +124,8 @@ class DumpHandler:
         self, dump: DumpFile, space: AddressSpace, symbols: Symbols
     ) -> bytes | None:
         name = dump.name
-        if not name or name != os.path.basename(name) or name in {".", ".."}:
+        is_within = name == os.path.basename(name) and name not in {"", ".", ".."}
+        if not is_within or "\0" in name:
             self._tell(f"'{printable(name)}' is no name of a dump")
             return None
         path = os.path.join(self._coverage, name)
