@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
     from gsym.server.settings import Settings
 
+# Seconds after which a worker that says nothing is taken for hung. On a busy machine it
+# takes more than uvicorn's five to start.
+_LONGEST_START = 30
+
 
 def serve(
     load: Callable[[], Settings],
@@ -94,6 +98,7 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
         workers=settings.workers,
         root_path=settings.root_path,
         timeout_graceful_shutdown=settings.stop_timeout,
+        timeout_worker_healthcheck=_LONGEST_START,
         access_log=False,
         log_config=None,
         proxy_headers=False,

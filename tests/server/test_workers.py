@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
@@ -19,10 +20,14 @@ import pytest
 
 from benchmarks.http_load import Client, request
 from benchmarks.serving import HOST, ServerProcess, free_port
+from gsym.server.settings import Settings
+from gsym.server.workers import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    import uvicorn
 
 LIVES = request(HOST, "/__lbheartbeat__")
 CONNECTIONS = 32
@@ -62,6 +67,19 @@ def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None
         lines = server.log.read_text(encoding="utf-8").splitlines()
     pids = {json.loads(line)["pid"] for line in lines if "heartbeat" in line}
     assert pids == set(server.workers())
+
+
+def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    configs: list[uvicorn.Config] = []
+
+    def supervisor(config: uvicorn.Config, *_: object) -> SimpleNamespace:
+        configs.append(config)
+        return SimpleNamespace(run=lambda: None)
+
+    monkeypatch.setattr("gsym.server.workers._Workers", supervisor)
+    with socket.socket() as listener:
+        serve(Settings, Settings(workers=2), listener, lambda: None)
+    assert [config.timeout_worker_healthcheck for config in configs] == [PATIENCE]
 
 
 def test_a_killed_worker_has_a_successor(server: ServerProcess) -> None:
