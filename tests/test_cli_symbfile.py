@@ -18,6 +18,7 @@ from gsym.formats.symbfile import (
     ReturnPadEntry,
     encode,
 )
+from gsym.symbfile.record_text import record_lines
 from tests.inputs.elf import Elf, code_section
 from tests.inputs.symbfile import HEAD, message, range_at
 
@@ -100,6 +101,12 @@ def test_dump_prints_text_for_people(
         "  main at /a.c:39",
         "  f at ?:?",
     ]
+
+
+@pytest.mark.parametrize(("depth", "blanks"), [(256, 512), (257, 512), (10**6, 512)])
+def test_dump_indents_no_further_than_calls_nest(depth: int, blanks: int) -> None:
+    (line,) = record_lines(Range(1, 1, "f", depth=depth))
+    assert len(line) - len(line.lstrip()) == blanks
 
 
 def test_a_compressed_file_is_read_as_it_is(

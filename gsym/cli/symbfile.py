@@ -11,7 +11,7 @@ VERBS = {
     "diff": "Show what two symbfiles say differently",
     "lookup": "Find the functions, files and lines at addresses",
     "convert": "Convert symbfiles to a GSYM file",
-    "extract": "Write the functions, inlined calls and lines of a binary as a symbfile",
+    "extract": "Write ranges and return pads of a binary as symbfiles",
     "id": "Print the FileID of executables",
 }
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from gsym.formats.symbfile import Record, ReturnPad
 
+# A depth has 32 bits: of a damaged file it would fill the memory with blanks.
+_MOST_INDENTED = 256
+
 
 def record_object(record: Record) -> dict[str, object]:
     """The fields of a record by their names; what is absent is None."""
@@ -46,7 +49,7 @@ def record_title(record: Record) -> str:
 
 
 def record_lines(record: Record) -> Iterator[str]:
-    """All of a record; inlined calls are indented by their depth."""
+    """All of a record; inlined calls are indented by their depth, up to 256."""
     if isinstance(record, Range):
         yield from _range_lines(record)
     else:
@@ -54,7 +57,7 @@ def record_lines(record: Record) -> Iterator[str]:
 
 
 def _range_lines(record: Range) -> Iterator[str]:
-    indent = "  " * record.depth
+    indent = "  " * min(record.depth, _MOST_INDENTED)
     yield indent + record_title(record)
     if record.file is not None:
         yield f"{indent}  file {record.file}"
