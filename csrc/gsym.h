@@ -1348,6 +1348,10 @@ void gsym_symbfile_names_destroy(gsym_symbfile_names *names);
 /* Collect the names that entries first .. first + count - 1 use. */
 gsym_status gsym_symbfile_names_collect(gsym_symbfile_names *names, uint32_t first,
                                         uint32_t count, gsym_error *error);
+/* Collect the names that were collected for another symbfile of the same image. */
+gsym_status gsym_symbfile_names_share(gsym_symbfile_names *names,
+                                      const gsym_symbfile_names *other,
+                                      gsym_error *error);
 /* Write the string offsets of names[first] and those behind it, as many as there is room
  * for; *count_ret tells how many there are in all. Nothing can be collected any more.
  * Fails where they are far larger than the file, as names that lie in each other may be. */

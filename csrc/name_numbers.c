@@ -18,6 +18,12 @@ void name_numbers_deinit(name_numbers *names) {
     free(names->before);
 }
 
+bool name_numbers_share(name_numbers *names, const name_numbers *other) {
+    if (names->end != other->end) return false;
+    memcpy(names->words, other->words, word_count(names) * sizeof *names->words);
+    return true;
+}
+
 static unsigned bits_in(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
 
 void name_numbers_count(name_numbers *names) {

@@ -28,6 +28,8 @@ static inline bool name_numbers_has(const name_numbers *names, uint64_t strp) {
     return (names->words[strp / 64] >> (strp % 64) & 1) != 0;
 }
 
+/* Make members of those of `other`; false where its table has another size. */
+bool name_numbers_share(name_numbers *names, const name_numbers *other);
 /* Nothing may be added afterwards. */
 void name_numbers_count(name_numbers *names);
 /* Number of a member. */

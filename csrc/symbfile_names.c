@@ -49,6 +49,16 @@ gsym_status gsym_symbfile_names_collect(gsym_symbfile_names *names, uint32_t fir
     return GSYM_OK;
 }
 
+gsym_status gsym_symbfile_names_share(gsym_symbfile_names *names,
+                                      const gsym_symbfile_names *other,
+                                      gsym_error *error) {
+    if (names->is_counted)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the names have been listed");
+    if (!name_numbers_share(&names->names, &other->names))
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the names are of another image");
+    return GSYM_OK;
+}
+
 static void count_names(gsym_symbfile_names *names) {
     if (!names->is_counted) name_numbers_count(&names->names);
     names->is_counted = true;

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import gsym
 from gsym import demangling
 from gsym._native import ffi, lib, new_error, to_bytes
+from gsym.formats.symbfile import Encoder
+from gsym.symbfile.image_names import ImageNames, NameTexts
 from gsym.symbfile.name_blocks import TextsOfNames
 from gsym.symbfile.name_styles import STYLES
 from tests.creations import create
@@ -76,12 +78,48 @@ def check_names(names: list[str], style: str) -> None:
     assert texts.split(b"\0") == [*map(STYLES[style], raw), b""]
 
 
+def test_symbfiles_of_one_file_share_its_names() -> None:
+    data = create([gsym.FunctionInfo(1, 1, "_Z1fv"), gsym.FunctionInfo(2, 1, "g")])
+    texts = NameTexts("symblib")
+    with gsym.Reader(data) as reader, gsym.Reader(data) as other:
+        for each in (reader, reader, other):
+            names = ImageNames(each, Encoder(), texts)
+            assert len(strps_of(names.handle)) == 2
+    assert texts.blocks == (b"f()\0g\0",)
+
+
+def test_names_of_another_file_are_not_shared() -> None:
+    short, long = (
+        gsym.Reader(create([gsym.FunctionInfo(1, 1, name)])) for name in ("f", "longer")
+    )
+    known = ImageNames(long, Encoder(), NameTexts("full")).handle
+    for reader, reason in ((short, b"another image"), (long, b"")):
+        names = new_names(reader._image)  # noqa: SLF001 - as above
+        error: CData = new_error()
+        status = lib.gsym_symbfile_names_share(names, known, error)
+        assert status == (lib.GSYM_E_ARGUMENT if reason else 0)
+        assert reason in ffi.string(error.what)
+    assert len(strps_of(names)) == 1
+    assert lib.gsym_symbfile_names_share(names, known, error) == lib.GSYM_E_ARGUMENT
+    assert b"have been listed" in ffi.string(error.what)
+
+
 def distinct_names(image: CData, entries: int) -> CData:
     """The string offsets of all names that functions have."""
+    names, error = new_names(image), new_error()
+    assert lib.gsym_symbfile_names_collect(names, 0, entries, error) == 0
+    return strps_of(names)
+
+
+def new_names(image: CData) -> CData:
     place, error = ffi.new("gsym_symbfile_names **"), new_error()
     assert lib.gsym_symbfile_names_create(image, place, error) == 0
-    names = ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
-    assert lib.gsym_symbfile_names_collect(names, 0, entries, error) == 0
+    return ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
+
+
+def strps_of(names: CData) -> CData:
+    """The string offsets of the names that were collected."""
+    error = new_error()
     count = ffi.new("uint64_t *")
     assert lib.gsym_symbfile_names_list(names, 0, ffi.NULL, 0, count, error) == 0
     strps = ffi.new("uint64_t[]", count[0])

@@ -33,18 +33,20 @@ class NameTexts:
         style: The style.
         blocks: What it made of all names in turn, with a NUL behind each; filled when
             the first symbfile is written.
+        collected: The names of the first symbfile, for others of the same reader.
 
     Raises:
         ValueError: There is no such style.
     """
 
-    __slots__ = ("blocks", "style")
+    __slots__ = ("blocks", "collected", "style")
 
     def __init__(self, names: str) -> None:
         if names not in STYLES:
             raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
         self.style = names
         self.blocks: tuple[bytes, ...] = ()
+        self.collected: ImageNames | None = None
 
 
 class ImageNames:
@@ -57,7 +59,8 @@ class ImageNames:
         progress: Called now and then with (entries visited, entries in all).
 
     Attributes:
-        handle: The engine's `gsym_symbfile_names`.
+        image: The engine's `gsym_image` of the file.
+        handle: Its `gsym_symbfile_names`.
 
     Raises:
         FormatError: The records of the file lie over each other.
@@ -71,13 +74,29 @@ class ImageNames:
         texts: NameTexts,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        self._image: Any = reader._image  # noqa: SLF001 - a sibling's handle
+        self.image: Any = reader._image  # noqa: SLF001 - a sibling's handle
         self._path = reader.path
         self._error: Any = new_error()
         place = ffi.new("gsym_symbfile_names **")
-        self._check(lib.gsym_symbfile_names_create(self._image, place, self._error))
+        self._check(lib.gsym_symbfile_names_create(self.image, place, self._error))
         self.handle = ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
-        count = len(reader)
+        known = texts.collected
+        if known is not None and known.image is self.image:
+            self._check(
+                lib.gsym_symbfile_names_share(self.handle, known.handle, self._error)
+            )
+        else:
+            self._collect(len(reader), progress)
+        if not texts.blocks:
+            texts.blocks = tuple(self._blocks(texts.style))
+            texts.collected = self
+        for block in texts.blocks:
+            status = lib.gsym_symbfile_names_add(
+                self.handle, encoder.handle, block, len(block), self._error
+            )
+            self._check(status)
+
+    def _collect(self, count: int, progress: Callable[[int, int], None] | None) -> None:
         for first in range(0, count, _ENTRIES_AT_ONCE):
             self._check(
                 lib.gsym_symbfile_names_collect(
@@ -86,18 +105,11 @@ class ImageNames:
             )
             if progress is not None:
                 progress(first, count)
-        if not texts.blocks:
-            texts.blocks = tuple(self._blocks(texts.style))
-        for block in texts.blocks:
-            status = lib.gsym_symbfile_names_add(
-                self.handle, encoder.handle, block, len(block), self._error
-            )
-            self._check(status)
 
     def _blocks(self, style: str) -> Iterator[bytes]:
         """The texts of all names, some thousand at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
-        texts_of = TextsOfNames(self._image, style, self._path)
+        texts_of = TextsOfNames(self.image, style, self._path)
         first = done = 0
         while True:
             status = lib.gsym_symbfile_names_list(
