@@ -86,11 +86,11 @@ class ServerProcess:
         self.stop()
         self._folder.cleanup()
 
-    def stop(self) -> None:
-        """End it, kindly first."""
+    def stop(self) -> bool:
+        """End it, kindly first; whether that was enough."""
         process = self._process
         if process is None:
-            return
+            return True
         process.terminate()
         try:
             process.wait(_GRACE)
@@ -99,6 +99,7 @@ class ServerProcess:
                 os.kill(pid, signal.SIGKILL)
             process.wait()
         self._process = None
+        return process.returncode != -signal.SIGKILL
 
     def pids(self) -> list[int]:
         """Its processes, the first one first."""

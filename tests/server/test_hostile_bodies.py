@@ -357,6 +357,15 @@ def test_a_body_that_breaks_off_in_nonsense_is_refused_in_its_turn(
     assert exchange(slow, start + b"nonsense\r\n").startswith(b"HTTP/1.1 400")
 
 
+def with_small_buffers(port: int) -> socket.socket:
+    """A connection on which large answers wait until somebody takes them."""
+    wire = socket.socket()
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    wire.settimeout(60)
+    wire.connect(("127.0.0.1", port))
+    return wire
+
+
 def taken(wire: socket.socket) -> int:
     """How many bytes come."""
     size = 0
@@ -393,7 +402,7 @@ def test_answers_that_nobody_takes_are_held_within_a_limit(
     with RunningServer(Symbolizer(modules)) as server:
         size = len(server.post(body).body)
     with RunningServer(Symbolizer(modules), max_held_answers=2 * size - 1) as server:
-        with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
+        with with_small_buffers(server.port) as wire:
             wire.sendall(request)
             assert wire.recv(1)
             refused = server.post(body)
@@ -410,7 +419,7 @@ def test_a_request_is_under_way_until_its_answer_is_taken(
     body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
     request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     with RunningServer(Symbolizer(modules), max_in_flight=1) as server:
-        with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
+        with with_small_buffers(server.port) as wire:
             wire.sendall(request)
             assert wire.recv(1)
             assert server.post(job()).status == 503
