@@ -12,6 +12,7 @@ from pathlib import Path
 import _cffi_backend
 import cffi
 import pytest
+from setuptools import find_packages
 
 import gsym
 from gsym._native import ffi, lib
@@ -168,6 +169,20 @@ def test_the_manual_shows_every_help_text_as_it_is() -> None:
     assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
         "docs/cli.md or docs/server.md is out of date: run tools/refresh_docs.py"
     )
+
+
+# ---- what is installed
+
+
+def test_every_package_is_installed() -> None:
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = settings["tool"]["setuptools"]["packages"]["find"]
+    installed = set(find_packages(str(ROOT), include=found["include"]))
+    assert installed == {
+        ".".join(path.relative_to(ROOT).parent.parts)
+        for path in (ROOT / "gsym").rglob("__init__.py")
+    }
 
 
 # ---- modules that a process loads
