@@ -491,9 +491,13 @@ def test_registers_on_a_page_show_what_is_there(run: Run) -> None:
 
 
 def test_registers_as_an_object(run: Run) -> None:
-    log = CONTEXT + b"{{{hexdict: RIP: 0x1011 RAX: 0 }}}\n{{{hexdict:A: 0}}}\n"
+    registers = b"{{{hexdict: RIP: 0x1011 RAX: 0 RIP: 0x1041 }}}\n"
+    log = CONTEXT + registers + b"{{{hexdict:A: 0}}}\n"
     first, second = map(json.loads, run(log, "--json").out.splitlines()[2:])
-    assert first["places"] == {"RIP": "first() /src/a.c:3 (a.o+0x11)"}
+    assert first["places"] == [
+        {"key": "RIP", "value": "0x1011", "place": "first() /src/a.c:3 (a.o+0x11)"},
+        {"key": "RIP", "value": "0x1041", "place": "bare (a.o+0x41)"},
+    ]
     assert second == {"log_line": 4, "column": 1, "element": "hexdict", "text": "A: 0"}
 
 

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
         Attributes:
             key: What stands in front of it.
+            address: The value.
             start: Offset of its first byte in the text of the dictionary.
             end: Offset behind it.
             place: What is there.
         """
 
         key: bytes
+        address: int
         start: int
         end: int
         place: bytes
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 else:
     from gsym.records import record_type
 
-    Value = record_type("Value", "key start end place")
+    Value = record_type("Value", "key address start end place")
     Value.__doc__ = "A value that is an address."
 
 # A key begins behind a space or a colon: from within one, each byte would search anew.
@@ -52,9 +54,9 @@ def annotate(
         form: One of HEXDICT_FORMS.
     """
     values = tuple(
-        Value(pair[1], *pair.span(2), shown)
+        Value(pair[1], address, *pair.span(2), shown)
         for pair in _PAIR.finditer(text)
-        if (shown := place(int(pair[2], 16)))
+        if (shown := place(address := int(pair[2], 16)))
     )
     if form == "notes":
         notes = [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.hexdict import Value
     from gsym.markup_filter.symbols import Location
 
 _ADDRESSES = {"address", "start"}
@@ -105,11 +106,9 @@ def _fields(element: Element) -> dict[str, Any]:
 
 
 def _resolution(answer: Answer) -> dict[str, Any]:
-    if answer.values:
-        values = ((each.key, each.place) for each in answer.values)
-        return {"places": {to_str(key): to_str(place) for key, place in values}}
     if isinstance(answer.element, HexDict):
-        return {}
+        # A list, for a key may come twice.
+        return {"places": list(map(_value, answer.values))} if answer.values else {}
     resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
     if answer.segment is None or answer.symbols is None:
         return resolution | {"module": None, "reason": "in no module of the log"}
@@ -125,6 +124,14 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         reason = answer.symbols.reason
         resolution["reason"] = reason or "no symbol is there"
     return resolution
+
+
+def _value(value: Value) -> dict[str, str]:
+    return {
+        "key": to_str(value.key),
+        "value": hex(value.address),
+        "place": to_str(value.place),
+    }
 
 
 def _frame(frame: Location) -> dict[str, Any]:
