@@ -1,0 +1,89 @@
+"""Records of a Fuchsia trace (FXT) by which those that follow are read.
+
+They say where records come from, how long a tick is, and what references to strings
+and threads mean. `gsym.formats.fxt_records` says what all records have.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Initialization",
+    "ProviderEvent",
+    "ProviderInfo",
+    "ProviderSection",
+    "String",
+    "Thread",
+    "TraceInfo",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class ProviderInfo(NamedTuple):
+        """Names a provider; what follows comes from it."""
+
+        name: str
+        provider: int
+        offset: int = 0
+
+    class ProviderSection(NamedTuple):
+        """What follows comes from this provider."""
+
+        provider: int
+        offset: int = 0
+
+    class ProviderEvent(NamedTuple):
+        """Something befell a provider; *event* 0: its buffer filled up."""
+
+        event: int
+        provider: int
+        offset: int = 0
+
+    class TraceInfo(NamedTuple):
+        """Of the trace as a whole; *type* 0: the magic number, which is *value*."""
+
+        type: int
+        value: int
+        provider: int | None = None
+        offset: int = 0
+
+    class Initialization(NamedTuple):
+        """The unit of the times that follow."""
+
+        ticks_per_second: int
+        provider: int | None = None
+        offset: int = 0
+
+    class String(NamedTuple):
+        """An entry of the string table; it replaces one of the same index."""
+
+        string_index: int
+        value: str
+        provider: int | None = None
+        offset: int = 0
+
+    class Thread(NamedTuple):
+        """An entry of the thread table; it replaces one of the same index."""
+
+        thread_index: int
+        process: int
+        thread: int
+        provider: int | None = None
+        offset: int = 0
+
+else:
+    from gsym.records import record_type
+
+    _ORIGIN = " provider offset"
+    _IN_ORIGIN = (None, 0)
+
+    ProviderInfo = record_type("ProviderInfo", "name" + _ORIGIN, (0,))
+    ProviderSection = record_type("ProviderSection", "provider offset", (0,))
+    ProviderEvent = record_type("ProviderEvent", "event" + _ORIGIN, (0,))
+    TraceInfo = record_type("TraceInfo", "type value" + _ORIGIN, _IN_ORIGIN)
+    Initialization = record_type(
+        "Initialization", "ticks_per_second" + _ORIGIN, _IN_ORIGIN
+    )
+    String = record_type("String", "string_index value" + _ORIGIN, _IN_ORIGIN)
+    Thread = record_type("Thread", "thread_index process thread" + _ORIGIN, _IN_ORIGIN)

@@ -1,0 +1,379 @@
+"""The records of a Fuchsia trace (FXT), one type for each kind.
+
+Fields are named as in the specification. Those that are not a record's own stand at its
+end, and what writes records needs none of them: *ns*, the time in nanoseconds,
+floor(ticks * 1e9 / ticks per second), by the rate that holds at the record, or None
+where a record was not read; *provider*, the id of the trace provider it comes from,
+None in front of the first record that names one; *offset*, its first byte, from the
+start of the trace (behind gzip).
+
+Koids (kernel object ids), ids, addresses and times are unsigned integers of 64 bits.
+References to strings and threads are resolved. Text that is not UTF-8 has the bytes
+that are wrong as lone surrogates (`surrogateescape`), so that none are lost.
+"""
+
+from __future__ import annotations
+
+from gsym.formats.fxt_context_records import (
+    Initialization,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+)
+
+__all__ = [
+    "ARGUMENT_TYPES",
+    "EVENT_KINDS",
+    "THREAD_STATES",
+    "UNKNOWN_KOID",
+    "UNKNOWN_STRING",
+    "Argument",
+    "Backtrace",
+    "Blob",
+    "ContextSwitch",
+    "Event",
+    "Initialization",
+    "KernelObject",
+    "LargeBlob",
+    "LegacyContextSwitch",
+    "Log",
+    "Mmap",
+    "Module",
+    "ProviderEvent",
+    "ProviderInfo",
+    "ProviderSection",
+    "Record",
+    "String",
+    "Thread",
+    "ThreadWakeup",
+    "TraceInfo",
+    "Unknown",
+    "UserspaceObject",
+]
+
+# By number. A counter has series of values as its arguments.
+EVENT_KINDS = (
+    "instant",
+    "counter",
+    "duration_begin",
+    "duration_end",
+    "duration_complete",
+    "async_begin",
+    "async_instant",
+    "async_end",
+    "flow_begin",
+    "flow_step",
+    "flow_end",
+)
+ARGUMENT_TYPES = (
+    "null",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "double",
+    "string",
+    "pointer",
+    "koid",
+    "bool",
+    "blob",
+)
+THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
+# What stands for a string or a thread that no record in front has defined.
+UNKNOWN_STRING = "<unknown>"
+UNKNOWN_KOID = 2**64 - 1
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple, TypeAlias
+
+    Value: TypeAlias = int | float | str | bytes | None
+
+    class Argument(NamedTuple):
+        """A typed value with a name; *type* is one of ARGUMENT_TYPES."""
+
+        name: str
+        type: str
+        value: Value
+
+    Arguments: TypeAlias = tuple[Argument, ...]
+
+    class Event(NamedTuple):
+        """Something that happened on a thread.
+
+        Attributes:
+            kind: One of EVENT_KINDS.
+            ticks: When, or when it began.
+            process: Koid.
+            thread: Koid.
+            category: What kind of code tells of it.
+            name: What happened.
+            args: At most 15.
+            id: Of a counter, or what correlates asynchronous events or those of a flow;
+                None for other kinds.
+            end_ticks: When a complete duration ended; None for other kinds.
+            ns: See the module.
+            end_ns: The same for the end.
+            provider: See the module.
+            offset: See the module.
+        """
+
+        kind: str
+        ticks: int
+        process: int
+        thread: int
+        category: str
+        name: str
+        args: Arguments = ()
+        id: int | None = None
+        end_ticks: int | None = None
+        ns: int | None = None
+        end_ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Blob(NamedTuple):
+        """A piece of a stream *name*; *type* 1: data, 2: last branch, 3: Perfetto."""
+
+        name: str
+        type: int
+        data: bytes
+        provider: int | None = None
+        offset: int = 0
+
+    class UserspaceObject(NamedTuple):
+        """What is at *pointer* in a process."""
+
+        pointer: int
+        process: int
+        name: str
+        args: Arguments = ()
+        provider: int | None = None
+        offset: int = 0
+
+    class KernelObject(NamedTuple):
+        """What *koid* is; *type* 1: a process, 2: a thread, others as in Zircon."""
+
+        koid: int
+        type: int
+        name: str
+        args: Arguments = ()
+        provider: int | None = None
+        offset: int = 0
+
+    class ContextSwitch(NamedTuple):
+        """A processor leaves a thread, now in a state of THREAD_STATES, for another."""
+
+        ticks: int
+        cpu: int
+        outgoing_thread_state: int
+        outgoing_thread: int
+        incoming_thread: int
+        args: Arguments = ()
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class ThreadWakeup(NamedTuple):
+        """A thread may run again."""
+
+        ticks: int
+        cpu: int
+        thread: int
+        args: Arguments = ()
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class LegacyContextSwitch(NamedTuple):
+        """A context switch as older systems tell of it."""
+
+        ticks: int
+        cpu: int
+        outgoing_thread_state: int
+        outgoing_process: int
+        outgoing_thread: int
+        incoming_process: int
+        incoming_thread: int
+        outgoing_priority: int
+        incoming_priority: int
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Log(NamedTuple):
+        """A line of a log."""
+
+        ticks: int
+        process: int
+        thread: int
+        message: str
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Module(NamedTuple):
+        """A module that a process has loaded, for the profiler; *thread* is 0."""
+
+        ticks: int
+        process: int
+        thread: int
+        module_id: int
+        name: str
+        build_id: bytes
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Mmap(NamedTuple):
+        """Where a part of a module lies; *thread* is 0.
+
+        Attributes:
+            ticks: When it was seen.
+            process: Koid.
+            thread: Koid, 0.
+            module_id: Of a `Module` record of the process, which may come later.
+            flags: Of its pages; writers do not agree what the bits mean.
+            start_address: First address in the process.
+            address_range: Bytes covered.
+            vaddr: Address within the module, as it was linked, of the first byte.
+            ns: See the module.
+            provider: See the module.
+            offset: See the module.
+        """
+
+        ticks: int
+        process: int
+        thread: int
+        module_id: int
+        flags: int
+        start_address: int
+        address_range: int
+        vaddr: int
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Backtrace(NamedTuple):
+        """A sample of the profiler: addresses, innermost frame first."""
+
+        ticks: int
+        process: int
+        thread: int
+        frames: tuple[int, ...]
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class LargeBlob(NamedTuple):
+        """Data of any size; without metadata *ticks*, *process*, *thread* are None."""
+
+        category: str
+        name: str
+        data: bytes
+        ticks: int | None = None
+        process: int | None = None
+        thread: int | None = None
+        args: Arguments = ()
+        ns: int | None = None
+        provider: int | None = None
+        offset: int = 0
+
+    class Unknown(NamedTuple):
+        """A record without a meaning here.
+
+        Attributes:
+            type: Type of the record.
+            subtype: Of records whose type has some; None for others.
+            data: The whole record, header included, as it stands.
+            provider: See the module.
+            offset: See the module.
+        """
+
+        type: int
+        subtype: int | None
+        data: bytes
+        provider: int | None = None
+        offset: int = 0
+
+    Record: TypeAlias = (
+        ProviderInfo
+        | ProviderSection
+        | ProviderEvent
+        | TraceInfo
+        | Initialization
+        | String
+        | Thread
+        | Event
+        | Blob
+        | UserspaceObject
+        | KernelObject
+        | ContextSwitch
+        | ThreadWakeup
+        | LegacyContextSwitch
+        | Log
+        | Module
+        | Mmap
+        | Backtrace
+        | LargeBlob
+        | Unknown
+    )
+
+else:
+    from gsym.records import record_type
+
+    _ORIGIN = " provider offset"
+    _TIMED = " ns provider offset"
+    _IN_ORIGIN, _IN_TIMED = (None, 0), (None, None, 0)
+
+    Argument = record_type("Argument", "name type value")
+    Event = record_type(
+        "Event",
+        "kind ticks process thread category name args id end_ticks ns end_ns provider "
+        "offset",
+        ((), None, None, None, None, None, 0),
+    )
+    Blob = record_type("Blob", "name type data" + _ORIGIN, _IN_ORIGIN)
+    UserspaceObject = record_type(
+        "UserspaceObject", "pointer process name args" + _ORIGIN, ((), *_IN_ORIGIN)
+    )
+    KernelObject = record_type(
+        "KernelObject", "koid type name args" + _ORIGIN, ((), *_IN_ORIGIN)
+    )
+    ContextSwitch = record_type(
+        "ContextSwitch",
+        "ticks cpu outgoing_thread_state outgoing_thread incoming_thread args" + _TIMED,
+        ((), *_IN_TIMED),
+    )
+    ThreadWakeup = record_type(
+        "ThreadWakeup", "ticks cpu thread args" + _TIMED, ((), *_IN_TIMED)
+    )
+    LegacyContextSwitch = record_type(
+        "LegacyContextSwitch",
+        "ticks cpu outgoing_thread_state outgoing_process outgoing_thread "
+        "incoming_process incoming_thread outgoing_priority incoming_priority" + _TIMED,
+        _IN_TIMED,
+    )
+    Log = record_type("Log", "ticks process thread message" + _TIMED, _IN_TIMED)
+    Module = record_type(
+        "Module", "ticks process thread module_id name build_id" + _TIMED, _IN_TIMED
+    )
+    Mmap = record_type(
+        "Mmap",
+        "ticks process thread module_id flags start_address address_range vaddr"
+        + _TIMED,
+        _IN_TIMED,
+    )
+    Backtrace = record_type(
+        "Backtrace", "ticks process thread frames" + _TIMED, _IN_TIMED
+    )
+    LargeBlob = record_type(
+        "LargeBlob",
+        "category name data ticks process thread args" + _TIMED,
+        (None, None, None, (), *_IN_TIMED),
+    )
+    Unknown = record_type("Unknown", "type subtype data" + _ORIGIN, _IN_ORIGIN)
+    Record = tuple  # what all of them are
