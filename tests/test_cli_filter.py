@@ -519,6 +519,7 @@ _CHILD = """
 import fcntl, sys, time
 file = open(sys.argv[1], "ab")
 fcntl.flock(file, fcntl.LOCK_EX)
+print(flush=True)
 time.sleep(600)
 """
 
@@ -591,14 +592,22 @@ def test_a_hook_gets_all_of_a_large_context(run: Run, tmp_path: Path) -> None:
     assert run(log, "--context=elide", "--dumpfile-hook", hook).out == b"5000\n"
 
 
-def test_a_hook_is_ended_with_what_it_started(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "seconds"), [("child.wait()", 2), ("", 60), ("sys.exit(3)", 60)]
+)
+def test_a_hook_is_ended_with_what_it_started(
+    end: str, seconds: int, run: Run, tmp_path: Path
+) -> None:
     path = tmp_path / "alive"
+    # The hook goes on when its child has the lock.
     code = (
         "import subprocess, sys\n"
-        f"child = subprocess.Popen([sys.executable, '-c', {_CHILD!r}, {str(path)!r}])\n"
-        "child.wait()\n"
+        f"words = [sys.executable, '-c', {_CHILD!r}, {str(path)!r}]\n"
+        "child = subprocess.Popen(words, stdout=subprocess.PIPE)\n"
+        f"child.stdout.readline()\nprint('left')\n{end}\n"
     )
-    run(DUMP, "--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=2")
+    hook = _hook(tmp_path, code)
+    run(DUMP, "--dumpfile-hook", hook, f"--dumpfile-timeout={seconds}")
     # The child would hold the lock as long as it lives.
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -637,14 +646,14 @@ def test_a_list_of_dumps(run: Run, tmp_path: Path) -> None:
 
 
 def test_coverage_is_symbolized(run: Run, tmp_path: Path) -> None:
-    addresses = (0x1011, 0x1080, 0x9)
+    addresses = (0x1011, 0x1041, 0x1080, 0x9)
     data = (0xC0BFFFFFFFFFFF64).to_bytes(8, "little")
     data += b"".join(address.to_bytes(8, "little") for address in addresses)
     (tmp_path / "s.1").write_bytes(data)
     done = run(DUMP, f"--sancov={tmp_path}")
-    assert b"[[[sancov: 3 points in " in done.out
+    assert b"[[[sancov: 4 points in " in done.out
     assert (tmp_path / "s.1.txt").read_text() == (
-        "0x1011 first() /src/a.c:3\n0x1080 a.o+0x80\n0x9\n"
+        "0x1011 first() /src/a.c:3\n0x1041 bare ??:0\n0x1080 a.o+0x80\n0x9\n"
     )
 
 

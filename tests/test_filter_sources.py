@@ -284,3 +284,13 @@ def test_answers_of_a_server_do_not_fill_the_memory() -> None:
         symbols.ask([(b"\1", start + at) for at in range(10_000)])
     assert len(symbols._answers) <= 1 << 16  # noqa: SLF001
     assert sum(elsewhere.asked) == 200_000
+
+
+def test_a_log_of_a_server_may_have_as_many_modules_as_any() -> None:
+    told: list[bytes] = []
+    made = MarkupFilter(Elsewhere(), tell=told.append)  # type: ignore[arg-type]
+    most = 1 << 16
+    made.feed(b"".join(b"{{{module:%d::elf:ab}}}\n" % each for each in range(most)))
+    assert not told
+    made.feed(b"{{{module:%d::elf:ab}}}\n" % most)
+    assert [message.split(b"\n")[0] for message in told] == [b"error: too many modules"]

@@ -27,8 +27,8 @@ class HookError(Exception):
 def run_hook(command: Sequence[str], data: bytes, seconds: float) -> bytes:
     """The first line that a program prints, of which 4096 bytes count.
 
-    It is run without a shell. What it prints besides is read and dropped; when its time
-    is over, it is ended with all that it started.
+    It is run without a shell. What it prints besides is read and dropped; when it is
+    done, or its time is over, all is ended that it started.
 
     Args:
         command: The program and its arguments.
@@ -50,13 +50,13 @@ def run_hook(command: Sequence[str], data: bytes, seconds: float) -> bytes:
         try:
             line = _first_line(process, data, end)
             status = process.wait(max(end - time.monotonic(), 0))
-        except BaseException as error:
+        except (TimeoutError, subprocess.TimeoutExpired):
+            reason = f"{command[0]} took more than {seconds:g} seconds"
+            raise HookError(reason) from None
+        finally:
+            # The group of a program that has ended keeps its number while one lives.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
-                reason = f"{command[0]} took more than {seconds:g} seconds"
-                raise HookError(reason) from None
-            raise
     if status:
         raise HookError(f"{command[0]} ended with {status}")
     return line

@@ -54,6 +54,8 @@ def dump_record(dump: DumpFile, space: AddressSpace) -> dict[str, Any]:
 def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterator[str]:
     """The points of a .sancov file that were reached, a line for each.
 
+    A function of which no file is known is at `??:0`, as llvm-symbolizer has it.
+
     Args:
         data: The file: addresses in memory behind a magic number.
         space: What was loaded where.
@@ -74,7 +76,7 @@ def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterat
         )
         if answer.frames:
             inner = answer.frames[0]
-            place = f"{to_str(inner.file)}:{inner.line}"
+            place = f"{to_str(inner.file) or '??'}:{inner.line}"
             yield f"{address:#x} {to_str(inner.function)} {place}"
         elif answer.segment is not None:
             name = to_str(answer.segment.module.name)

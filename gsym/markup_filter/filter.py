@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from gsym._native import to_bytes, to_str
+from gsym.markup_filter.address_collection import AddressCollector
 from gsym.markup_filter.address_space import Room
 from gsym.markup_filter.failures import Failures
 from gsym.markup_filter.folded_stacks import FoldedStacks
+from gsym.markup_filter.line_filter import LineFilter
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
 from gsym.markup_filter.remote_symbols import RemoteSymbols
@@ -81,10 +83,15 @@ class MarkupFilter:
         counts_lines = self._output.run is None
         found = _symbols(symbolizer, options)
 
-        room = Room()
+        # What follows the modules ahead of the filter knows as many of them again.
+        room, room_ahead = Room(), Room()
 
         def make() -> LogStream | LineJoiner:
-            stream = LogStream(chosen, found, self._failures, self._output, room)
+            ahead = None
+            if isinstance(found, RemoteSymbols):
+                ahead = AddressCollector(chosen.style, found, room_ahead)
+            lines = LineFilter(chosen, found, self._failures, self._output, room)
+            stream = LogStream(chosen, lines, self._output, ahead)
             if mark is None:
                 return stream
             from gsym.markup_filter.line_joining import LineJoiner

@@ -5,19 +5,14 @@ What no element is in passes in one piece, however many lines it is.
 
 from __future__ import annotations
 
-from gsym.markup_filter.address_collection import AddressCollector
-from gsym.markup_filter.line_filter import LineFilter
-from gsym.markup_filter.remote_symbols import RemoteSymbols
-
 __all__ = ["LogStream"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.markup_filter.address_space import Room
-    from gsym.markup_filter.failures import Failures
+    from gsym.markup_filter.address_collection import AddressCollector
+    from gsym.markup_filter.line_filter import LineFilter
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
-    from gsym.markup_filter.symbols import Symbols
 
 _BEGIN, _END = b"{{{", b"}}}"
 _BRACE = b"{"
@@ -31,10 +26,9 @@ class LogStream:
 
     Args:
         settings: How.
-        symbols: Those of the modules.
-        failures: Is told what is wrong.
+        lines: Filters lines by themselves, and runs of them.
         output: Gets what comes out.
-        room: For what is loaded.
+        collector: Gets each piece of whole lines before it is filtered.
 
     Attributes:
         lines_before: How many lines came before the next one; it is counted where the
@@ -44,17 +38,14 @@ class LogStream:
     def __init__(
         self,
         settings: FilterSettings,
-        symbols: Symbols,
-        failures: Failures,
+        lines: LineFilter,
         output: Output,
-        room: Room,
+        collector: AddressCollector | None = None,
     ) -> None:
         self._settings = settings
+        self._lines = lines
         self._output = output
-        self._lines = LineFilter(settings, symbols, failures, output, room)
-        self._collector: AddressCollector | None = None
-        if isinstance(symbols, RemoteSymbols):
-            self._collector = AddressCollector(settings.style, symbols, room)
+        self._collector = collector
         self.lines_before = 0
         self._counts_lines = output.run is None
         self._rest = bytearray()  # the beginning of a line
