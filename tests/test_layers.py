@@ -57,7 +57,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"binary_lookup"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),
-    frozenset({"markup_filter", "api", "client", "profile", "export"}),
+    frozenset({"markup_filter", "api", "client", "profile", "trace", "export"}),
     frozenset({"server"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),

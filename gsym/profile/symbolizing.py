@@ -1,0 +1,114 @@
+"""The locations of a profile -> the functions there.
+
+The innermost location of a stack is where the program was. The others are where calls
+return to; the call itself, whose line people want to see, stands one byte in front.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from gsym.demangling import demangle
+from gsym.profile.model import Frame
+from gsym.store.module_key import ModuleKey
+
+__all__ = ["symbolize"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Protocol
+
+    from gsym.frames import Frames
+    from gsym.profile.model import Location, Mapping, Profile
+    from gsym.symbolizer import OpenModule
+
+    class Opening(Protocol):
+        """What opens modules, such as a `Symbolizer`."""
+
+        def open(self, key: ModuleKey) -> OpenModule:
+            """The module, or why it is not to be had."""
+
+
+_ADDRESS_MASK = (1 << 64) - 1
+
+
+def symbolize(profile: Profile, modules: Opening) -> None:
+    """Give the locations that have no frames theirs, or a reason why they have none.
+
+    Args:
+        profile: What to complete.
+        modules: Finds modules by the build ids of the mappings.
+    """
+    locations = profile.locations
+    waiting: dict[tuple[str, str], list[int]] = {}
+    for index, location in enumerate(locations):
+        if location.frames:
+            continue
+        if location.mapping is None:
+            locations[index] = location._replace(reason="no mapping covers it")
+            continue
+        mapping = profile.mappings[location.mapping]
+        if not mapping.build_id:
+            reason = "the build id of its module is not known"
+            locations[index] = location._replace(reason=reason)
+            continue
+        waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
+    for (build_id, path), indexes in waiting.items():
+        module = modules.open(_key(build_id, path))
+        found = _frames(module, [locations[index] for index in indexes], profile)
+        for index, (frames, reason) in zip(indexes, found, strict=True):
+            locations[index] = locations[index]._replace(frames=frames, reason=reason)
+
+
+def link_address(location: Location, mapping: Mapping, base: int) -> int:
+    """The link-time address to look up for a location.
+
+    Args:
+        location: A location in *mapping*.
+        mapping: What covers it.
+        base: The base address of the module, from which file offsets count where the
+            mapping does not say more.
+    """
+    start = mapping.link_start
+    if start is None:
+        start = base + mapping.file_offset
+    address = location.address - mapping.start + start - location.is_return
+    return address & _ADDRESS_MASK
+
+
+def _key(build_id: str, path: str) -> ModuleKey:
+    return ModuleKey(code_file=path.rpartition("/")[2], code_id=build_id.upper())
+
+
+def _frames(
+    module: OpenModule, locations: list[Location], profile: Profile
+) -> Iterable[tuple[tuple[Frame, ...], str]]:
+    """The frames at each of the locations, all of one module, or why there are none."""
+    reader = module.reader
+    if reader is None:
+        return [((), module.reason)] * len(locations)
+    base = reader.header.base_address
+    addresses = array("Q")
+    for location in locations:
+        assert location.mapping is not None  # noqa: S101 - they were chosen by it
+        mapping = profile.mappings[location.mapping]
+        addresses.append(link_address(location, mapping, base))
+    rows = _rows(reader.lookup_many(addresses), len(locations))
+    missing = f"no function of {reader.path} is there"
+    return [(frames, "" if frames else missing) for frames in rows]
+
+
+def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
+    """The frames of each of *count* addresses that were looked up together."""
+    names, paths = answers.names, answers.files
+    readable = {name: demangle(name) for name in set(names)}
+    made: dict[tuple[str, str, int], Frame] = {}
+    found: list[list[Frame]] = [[] for _ in range(count)]
+    places = zip(names, paths, answers.line, strict=True)
+    for index, place in zip(answers.address_index, places, strict=True):
+        frame = made.get(place)
+        if frame is None:
+            frame = made[place] = Frame(readable[place[0]], *place)
+        found[index].append(frame)
+    return [tuple(frames) for frames in found]

@@ -1,0 +1,1 @@
+"""Profiles: from every source, into every form."""
