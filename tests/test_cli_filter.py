@@ -10,7 +10,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -38,9 +38,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "symbols")
 
 
-class Printed:
-    def __init__(self, status: int, out: bytes, err: bytes) -> None:
-        self.status, self.out, self.err = status, out, err
+class Printed(NamedTuple):
+    status: int
+    out: bytes
+    err: bytes
 
 
 class Run:
@@ -76,6 +77,15 @@ def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
         (["--style=llvm", "--functions=short"], b"second[/src/b.h:8]"),
         (["--style=llvm"], b"first()[/src/b.h:8]"),
         (["--style=llvm", "-f"], b"first()[/src/b.h:8]"),
+        (["-fnone"], b"[/src/b.h:8]"),
+        (["-iCs"], b"second[b.h:8]"),
+        (["-sf=none"], b"[b.h:8]"),
+        (["-sf", "none"], b"[b.h:8]"),
+        (["--style", "llvm", "-aspf=none"], b"<invalid>[b.h:8]"),
+        (
+            ["--style=llvm", "--obj", "x", "-e", "y", "-f=none"],
+            b"<invalid>[/src/b.h:8]",
+        ),
     ],
 )
 def test_names_and_paths_in_other_forms(
@@ -85,6 +95,25 @@ def test_names_and_paths_in_other_forms(
     assert done.out == shown + b"\n"
     is_told = options[-1] == "--relativenames"
     assert (b"GSYM files hold whole paths" in done.err) == is_told
+
+
+@pytest.mark.parametrize("option", ["-f", "--functions", "-if"])
+def test_in_style_llvm_a_value_is_not_the_next_word(option: str, run: Run) -> None:
+    log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
+    whole = run(log, "--style=llvm")
+    assert run(log, "--style=llvm", option, "linkage") == whole
+    done = run(log, "--style=llvm", option, "none")
+    assert done.out == whole.out
+    assert done.err == (
+        b"gsym: '--functions none' is '--functions=linkage' in style llvm, as to "
+        b"llvm-symbolizer; '--functions=none' is the other\n"
+    )
+
+
+def test_what_only_llvm_symbolizer_has_is_taken_in_its_style(run: Run) -> None:
+    for option in ("-a", "--verbose", "-e=x", "--adjust-vma=1", "--filter-markup"):
+        assert run(FRAME, option).status == 2
+        assert run(FRAME, option, "--style=llvm").status == 0
 
 
 def test_a_log_comes_out_with_symbols(run: Run) -> None:
@@ -111,6 +140,30 @@ def test_nothing_is_lost_where_the_next_log_cannot_be_read(
     assert b"none.log: No such file" in done.err
 
 
+@pytest.mark.parametrize("readable", [b" here", b""])
+def test_a_page_is_whole_where_the_next_log_cannot_be_read(
+    readable: bytes, run: Run, tmp_path: Path
+) -> None:
+    log, run.path = tmp_path / "first.log", str(tmp_path / "second.log")
+    log.write_bytes(CONTEXT + FRAME + b"{{{pc:0x1080:pc}}}\n{{{pc:0")
+    if readable:
+        Path(run.path).write_bytes(gzip.compress(readable)[:-9])
+    done = run.again(str(log), "--format=html")
+    assert done.status == 1
+    assert done.out.endswith(b"{{{pc:0" + readable + HTML_END)
+    summary, reason = done.err.splitlines()
+    assert summary.startswith(b"gsym: 1 unresolved in 'a.o'")
+    assert reason.startswith(b"gsym: error: ")
+    assert b"second.log" in reason
+
+
+def test_a_page_of_no_log_is_whole(run: Run, tmp_path: Path) -> None:
+    run.path = str(tmp_path / "none.log")
+    out = run.again("--format=html").out
+    assert out.startswith(b"<!doctype html>")
+    assert out.endswith(HTML_END)
+
+
 def test_the_options_of_llvm_symbolizer(run: Run) -> None:
     log = CONTEXT + b"{{{pc:0x1019:ra}}}{{{pc:x}}}\n"
     done = run(log, "--style=llvm", "--no-demangle", "-s", "-f", "--inlines")
@@ -135,6 +188,10 @@ def test_the_options_of_llvm_symbolizer(run: Run) -> None:
         ["--json", "--format=html"],
         ["--debuginfod"],
         ["--source=gopher://x"],
+        ["-x"],
+        ["-sx"],
+        ["--style=llvm", "-fnone"],
+        ["--style=llvm", "--version"],
     ],
 )
 def test_a_wrong_command_line(

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from itertools import zip_longest
 
 from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
+from gsym.cli.filter_words import CHOICES, read_words
 from gsym.cli.log_input import IDLE, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.program import EXIT_INTERRUPTED
 from gsym.cli.terminal import printable
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.outputs import WrittenOutput
-from gsym.markup_filter.settings import HEXDICT_FORMS, FilterSettings
+from gsym.markup_filter.settings import FilterSettings
 from gsym.markup_filter.styles import STYLES
 from gsym.markup_filter.symbols import FUNCTION_NAMES, SymbolOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from gsym.cli.filter_dumps import DumpHandler, DumpList
     from gsym.cli.options import Values
@@ -118,25 +118,13 @@ What is not markup passes as it is. Modules are found by build id: in folders as
 kept. docs/markup.md lists the rules of each style.""",
 )
 
-# These have a value or none, as llvm-symbolizer takes them; alone it is the first one.
-_VALUES = {
-    "--color": ("always", "auto", "never"),
-    "--functions": FUNCTION_NAMES,
-    "--hexdict": (*HEXDICT_FORMS, "off"),
-}
-_LONG_NAMES = {
-    "-C": "--demangle",
-    "-f": "--functions",
-    "-i": "--inlines",
-    "-s": "--basenames",
-}
 _HOOK_SECONDS = 60
 _ON_DUMPS = ("--dumpfile-hook", "--dumpfile-output", "--sancov")
 
 
 def run(arguments: list[str]) -> int:
     """Filter all logs; how much is resolved makes no difference to the exit code."""
-    words = list(_completed(arguments))
+    words, notes = read_words(arguments, COMMAND.options)
     values = COMMAND.parse(words)
     style = STYLES[_choice(values, "--style", ("spec", *STYLES))]
     form = _form(values)
@@ -153,21 +141,19 @@ def run(arguments: list[str]) -> int:
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if _last_of(words, "--relativenames", "--basenames", default=False):
+        notes.append("--relativenames: GSYM files hold whole paths; they are shown so")
     with ExitStack() as stack:
         path = values.text("--dumpfile-output")
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(_dump_list(path))
+        for note in notes:
+            _tell(note)
+        if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
+            stack.callback(_tell_summary, log_filter)
+        if form == "html":
+            stack.callback(_end_page)
         is_stopped = filter_log(log_filter, values.operands("LOG"))
-    if form == "html":
-        from gsym.markup_filter.html_output import HTML_END
-
-        sys.stdout.buffer.write(HTML_END)
-    if _last_of(words, "--relativenames", "--basenames", default=False):
-        _tell("--relativenames: GSYM files hold whole paths; they are shown so")
-    if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
-        sys.stdout.buffer.flush()
-        for line in log_filter.summary():
-            _tell(line)
     return EXIT_INTERRUPTED if is_stopped else 0
 
 
@@ -189,18 +175,6 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
         put.write(log_filter.finish())
         put.flush()
     return is_stopped
-
-
-def _completed(words: Sequence[str]) -> Iterator[str]:
-    """*words* with the long names of options, and with values that may be left out."""
-    for word, following in zip_longest(words, words[1:], fillvalue=""):
-        name, equals, value = word.partition("=")
-        name = _LONG_NAMES.get(name, name)
-        known = () if equals else _VALUES.get(name, ())
-        if known and following not in known:
-            yield f"{name}={known[0]}"
-        else:
-            yield name + equals + value
 
 
 def _form(values: Values) -> str:
@@ -248,7 +222,7 @@ def _settings(
 ) -> FilterSettings:
     hexdict = values.text("--hexdict")
     if hexdict is not None:
-        _choice(values, "--hexdict", _VALUES["--hexdict"])
+        _choice(values, "--hexdict", CHOICES["--hexdict"])
         added = frozenset() if hexdict == "off" else {b"hexdict"}
         style = style._replace(elements=style.elements - {b"hexdict"} | added)
     if any(map(values.texts, _ON_DUMPS)) or values.flag("--dumpfile"):
@@ -312,6 +286,19 @@ def tell_fault(message: bytes) -> None:
     sys.stdout.buffer.flush()
     sys.stderr.buffer.write(message)
     sys.stderr.buffer.flush()
+
+
+def _end_page() -> None:
+    """End a page, also one of a log that could not be read to its end."""
+    from gsym.markup_filter.html_output import HTML_END
+
+    sys.stdout.buffer.write(HTML_END)
+
+
+def _tell_summary(log_filter: MarkupFilter) -> None:
+    sys.stdout.buffer.flush()
+    for line in log_filter.summary():
+        _tell(line)
 
 
 def _tell(sentence: str) -> None:

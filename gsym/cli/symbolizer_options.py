@@ -57,7 +57,7 @@ _WITH_VALUE = (
 )
 # The value is the rest of the word.
 _JOINED = {
-    "--color=": "color",
+    "--color=": "color=",
     "--exe=": "obj",
     "--functions=": "functions=",
     "-e": "obj",
@@ -173,8 +173,8 @@ class Options:
         self.context_lines = _number(last, "print-source-context-lines", _LINES_END)
         _number(last, "cache-size", _NUMBER_END)
         style = last.get("output-style", "")
-        # Alone it means always.
-        self.color = (last["color"] or "always") if "color" in given else "auto"
+        color = "always" if "color" in given else last.get("color=")
+        self.color = color if color in {"always", "never"} else "auto"
         self.style = style if style in STYLES else STYLES[0]
         self.default_arch = last.get("default-arch") or None
         self.dwp = last.get("dwp") or None
@@ -187,9 +187,7 @@ class Options:
             value for name, value in chosen if name == "gsym-file-directory"
         ]
         self.obj = last.get("obj")
-        if "build-id" in given and "obj" in given:
-            raise UsageError("error: cannot specify both --build-id and --obj\n")
-        self.build_id = _build_id(last)
+        self.build_id = b"" if self.filter_markup else _build_id(last)
         self.warnings = [
             f"Warning: invalid dSYM hint: \"{value}\" (must have the '.dSYM' "
             "extension).\n"
@@ -214,10 +212,7 @@ def parse(arguments: list[str]) -> Options:
         if not word.startswith("-") or word == "-":
             inputs.append(word)
             continue
-        try:
-            chosen += _read(word, coming, faults)
-        except StopIteration:
-            faults.append(f"{word}: missing argument")
+        chosen += read_word(word, coming, faults)
     if faults:
         raise UsageError("".join(f"error: {fault}\n" for fault in faults))
     return Options(chosen, inputs)
@@ -238,23 +233,29 @@ def parse_build_id(digits: str) -> bytes:
         return b""
 
 
-def _read(
+def read_word(
     word: str, coming: Iterator[str], faults: list[str]
-) -> Iterator[tuple[str, str]]:
-    """The options in one word; faults of it are added to *faults*.
+) -> list[tuple[str, str]]:
+    """The options in one word, each with its value or "".
 
-    Raises:
-        StopIteration: A value is missing.
+    Args:
+        word: It begins with a dash.
+        coming: What follows; it is asked for a value.
+        faults: Gets what is wrong.
     """
     found = []
     while True:
         if word in _FLAGS:
             found.append((_FLAGS[word], ""))
         elif word in _SEPARATE:
-            found.append((_SEPARATE[word], next(coming)))
+            value = next(coming, None)
+            if value is None:
+                faults.insert(0, f"{word}: missing argument")
+            else:
+                found.append((_SEPARATE[word], value))
         elif prefix := _joined_prefix(word):
             found.append((_JOINED[prefix], word[len(prefix) :]))
-        elif word.startswith("--"):
+        elif word.startswith("--") or (word[:2] in _FLAGS and word[2:3] == "="):
             faults.append(f"unknown argument '{word}'")
         else:
             letter, word = word[:2], f"-{word[2:]}"
@@ -264,7 +265,7 @@ def _read(
                 faults.append(f"unknown argument '{letter}'")
             if word != "-":
                 continue
-        return iter(found)
+        return found
 
 
 def _joined_prefix(word: str) -> str:
@@ -300,6 +301,8 @@ def _number(last: dict[str, str], name: str, end: int) -> int:
 
 
 def _build_id(last: dict[str, str]) -> bytes:
+    if "build-id" in last and "obj" in last:
+        raise UsageError("error: cannot specify both --build-id and --obj\n")
     text = last.get("build-id")
     if text is None:
         return b""
