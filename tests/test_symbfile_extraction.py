@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from struct import pack_into, unpack_from
 from typing import TYPE_CHECKING
 
@@ -407,6 +408,73 @@ def test_parts_say_the_same_as_one_file(fixtures: Path, tmp_path: Path) -> None:
     assert records == list(open_symbfile(tmp_path / "whole").records())
 
 
+def part_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A file of functions that are parts of their own at 1 byte each."""
+    path = tmp_path / "many.gsym"
+    path.write_bytes(create([gsym.FunctionInfo(each, 1, "f") for each in range(1, 5)]))
+    return path
+
+
+def test_fewer_parts_leave_none_of_an_earlier_extraction(
+    many: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    earlier = extract_ranges(many, folder / "x", part_size=1)
+    assert len(earlier.outputs) == 4
+    assert earlier.removed == ()
+    report = extract_ranges(many, folder / "x", part_size=1 << 20)
+    assert report.outputs == earlier.outputs[:1]
+    assert report.removed == earlier.outputs[1:]
+    assert part_names(folder) == ["x-0"]
+
+
+@pytest.mark.parametrize(
+    "kept", ["x-3", "x-01", "x-1.bak", "y-1", "x--1", "x-1a"], ids=repr
+)
+def test_what_is_no_part_behind_the_last_one_stays(
+    kept: str, many: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / kept).write_bytes(b"symbfile\0\1")
+    extract_ranges(many, folder / "x", part_size=1 << 20)
+    assert part_names(folder) == sorted(["x-0", kept])
+
+
+def test_only_regular_symbfiles_are_parts(many: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    other = tmp_path / "other"
+    other.write_bytes(b"symbfile\0\1")
+    (folder / "text-1").write_text("symbfil")
+    (folder / "link-1").symlink_to(other)
+    (folder / "folder-1").mkdir()
+    for name in ("text", "link", "folder"):
+        report = extract_ranges(many, folder / name, part_size=1 << 20)
+        assert report.removed == ()
+        assert (folder / f"{name}-1").exists()
+
+
+def test_an_extraction_that_fails_removes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello")
+    (tmp_path / "x-1").write_bytes(b"symbfile\0\1")
+    with pytest.raises(gsym.GsymError):
+        extract_ranges(tmp_path / "text", tmp_path / "x", part_size=9)
+    assert (tmp_path / "x-1").exists()
+
+
+def test_a_single_file_removes_no_parts(many: Path, tmp_path: Path) -> None:
+    extract_ranges(many, tmp_path / "x", part_size=1)
+    extract_ranges(many, tmp_path / "x")
+    assert (tmp_path / "x-3").exists()
+
+
 def test_a_gsym_file_gives_the_same_as_its_binary(
     fixtures: Path, tmp_path: Path
 ) -> None:
@@ -432,12 +500,30 @@ def test_extract_writes_and_tells(
     assert record == Range(1, 4, "f")
 
 
+def test_extract_tells_the_same_as_json(
+    many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.ranges.symbfile-1").write_bytes(b"symbfile\0\1")
+    words = ["--json", "--kind=both", "--part-size=9999", "-o", str(tmp_path / "x")]
+    assert main(["symbfile", "extract", str(many), *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["input", "ranges", "returnpads", "missing"]
+    assert (told["input"], told["returnpads"]) == (str(many), None)
+    assert "machine code or call sites" in told["missing"]
+    ranges = told["ranges"]
+    assert ranges["outputs"] == [str(tmp_path / "x.ranges.symbfile-0")]
+    assert ranges["removed"] == [str(tmp_path / "x.ranges.symbfile-1")]
+    assert (ranges["functions"], ranges["ranges"]) == (4, 4)
+    assert ranges["file_size"] == (tmp_path / "x.ranges.symbfile-0").stat().st_size
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("--names", "short"), "choose symblib or full or mangled"),
         (("--part-size", "0"), "less than 1"),
         (("-o", "a.gsym"), "would replace the input"),
+        (("-o", "b", "--part-size=9"), "would replace the input"),
     ],
 )
 def test_extract_refuses_what_makes_no_sense(
@@ -449,7 +535,9 @@ def test_extract_refuses_what_makes_no_sense(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.gsym").write_bytes(create([gsym.FunctionInfo(1, 4, "f")]))
-    assert main(["symbfile", "extract", "a.gsym", *words]) == 2
+    source = "b-7" if "b" in words else "a.gsym"
+    (tmp_path / "b-7").write_bytes((tmp_path / "a.gsym").read_bytes())
+    assert main(["symbfile", "extract", source, *words]) == 2
     assert reason in capsys.readouterr().err
 
 

@@ -261,6 +261,22 @@ def test_convert_writes_a_gsym_file_of_all_parts(
         assert answer(reader, 1) == (("h", "", 0),)
 
 
+def test_convert_tells_what_it_wrote_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [
+        str(written(tmp_path / "0", F, G, PAD)),
+        str(written(tmp_path / "1", Range(1, 2, "h"))),
+    ]
+    output = tmp_path / "out.gsym"
+    words = ["convert", "--json", *parts, "-o", str(output)]
+    assert main(["symbfile", *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["inputs"], told["output"]) == (parts, str(output))
+    assert (told["functions"], told["functions_with_lines"]) == (2, 1)
+    assert told["file_size"] == output.stat().st_size
+
+
 def test_return_pads_alone_make_no_gsym_file(tmp_path: Path) -> None:
     source = written(tmp_path / "pads", PAD)
     with pytest.raises(EmptyError, match="return pads alone make no GSYM file"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from gsym.cli.options import Command, Operand, Option, UsageError, version_and_byteorder
 from gsym.cli.terminal import printable
 from gsym.symbfile.to_gsym import convert_symbfiles
@@ -26,6 +28,7 @@ COMMAND = Command(
             "build id of the executable, which symbfiles do not have",
             metavar="HEX",
         ),
+        Option("--json", "print one JSON object that tells what was written"),
         Option("--quiet", "print errors only", short="-q"),
     ),
     """\
@@ -51,7 +54,10 @@ def run(arguments: list[str]) -> int:
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if not values.flag("--quiet"):
+    if values.flag("--json"):
+        told = {"inputs": paths, "output": output, **report._asdict()}
+        print(json.dumps(told))
+    elif not values.flag("--quiet"):
         print(printable(f"{paths[0]} -> {output}"))
         print(
             f"  {report.functions} functions, {report.functions_with_lines} with "

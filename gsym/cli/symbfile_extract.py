@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from gsym.atomic_file import is_same_file
-from gsym.calls import holds_code
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import printable, progress_for
 from gsym.errors import GsymError
-from gsym.symbfile.extraction import extract_ranges
-from gsym.symbfile.image_names import NameTexts
-from gsym.symbfile.input_image import open_image
+from gsym.symbfile.input_image import check_output
+from gsym.symbfile.kinds import KINDS, extract_kinds
 from gsym.symbfile.name_styles import STYLES
-from gsym.symbfile.return_pads import (
-    NoCallsError,
-    ReturnPadReport,
-    extract_return_pads,
-)
+from gsym.symbfile.return_pads import NoCallsError, ReturnPadReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +19,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.options import Values
     from gsym.symbfile.extraction import ExtractionReport
+    from gsym.symbfile.kinds import KindReports
 
 COMMAND = Command(
     "gsym symbfile extract",
@@ -58,13 +52,15 @@ COMMAND = Command(
         ),
         Option(
             "--part-size",
-            "write several files of about N bytes, OUT-0, OUT-1, ...",
+            "write several files of about N bytes, OUT-0, OUT-1, ...; more such parts "
+            "of an earlier extraction are removed",
             metavar="N",
         ),
         Option("--arch", "slice of a fat file, such as arm64", metavar="NAME"),
         *SEARCH_OPTIONS,
         Option("--dwp", "package with the split units", metavar="FILE"),
         Option("--threads", "worker threads (default: one per core)", metavar="N"),
+        Option("--json", "print one JSON object that tells what was written"),
         Option("--quiet", "print errors only", short="-q"),
     ),
     """\
@@ -73,8 +69,7 @@ pads are made of machine code; without any, of the call sites that INPUT has. OU
 the same bytes for the same input; each part is a whole symbfile.""",
 )
 
-_SUFFIXES = {"ranges": ".ranges.symbfile", "returnpads": ".returnpads.symbfile"}
-_KINDS = {**{kind: (kind,) for kind in _SUFFIXES}, "both": tuple(_SUFFIXES)}
+_CHOICES = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
 
 def run(arguments: list[str]) -> int:
@@ -82,62 +77,55 @@ def run(arguments: list[str]) -> int:
     values = COMMAND.parse(arguments)
     path = values.operand("INPUT")
     outputs = _outputs(path, values)
-    names = values.choice("--names", tuple(STYLES)) or "symblib"
     part_size = values.number("--part-size", minimum=1)
-    binary = _binary(path, values) if "returnpads" in outputs else None
-    conversion = _conversion_options(values)
-    conversion["call_sites"] = "returnpads" in outputs and binary is None
     progress = None if values.flag("--quiet") else progress_for(path)
-    reports: list[ExtractionReport | ReturnPadReport] = []
-    lost = ""
-    options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
-    options["progress"] = progress
     try:
-        with open_image(path, progress, **conversion) as reader:
-            if "ranges" in outputs:
-                reports.append(extract_ranges(reader, outputs["ranges"], **options))
-            if "returnpads" in outputs:
-                pads = outputs["returnpads"]
-                reports.append(
-                    extract_return_pads(reader, pads, binary=binary, **options)
-                )
+        reports = extract_kinds(
+            path,
+            outputs,
+            binary=values.text("--binary"),
+            names=values.choice("--names", tuple(STYLES)) or "symblib",
+            part_size=part_size,
+            progress=progress,
+            **_conversion_options(values),
+        )
     except NoCallsError as error:
-        lost = f"{error.reason}: use --binary"
-        if not reports:
-            raise GsymError(lost, path=path) from None
+        raise GsymError(f"{error.reason}: use --binary", path=path) from None
     except ValueError as error:
         raise UsageError(str(error)) from None
     finally:
         if progress is not None:
             progress.clear()
-    if not values.flag("--quiet"):
-        for report in reports:
+    if values.flag("--json"):
+        _print_json(path, reports)
+    for report in reports.written.values():
+        if not values.flag("--json") and not values.flag("--quiet"):
             _tell(path, report)
-    if lost:
-        warning = f"{path}: warning: return pads left out: {lost}"
-        print(printable(warning), file=sys.stderr)
+        if not values.flag("--quiet"):
+            _warn(path, report)
+    if reports.missing:
+        way_out = "" if values.text("--binary") else ": use --binary"
+        warning = f"return pads left out: {reports.missing}{way_out}"
+        print(printable(f"{path}: warning: {warning}"), file=sys.stderr)
     return 0
 
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
     """The file for each kind of records that is wanted."""
-    kinds = _KINDS[values.choice("--kind", tuple(_KINDS)) or "ranges"]
+    kinds = _CHOICES[values.choice("--kind", tuple(_CHOICES)) or "ranges"]
     given = values.text("--output")
     if given is not None and len(kinds) == 1:
         outputs = dict.fromkeys(kinds, given)
     else:
         opening = given or path.rstrip("/")
-        outputs = {kind: opening + _SUFFIXES[kind] for kind in kinds}
-    for output in outputs.values():
-        for name in (path, values.text("--binary")):
-            if name is not None and is_same_file(name, output):
-                raise UsageError(f"{output}: the output would replace the input")
+        outputs = {kind: f"{opening}.{kind}.symbfile" for kind in kinds}
+    try:
+        for output in outputs.values():
+            for name in filter(None, (path, values.text("--binary"))):
+                check_output(name, output, is_split=bool(values.texts("--part-size")))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     return outputs
-
-
-def _binary(path: str, values: Values) -> str | None:
-    """The file that has the machine code; None where none is named nor INPUT one."""
-    return values.text("--binary") or (path if holds_code(path) else None)
 
 
 def _conversion_options(values: Values) -> dict[str, Any]:
@@ -151,9 +139,22 @@ def _conversion_options(values: Values) -> dict[str, Any]:
     }
 
 
+def _print_json(path: str, reports: KindReports) -> None:
+    """One object with the report of each kind, null for what was not written."""
+    import json
+
+    told: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing"))
+    told["input"], told["missing"] = path, reports.missing or None
+    for kind, report in reports.written.items():
+        told[kind] = report._asdict()
+    print(json.dumps(told))
+
+
 def _tell(path: str, report: ExtractionReport | ReturnPadReport) -> None:
     for output in report.outputs:
         print(printable(f"{path} -> {output}"))
+    for part in report.removed:
+        print(printable(f"  removed {part}, a part of an earlier extraction"))
     if isinstance(report, ReturnPadReport):
         origin = (
             f"in {report.functions} functions" if report.functions else "of call sites"
@@ -165,6 +166,9 @@ def _tell(path: str, report: ExtractionReport | ReturnPadReport) -> None:
             f"calls, {report.line_rows} lines"
         )
     print(f"  {found}; {report.file_size} bytes in {report.seconds:.2f} s")
+
+
+def _warn(path: str, report: ExtractionReport | ReturnPadReport) -> None:
     head = printable(f"{path}: warning: ")
     for loss, count in report.losses.items():
         times = "once" if count == 1 else f"{count} times"

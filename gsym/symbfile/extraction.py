@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
         Attributes:
             outputs: Paths that were written: one, or one per part.
+            removed: Paths of parts of an earlier, longer output, which are gone.
             functions: Functions in them.
             ranges: Ranges of functions and of calls inlined into them.
             inlined_calls: Of these, those of inlined calls.
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         """
 
         outputs: tuple[str, ...]
+        removed: tuple[str, ...]
         functions: int
         ranges: int
         inlined_calls: int
@@ -52,7 +54,8 @@ else:
 
     ExtractionReport = record_type(
         "ExtractionReport",
-        "outputs functions ranges inlined_calls line_rows losses file_size seconds",
+        "outputs removed functions ranges inlined_calls line_rows losses file_size "
+        "seconds",
     )
     ExtractionReport.__doc__ = "What an extraction wrote."
 
@@ -95,19 +98,19 @@ def extract_ranges(
     """
     started = time.perf_counter()
     target = os.fspath(output)
-    check_output(source, target)
+    is_split = part_size is not None
+    check_output(source, target, is_split=is_split)
     texts = names if isinstance(names, NameTexts) else NameTexts(names)
     with open_image(source, progress, **conversion) as reader:
         extraction = _Extraction(reader, texts, part_size, progress)
-        outputs, size = write_parts(
-            extraction.blocks(), target, is_split=part_size is not None
-        )
+        written = write_parts(extraction.blocks(), target, is_split=is_split)
     counts = extraction.counts()
     return ExtractionReport(
-        outputs=tuple(outputs),
+        outputs=written.paths,
+        removed=written.removed,
         **{name: counts[name] for name in _COUNTS},
         losses={text: counts[name] for name, text in _LOSSES.items() if counts[name]},
-        file_size=size,
+        file_size=written.size,
         seconds=time.perf_counter() - started,
     )
 

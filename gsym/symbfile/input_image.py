@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import gsym.reader
 from gsym.atomic_file import is_same_file
 from gsym.sources.recognition import recognise_file
+from gsym.symbfile.parts import is_part_of
 
 __all__ = ["check_output", "open_image"]
 
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
     from gsym.reader import Reader
 
 
-def check_output(source: str | os.PathLike[str] | Reader, target: str) -> None:
-    """Refuse an output that would replace what it is made of.
+def check_output(
+    source: str | os.PathLike[str] | Reader, target: str, *, is_split: bool = False
+) -> None:
+    """Refuse an output that would replace what it is made of, as a part if *is_split*.
 
     Raises:
         ValueError: It would.
     """
     path = _path_of(source)
-    if path is not None and is_same_file(path, target):
+    if path is None:
+        return
+    if is_same_file(path, target) or (is_split and is_part_of(path, target)):
         raise ValueError(f"{target}: the output would replace the input")
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
         Attributes:
             outputs: Paths that were written: one, or one per part.
+            removed: Paths of parts of an earlier, longer output, which are gone.
             return_pads: How many there are.
             functions: Ranges of functions whose code was gone through; 0 where there
                 is no code and calls are those that the GSYM file holds.
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         """
 
         outputs: tuple[str, ...]
+        removed: tuple[str, ...]
         return_pads: int
         functions: int
         instructions: int
@@ -60,7 +62,7 @@ else:
 
     ReturnPadReport = record_type(
         "ReturnPadReport",
-        "outputs return_pads functions instructions losses file_size seconds",
+        "outputs removed return_pads functions instructions losses file_size seconds",
     )
     ReturnPadReport.__doc__ = "What an extraction of return pads wrote."
 
@@ -107,7 +109,8 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     started = time.perf_counter()
     target = os.fspath(output)
-    check_output(source, target)
+    is_split = part_size is not None
+    check_output(source, target, is_split=is_split)
     texts = names if isinstance(names, NameTexts) else NameTexts(names)
     if binary is None and isinstance(source, (str, os.PathLike)) and holds_code(source):
         binary = source
@@ -116,18 +119,17 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     with open_image(source, progress, **conversion) as reader:
         calls = _calls(reader, binary)
         pads = _ReturnPads(reader, calls, texts, part_size, progress)
-        outputs, size = write_parts(
-            pads.blocks(), target, is_split=part_size is not None
-        )
+        written = write_parts(pads.blocks(), target, is_split=is_split)
     return ReturnPadReport(
-        outputs=tuple(outputs),
+        outputs=written.paths,
+        removed=written.removed,
         return_pads=pads.count,
         functions=calls.ranges,
         instructions=calls.instructions,
         losses={
             text: n for name, text in _LOSSES.items() if (n := getattr(calls, name))
         },
-        file_size=size,
+        file_size=written.size,
         seconds=time.perf_counter() - started,
     )
 

@@ -1,0 +1,92 @@
+"""The two kinds of symbfiles of one binary, made of one conversion."""
+
+from __future__ import annotations
+
+from gsym.calls import holds_code
+from gsym.errors import UnsupportedError
+from gsym.symbfile.extraction import extract_ranges
+from gsym.symbfile.image_names import NameTexts
+from gsym.symbfile.input_image import open_image
+from gsym.symbfile.return_pads import NoCallsError, extract_return_pads
+
+__all__ = ["KINDS", "KindReports", "extract_kinds"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    from gsym.symbfile.extraction import ExtractionReport
+    from gsym.symbfile.return_pads import ReturnPadReport
+
+    class KindReports(NamedTuple):
+        """What was written of each kind.
+
+        Attributes:
+            written: The report on each kind of which there is a symbfile.
+            missing: Why return pads that were asked for cannot be made; else "".
+        """
+
+        written: dict[str, ExtractionReport | ReturnPadReport]
+        missing: str
+
+else:
+    from gsym.records import record_type
+
+    KindReports = record_type("KindReports", "written missing")
+    KindReports.__doc__ = "What was written of each kind."
+
+# As the paths of the protocol for uploads have them.
+KINDS = ("ranges", "returnpads")
+
+
+def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
+    source: str | os.PathLike[str],
+    outputs: dict[str, str],
+    *,
+    binary: str | os.PathLike[str] | None = None,
+    names: str = "symblib",
+    part_size: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **conversion: Any,
+) -> KindReports:
+    """Write the ranges, the return pads or both of a binary.
+
+    Return pads that cannot be made are an error only where they alone are asked for.
+
+    Args:
+        source: What `gsym.convert` takes, or a GSYM file.
+        outputs: The file to write for each of the kinds that is wanted.
+        binary: Has the machine code of *source*; by default *source* itself.
+        names: As for `extract_ranges`.
+        part_size: Likewise.
+        progress: Called now and then with (work done, work in all).
+        conversion: Other keywords of `gsym.convert`.
+
+    Raises:
+        GsymError: As for `extract_ranges` and `extract_return_pads`; its kinds, too.
+        OSError: A file cannot be read or written.
+        ValueError: There is no such style of names.
+    """
+    if "returnpads" in outputs and binary is None and holds_code(source):
+        binary = source
+    conversion["call_sites"] = "returnpads" in outputs and binary is None
+    options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
+    options["progress"] = progress
+    written: dict[str, ExtractionReport | ReturnPadReport] = {}
+    missing = ""
+    with open_image(source, progress, **conversion) as reader:
+        if "ranges" in outputs:
+            written["ranges"] = extract_ranges(reader, outputs["ranges"], **options)
+        if "returnpads" in outputs:
+            target = outputs["returnpads"]
+            try:
+                written["returnpads"] = extract_return_pads(
+                    reader, target, binary=binary, **options
+                )
+            except (NoCallsError, UnsupportedError) as error:
+                if not written:
+                    raise
+                missing = error.reason
+    return KindReports(written, missing)
