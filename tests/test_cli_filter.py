@@ -302,6 +302,9 @@ def test_a_line_is_answered_before_the_next_one_comes(folder: str) -> None:
         assert read_all(process.stdout, 5) == b"text\n"
         process.stdin.write(FRAME[9:])
         assert read_all(process.stdout, len(SHOWN)) == SHOWN
+        no_end = b"x {{{hexdict: a:0x1\n"
+        process.stdin.write(no_end)
+        assert read_all(process.stdout, len(no_end)) == no_end
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.wait() == 0

@@ -256,7 +256,7 @@ def test_registers_with_what_is_there_in_their_line(run: Run) -> None:
 @pytest.mark.parametrize("size", [63, 64, 65])
 def test_a_dictionary_without_an_end_is_text(size: int, run: Run) -> None:
     begin = b"{{{hexdict: A: 0x1045\n"
-    log = begin + b"x" * (size - len(begin) - 1) + b"\n{{{symbol:_Z1fv}}}\n"
+    log = begin + b"B: 0".ljust(size - len(begin) - 1) + b"\n{{{symbol:_Z1fv}}}\n"
     shown = log.replace(b"{{{symbol:_Z1fv}}}", b"f()")
     assert run(log, hexdict_limit=64) == shown
 

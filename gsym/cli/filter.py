@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
 from gsym.cli.filter_words import CHOICES, read_words
-from gsym.cli.log_input import IDLE, log_pieces
+from gsym.cli.log_input import IDLE, IDLE_AFTER, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.program import EXIT_INTERRUPTED
 from gsym.cli.terminal import printable
@@ -163,11 +163,15 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
     Returns:
         Whether somebody interrupted it, as one does who follows a log: that is its end.
     """
-    put, is_stopped = sys.stdout.buffer, False
+    put, is_stopped, silence = sys.stdout.buffer, False, 0.0
     try:
         for piece in log_pieces(paths):
-            shown = log_filter.idle() if piece == IDLE else log_filter.feed(piece)
-            put.write(shown)
+            if piece == IDLE:
+                silence += IDLE_AFTER
+                put.write(log_filter.idle(silence))
+            else:
+                silence = 0.0
+                put.write(log_filter.feed(piece))
             put.flush()
     except KeyboardInterrupt:
         is_stopped = True

@@ -7,15 +7,15 @@ import sys
 from gsym.cli.line_stream import read_ready
 from gsym.errors import FormatError, GsymError
 
-__all__ = ["IDLE", "log_pieces"]
+__all__ = ["IDLE", "IDLE_AFTER", "log_pieces"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-# Comes where nothing has come for a moment.
+# Comes where nothing has come for a moment, again and again.
 IDLE = b""
-_IDLE_AFTER = 0.2  # seconds
+IDLE_AFTER = 0.2  # seconds
 _PIECE_SIZE = 1 << 19
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -60,7 +60,7 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
 
 def _read_all(source: int) -> Iterator[bytes]:
     while True:
-        piece = read_ready(source, _PIECE_SIZE, _IDLE_AFTER)
+        piece = read_ready(source, _PIECE_SIZE, IDLE_AFTER)
         if piece is None:
             yield IDLE
         elif piece:

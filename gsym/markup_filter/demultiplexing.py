@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from gsym.markup_filter.line_joining import LineJoiner
-
 __all__ = ["Demultiplexer"]
 
 TYPE_CHECKING = False
@@ -13,6 +11,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable
 
+    from gsym.markup_filter.line_joining import LineJoiner
     from gsym.markup_filter.log_stream import LogStream
 
 
@@ -45,9 +44,7 @@ class Demultiplexer:
         self._make = make
         self._mark = mark
         self._key_before: bytes | None = None
-        self._waiting: OrderedDict[bytes | None, int] = (
-            OrderedDict()
-        )  # since which line
+        self._waiting: dict[bytes | None, int] = {}  # since which line, oldest first
         self._most = most
         self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
@@ -72,10 +69,15 @@ class Demultiplexer:
         if len(self._rest) > self._limit:
             self._hand_on_rest()
 
-    def idle(self) -> None:
-        """Nothing more may come for a while."""
+    def release(self) -> None:
+        """What is held of any process goes on no further."""
         for stream in self._streams.values():
-            stream.idle()
+            stream.release()
+
+    def idle(self, seconds: float) -> None:
+        """Nothing has come for so long."""
+        for stream in self._streams.values():
+            stream.idle(seconds)
 
     def finish(self) -> None:
         """The log is at its end."""
@@ -105,20 +107,20 @@ class Demultiplexer:
         stream = self._stream_of(line)
         stream.lines_before = self._lines_before
         stream.feed(line + ending)
-        if self._mark is not None:
-            self._wait()
+        self._waiting.pop(self._key_before, None)
+        if stream.is_waiting:
+            self._waiting[self._key_before] = self._lines_before
+        if self._waiting:
+            self._release_oldest()
         return stream
 
-    def _wait(self) -> None:
-        """Let lines go that the last lines of all processes did not go on with."""
-        self._waiting[self._key_before] = self._lines_before
-        self._waiting.move_to_end(self._key_before)
+    def _release_oldest(self) -> None:
+        """Let go of what the last lines of all processes did not go on with."""
         key, since = next(iter(self._waiting.items()))
         if self._lines_before - since > _MOST_BETWEEN:
             del self._waiting[key]
-            stream = self._streams.get(key)
-            if isinstance(stream, LineJoiner):
-                stream.release()
+            if key in self._streams:
+                self._streams[key].release()
 
     def _stream_of(self, line: bytes) -> LogStream | LineJoiner:
         found = self._key.search(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 
 from gsym._native import to_bytes, to_str
 from gsym.markup_filter.address_collection import AddressCollector
@@ -119,9 +120,19 @@ class MarkupFilter:
         self._stream.feed(text)
         return self._output.take()
 
-    def idle(self) -> bytes:
-        """What can be said already where nothing more may come for a while."""
-        self._stream.idle()
+    def idle(self, seconds: float = inf) -> bytes:
+        """What can be said already where nothing more may come for a while.
+
+        Args:
+            seconds: For how long nothing has come. A dictionary may pause for a second
+                before what has come of it is text.
+        """
+        self._stream.idle(seconds)
+        return self._take_all()
+
+    def release(self) -> bytes:
+        """What waits for the rest of a dictionary or of a line: none will come."""
+        self._stream.release()
         return self._take_all()
 
     def finish(self) -> bytes:

@@ -56,20 +56,28 @@ class LineJoiner:
             self._end_held()
         self._hand_on()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a line, or an element on it, waits for its rest."""
+        return bool(self._held) or self._stream.is_waiting
+
     def release(self) -> None:
-        """The line that is held goes on no further."""
+        """What is held goes on no further."""
         self._end_held()
         self._hand_on()
+        self._stream.release()
 
-    def idle(self) -> None:
-        """Nothing more may come for a while."""
-        self.release()
-        self._stream.idle()
+    def idle(self, seconds: float) -> None:
+        """Nothing has come for so long."""
+        self._end_held()
+        self._hand_on()
+        self._stream.idle(seconds)
 
     def finish(self) -> None:
         """The log is at its end."""
         self._end_rest()
-        self.release()
+        self._end_held()
+        self._hand_on()
         self._stream.finish()
 
     def _add(self, line: bytes) -> None:

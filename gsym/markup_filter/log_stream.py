@@ -5,6 +5,8 @@ What no element is in passes in one piece, however many lines it is.
 
 from __future__ import annotations
 
+from gsym.markup_filter.open_dictionary import OpenDictionary
+
 __all__ = ["LogStream"]
 
 TYPE_CHECKING = False
@@ -14,11 +16,11 @@ if TYPE_CHECKING:
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
 
-_BEGIN, _END = b"{{{", b"}}}"
+_BEGIN = b"{{{"
 _BRACE = b"{"
 _CODE = b"{{{bt:", b"{{{pc:"
 _ESCAPE = b"\x1b"
-_HEXDICT = b"{{{hexdict:"
+_PATIENCE = 1.0  # seconds that a dictionary may pause
 
 
 class LogStream:
@@ -49,8 +51,8 @@ class LogStream:
         self.lines_before = 0
         self._counts_lines = output.run is None
         self._rest = bytearray()  # the beginning of a line
-        self._open = b""  # lines of an element that is not at its end
-        self._numbers: list[int] = []  # of these lines
+        most = settings.hexdict_limit, settings.hexdict_lines
+        self._dictionary = OpenDictionary(*most)
         self._is_long = False  # the line that has begun is too long for elements
         self._has_hexdict = b"hexdict" in settings.style.elements
         self._has_sgr = settings.style.interprets_sgr
@@ -74,10 +76,22 @@ class LogStream:
         if len(self._rest) > self._settings.line_limit:
             self._give_up_line()
 
-    def idle(self) -> None:
-        """Nothing more may come for a while: what can be printed is."""
-        if not self._open:
-            self._lines.close_line()
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a dictionary waits for its end."""
+        return bool(self._dictionary)
+
+    def idle(self, seconds: float) -> None:
+        """Nothing has come for so long: what can be printed is."""
+        if self._dictionary and seconds < _PATIENCE:
+            return
+        self.release()
+        self._lines.close_line()
+
+    def release(self) -> None:
+        """What waits for the end of a dictionary is text."""
+        for number, line in self._dictionary.release():
+            self._filter_whole(number, line)
 
     def finish(self) -> None:
         """The log is at its end."""
@@ -88,7 +102,7 @@ class LogStream:
         if rest and self._collector is not None:
             self._collector.collect(rest)
         self._filter_lines(rest, 0, len(rest))
-        self._close_hexdict()
+        self.release()
         self._lines.finish()
         if self._collector is not None:
             self._collector.finish()
@@ -103,7 +117,7 @@ class LogStream:
         """
         while at < end:
             start = at
-            if not self._open:
+            if not self._dictionary:
                 begin = self._next(lines, at, end)
                 if begin < 0:
                     self._pass(lines[at:end])
@@ -143,44 +157,24 @@ class LogStream:
 
     def _filter_line(self, line: bytes) -> None:
         self.lines_before += 1
-        numbers = [self.lines_before]
-        if self._open:
-            self._numbers += numbers
-            self._open += line
-            if _END in line:
-                line, self._open, numbers = self._open, b"", self._numbers
-            elif len(self._open) > self._settings.hexdict_limit:
-                self._close_hexdict()
-                return
-            else:
-                return
+        if not self._has_hexdict:
+            self._filter_whole(self.lines_before, line)
+            return
+        for number, whole in self._dictionary.take(self.lines_before, line):
+            self._filter_whole(number, whole)
+
+    def _filter_whole(self, number: int, line: bytes) -> None:
+        """Take a line in, or all lines of an element as one."""
         if len(line) > self._settings.line_limit:
             self._lines.close_line()
             self._output.text(line)
             return
-        if self._has_hexdict and _HEXDICT in line:
-            begin = line.rfind(_BEGIN)
-            if line.startswith(_HEXDICT, begin) and line.find(_END, begin) < 0:
-                self._open, self._numbers = line, numbers
-                return
-        self._filter_whole(line, numbers[0])
-
-    def _filter_whole(self, line: bytes, number: int) -> None:
         if self._counts_lines:
             self._output.begin_line(number, line)
         self._lines.filter(line)
 
-    def _close_hexdict(self) -> None:
-        """What was collected is no element after all."""
-        lines, self._open = self._open, b""
-        begin = 0
-        for number in self._numbers if lines else ():
-            end = lines.find(b"\n", begin) + 1 or len(lines)
-            self._filter_whole(lines[begin:end], number)
-            begin = end
-
     def _give_up_line(self) -> None:
-        self._close_hexdict()
+        self.release()
         self._lines.close_line()
         self._output.text(bytes(self._rest))
         self._rest.clear()

@@ -20,7 +20,7 @@ class MarkupHandler(logging.StreamHandler["TextIO"]):
     """Prints messages with symbols in place of markup.
 
     Contextual lines of a library of C that logs through Python are taken in; a message
-    of nothing else prints no line.
+    of nothing else prints no line. A dictionary may go over several messages.
 
     Args:
         log_filter: Filters all messages of this handler.
@@ -59,7 +59,7 @@ class MarkupFormatter(logging.Formatter):
     """Formats messages with symbols in place of markup, for any handler.
 
     A message of nothing but contextual elements becomes an empty line, or the line on
-    the module before.
+    the module before. Nothing else of a message is held back for the next one.
 
     Args:
         log_filter: Filters all messages of this formatter.
@@ -78,4 +78,5 @@ class MarkupFormatter(logging.Formatter):
         """The text of one message."""
         text = self._inner.format(record) + "\n"
         with self._lock:
-            return self._filter.feed(text).removesuffix("\n")
+            shown = self._filter.feed(text) + to_str(self._filter.release())
+        return shown.removesuffix("\n")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
             line_limit: Bytes of a line; what is longer is text.
             hexdict_limit: Bytes of an element that goes over several lines; what is
                 longer is text.
+            hexdict_lines: How many lines such an element may have.
         """
 
         style: Style = SPEC
@@ -42,13 +43,14 @@ if TYPE_CHECKING:
         )
         line_limit: int = 1 << 20
         hexdict_limit: int = 1 << 16
+        hexdict_lines: int = 256
 
 else:
     from gsym.records import record_type
 
     FilterSettings = record_type(
         "FilterSettings",
-        "style colour context hexdict on_dump line_limit hexdict_limit",
+        "style colour context hexdict on_dump line_limit hexdict_limit hexdict_lines",
         defaults=(
             SPEC,
             False,
@@ -57,6 +59,7 @@ else:
             lambda _dump, _space, _symbols: None,
             1 << 20,
             1 << 16,
+            256,
         ),
     )
     FilterSettings.__doc__ = "How a log is filtered."
