@@ -510,7 +510,7 @@ typedef struct gsym_markup_segment {
 
 typedef struct gsym_markup_job {
     uint32_t flags;
-    uint32_t reserved;
+    uint32_t version; /* of what is where; texts are kept while it is the same */
     gsym_markup_module *modules; /* fewer than 32768 */
     size_t module_count;
     const gsym_markup_segment *segments; /* sorted, without overlap */

@@ -41,18 +41,25 @@ static bool read_number(const char *line, size_t size, size_t *at, uint64_t *val
     return *at > begin;
 }
 
+/* The value of a digit, plus 1; 0: it is none. */
+#define DIGITS(first, value) [first] = (value) + 1, [(first) + 1] = (value) + 2
+static const uint8_t HEX_DIGITS[256] = {
+    DIGITS('0', 0), DIGITS('2', 2),  DIGITS('4', 4),  DIGITS('6', 6),
+    DIGITS('8', 8), DIGITS('a', 10), DIGITS('c', 12), DIGITS('e', 14),
+    DIGITS('A', 10), DIGITS('C', 12), DIGITS('E', 14),
+};
+#undef DIGITS
+
 static bool read_hex(const char *line, size_t size, size_t *at, uint64_t *value_ret) {
-    size_t begin = *at;
+    const size_t begin = *at;
+    size_t end = begin;
     uint64_t value = 0;
-    for (; *at < size; ++*at) {
-        unsigned digit = (unsigned)(unsigned char)line[*at] - '0';
-        unsigned letter = ((unsigned)(unsigned char)line[*at] | 0x20) - 'a';
-        if (digit > 9 && letter > 5) break;
-        if (*at - begin >= MAX_HEX_SIZE) return false;
-        value = value << 4 | (digit <= 9 ? digit : letter + 10);
-    }
+    uint8_t digit;
+    for (; end < size && (digit = HEX_DIGITS[(unsigned char)line[end]]) != 0; ++end)
+        value = value << 4 | (digit - 1U);
     *value_ret = value;
-    return *at > begin;
+    *at = end;
+    return end > begin && end - begin <= MAX_HEX_SIZE;
 }
 
 const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,

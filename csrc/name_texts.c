@@ -109,6 +109,14 @@ void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *que
     for (uint32_t i = 0; i < count; ++i) fetch_text(texts, prefix | frames[i].name);
 }
 
+bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t strp) {
+    uint64_t number;
+    if (!number_map_find(&texts->numbers, strp, &number) || number >= texts->ends.count)
+        return false;
+    put_known(&text->out, texts, (size_t)number);
+    return true;
+}
+
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp) {
     size_t number;
     if (!number_of(texts, strp, &number)) {

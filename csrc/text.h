@@ -5,6 +5,7 @@
 #include "answer_queue.h"
 #include "buffer.h"
 #include "digits.h"
+#include "element_texts.h"
 #include "path_cache.h"
 
 /* Where a name is left out whose text is not known yet. */
@@ -25,6 +26,7 @@ struct gsym_text {
     size_t regex_capacity;
     answer_queue queue;
     path_cache paths;
+    element_texts elements;
     struct {
         text_gap *items;
         size_t count, capacity;
@@ -38,6 +40,8 @@ void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
 /* As queue_look_ahead(), where names have texts; `prefix` is in front of their offsets. */
 void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
                            uint64_t prefix);
+/* The text of a name if it is known; else false. */
+bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t strp);
 /* The text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
 /* Directory and the separator behind it, nothing where there is none. */

@@ -14,15 +14,13 @@ __all__ = ["MOST_MODULES", "MarkupText"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from typing_extensions import Buffer
 
     from gsym.reader import Reader
 
 MOST_MODULES = 64
-_MODULE_SHIFT = lib.GSYM_MARKUP_MODULE_SHIFT
-_NAME_MASK = (1 << _MODULE_SHIFT) - 1
+_VERSION_MASK = (1 << 32) - 1
 
 
 class MarkupText:
@@ -36,7 +34,7 @@ class MarkupText:
 
     def __init__(self, *, flags: int, demangle: bool, line_limit: int) -> None:
         self._text = TextBuffer()
-        self._names = _ModuleNames() if demangle else None
+        self._names = NameTexts(ffi.NULL) if demangle else None
         self._job = ffi.new("gsym_markup_job *")
         self._job.flags = flags
         self._job.line_limit = line_limit
@@ -72,6 +70,7 @@ class MarkupText:
         job = self._job
         job.modules, job.module_count = module_records, count
         job.segments, job.segment_count = segment_records, len(segments)
+        job.version = job.version + 1 & _VERSION_MASK
         self._modules = module_records
         # What the job points to besides, and what the images go with.
         self._kept = segment_records, names, readers
@@ -99,19 +98,3 @@ class MarkupText:
     def unknown(self) -> list[int]:
         """For how many of the last addresses nothing is known, by module."""
         return [int(module.unknown) for module in self._modules]
-
-
-class _ModuleNames(NameTexts):
-    """Demangled names of several images.
-
-    Attributes:
-        images: The engine's handles, in the order of their modules.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(ffi.NULL)
-        self.images: list[Any] = []
-
-    def _string(self, name: int) -> bytes:
-        self._image = self.images[name >> _MODULE_SHIFT]
-        return super()._string(name & _NAME_MASK)

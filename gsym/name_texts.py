@@ -7,7 +7,8 @@ demangled and handed in, block by block.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
-from gsym.demangling import demangle_once
+from gsym.cxx_texts import cxx_texts
+from gsym.demangling import cxx_demangler, demangle_once
 
 __all__ = ["NameTexts"]
 
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_SIZE = 1 << 26
-_OFFSET_MASK = ~lib.GSYM_PLAIN_STRING
+_IMAGE_SHIFT = lib.GSYM_MARKUP_MODULE_SHIFT
+_OFFSET_MASK = (1 << _IMAGE_SHIFT) - 1
+_PLAIN = lib.GSYM_PLAIN_STRING >> _IMAGE_SHIFT
+_FEW_NAMES = 16  # are demangled one by one
 
 
 class NameTexts:
-    """Demangled names of one image.
+    """Demangled names of one image, or of several.
 
     Args:
         image: The engine's handle, which has to outlive this.
@@ -30,6 +34,7 @@ class NameTexts:
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.
+        images: Those that the numbers in front of names are of.
     """
 
     def __init__(
@@ -39,7 +44,7 @@ class NameTexts:
         demangle: bool = True,
         escape: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        self._image = image
+        self.images = [image]
         self._demangles = demangle
         self._escape = escape
         self._error = new_error()
@@ -55,7 +60,7 @@ class NameTexts:
         """Put the names into the gaps of *text*, a `gsym_text *`."""
         names = lib.gsym_name_texts_missing(self.handle, self._size)
         if self._size[0]:
-            texts = [self._decode(name) for name in ffi.unpack(names, self._size[0])]
+            texts = self._texts(ffi.unpack(names, self._size[0]))
             block = b"\0".join(texts) + b"\0"
             check(
                 lib.gsym_name_texts_add(self.handle, block, len(block), self._error),
@@ -65,16 +70,45 @@ class NameTexts:
         if self.size > _MAX_SIZE:
             self.handle = self._new_table()
 
-    def _decode(self, name: int) -> bytes:
-        strp = name & _OFFSET_MASK
-        text = self._string(strp)
-        if self._demangles and strp == name:
+    def _texts(self, names: list[int]) -> list[bytes]:
+        demangler = None
+        if self._demangles and len(names) > _FEW_NAMES:
+            demangler = cxx_demangler()
+        if demangler is None:
+            return [self._text(name) for name in names]
+        by_image: dict[int, list[int]] = {}
+        for place, name in enumerate(names):
+            by_image.setdefault(name >> _IMAGE_SHIFT, []).append(place)
+        texts = [b""] * len(names)
+        for image, places in by_image.items():
+            found = self._texts_at_once(image, [names[at] for at in places], demangler)
+            for place, text in zip(places, found, strict=True):
+                texts[place] = text
+        return texts
+
+    def _texts_at_once(
+        self, image: int, names: list[int], demangler: Any
+    ) -> list[bytes]:
+        """The texts of names of one image."""
+        if image & _PLAIN:
+            return [self._text(name) for name in names]
+        strps = ffi.new("uint64_t[]", [name & _OFFSET_MASK for name in names])
+        block, left = cxx_texts(self.images[image], strps, len(names), demangler)
+        texts = block[:-1].split(b"\0")
+        for at in left:
+            texts[at] = demangle_once(self._string(names[at]))
+        return texts if self._escape is None else [self._escape(text) for text in texts]
+
+    def _text(self, name: int) -> bytes:
+        text = self._string(name)
+        if self._demangles and not name & lib.GSYM_PLAIN_STRING:
             text = demangle_once(text)
         return text if self._escape is None else self._escape(text)
 
     def _string(self, name: int) -> bytes:
         """What stands in the file."""
-        raw = lib.gsym_image_string(self._image, name, self._size)
+        image = self.images[name >> _IMAGE_SHIFT & ~_PLAIN]
+        raw = lib.gsym_image_string(image, name & _OFFSET_MASK, self._size)
         text: bytes = ffi.unpack(raw, self._size[0])
         return text
 

@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"_core"}),
     frozenset({"_native"}),
     frozenset({"formats", "sources", "mapped_image", "demangling"}),
-    frozenset({"batch", "decoded_functions", "frames"}),
+    frozenset({"batch", "cxx_texts", "decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"calls", "function_table"}),
     frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),

@@ -320,6 +320,70 @@ def test_the_engine_answers_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
+class ManyFunctions:
+    """Opens a module of functions whose names fill all memory for texts."""
+
+    COUNT, SIZE = 3000, 4000
+
+    def __init__(self) -> None:
+        with gsym.Creator(uuid=BUILD_ID) as creator:
+            for number in range(self.COUNT):
+                name = f"{number}{'x' * self.SIZE}"
+                creator.add(gsym.FunctionInfo(0x10 * number, 0x10, name))
+            self._module = OpenModule(None, gsym.Reader(creator.to_bytes()))
+
+    def open(self, _key: ModuleKey) -> OpenModule:
+        return self._module
+
+    @classmethod
+    def frames(cls, seed: int) -> tuple[bytes, bytes]:
+        """Lines of a log, and what becomes of them."""
+        source = random.Random(seed)  # noqa: S311
+        lines, shown = [], []
+        for number in range(2 * cls.COUNT):
+            most = source.choice((10, 100, cls.COUNT - 1))
+            function, depth = source.randrange(most), source.randrange(120_000)
+            name = b"%d%s" % (function, b"x" * cls.SIZE)
+            if number % 3 == 0:
+                lines.append(b"{{{pc:%#x:pc}}}\n" % (0x1000 + 0x10 * function))
+                shown.append(name + b"\n")
+                continue
+            kind, less = source.choice(((b"pc", 0), (b"ra", 1)))
+            address = 0x10 * function + less
+            lines.append(b"{{{bt:%d:%#x:%s}}}\n" % (depth, 0x1000 + address, kind))
+            place = address - less
+            shown.append(
+                b"%6s   " % (b"#%d" % depth)
+                + b" 0x%016x %s (a.o+%#x)\n" % (0x1000 + address, name, place)
+            )
+        return b"".join(lines), b"".join(shown)
+
+
+def test_more_texts_than_are_kept_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = MarkupFilter(ManyFunctions())
+    made.feed(CONTEXT.replace(b"0x100:", b"0x100000:") + b"text\n")
+    monkeypatch.setattr(LineFilter, "filter", refuse)
+    for seed in range(4):
+        lines, shown = ManyFunctions.frames(seed)
+        assert made.feed(lines) == shown
+
+
+@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
+def test_a_text_that_is_kept_is_that_of_the_mmap_that_counts(style: str) -> None:
+    made = MarkupFilter(Modules(), style=style)
+    element = b"{{{bt:0:0x2001:pc}}} {{{pc:0x2001:pc}}}\n"
+    lines = element.replace(b" ", b"\n") * 200
+    shown = []
+    for _ in range(2):
+        for address in (b"0x10", b"0x40", b"0x90"):
+            made.feed(b"{{{reset}}}\n" + CONTEXT)
+            made.feed(b"{{{mmap:0x2000:0x40:load:0:rx:%s}}}\ntext\n" % address)
+            shown.append(made.feed(lines))
+    assert [text.count(b"first()") for text in shown] == [400, 0, 0, 400, 0, 0]
+    assert [text.count(b"bare") for text in shown] == [0, 400, 0, 0, 400, 0]
+    assert shown[:3] == shown[3:]
+
+
 def test_another_mmap_is_heeded() -> None:
     made = MarkupFilter(Modules())
     frame = b"{{{bt:0:0x2001:pc}}}\n"

@@ -71,7 +71,7 @@ def check_names(names: list[str], style: str) -> None:
     reader = gsym.Reader(create(functions))
     image = reader._image  # noqa: SLF001 - names are asked of the engine
     strps = distinct_names(image, len(reader))
-    texts = TextsOfNames(image, style, None)(strps, len(strps))
+    texts = TextsOfNames(image, style)(strps, len(strps))
     size = ffi.new("size_t *")
     raw = [ffi.buffer(lib.gsym_image_string(image, n, size), size[0])[:] for n in strps]
     assert {to_bytes(name) for name in names} == set(raw)

@@ -109,7 +109,7 @@ class ImageNames:
     def _blocks(self, style: str) -> Iterator[bytes]:
         """The texts of all names, some thousand at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
-        texts_of = TextsOfNames(self.image, style, self._path)
+        texts_of = TextsOfNames(self.image, style)
         first = done = 0
         while True:
             status = lib.gsym_symbfile_names_list(

@@ -6,7 +6,8 @@ are mangled; the others are written here, one by one.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
+from gsym._native import ffi, lib
+from gsym.cxx_texts import cxx_texts
 from gsym.demangling import cxx_demangler
 from gsym.symbfile.name_styles import STYLES
 
@@ -25,21 +26,18 @@ class TextsOfNames:
     Args:
         image: The engine's `gsym_image *`; it has to outlive this.
         style: One of `STYLES`.
-        path: The file, for errors.
     """
 
     __slots__ = (
         "_demangler",
         "_image",
-        "_path",
         "_size",
         "_style",
         "_without_arguments",
     )
 
-    def __init__(self, image: CData, style: str, path: str | None) -> None:
+    def __init__(self, image: CData, style: str) -> None:
         self._image = image
-        self._path = path
         self._size: CData = ffi.new("size_t *")
         self._style = STYLES[style]
         self._without_arguments = style == "symblib"
@@ -53,7 +51,13 @@ class TextsOfNames:
         """
         if self._demangler is None:
             return b"".join([self._text(strps[at]) + b"\0" for at in range(count)])
-        block, left = self._plain(strps, count)
+        block, left = cxx_texts(
+            self._image,
+            strps,
+            count,
+            self._demangler,
+            without_arguments=self._without_arguments,
+        )
         if not left:
             return block
         texts = block.split(b"\0")
@@ -64,18 +68,3 @@ class TextsOfNames:
     def _text(self, strp: int) -> bytes:
         raw = lib.gsym_image_string(self._image, strp, self._size)
         return self._style(ffi.buffer(raw, self._size[0])[:]).replace(b"\0", b"")
-
-    def _plain(self, strps: CData, count: int) -> tuple[bytes, list[int]]:
-        """What the engine writes, and the numbers of those that it leaves out."""
-        error, place = new_error(), ffi.new("gsym_cxx_texts **")
-        status = lib.gsym_cxx_texts_create(
-            *(self._image, strps, count, self._demangler),
-            *(self._without_arguments, place, error),
-        )
-        check(status, error, self._path)
-        texts = ffi.gc(place[0], lib.gsym_cxx_texts_destroy)
-        block, left = ffi.new("const char **"), ffi.new("const uint32_t **")
-        size, left_count = ffi.new("size_t *"), ffi.new("size_t *")
-        lib.gsym_cxx_texts_view(texts, block, size, left, left_count)
-        numbers = ffi.unpack(left[0], left_count[0]) if left_count[0] else []
-        return ffi.buffer(block[0], size[0])[:], numbers
