@@ -27,9 +27,12 @@ int f(int x) { flag++; return x + *counter; }
 
 @pytest.fixture(scope="module")
 def binary(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
+    return compiled(compiler, tmp_path_factory.mktemp("data"), "abcdef")
+
+
+def compiled(compiler: str, folder: Path, build_id: str) -> Path:
     (folder / "a.c").write_text(SOURCE)
-    flags = ["-g", "-O0", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef"]
+    flags = ["-g", "-O0", "-shared", "-fPIC", f"-Wl,--build-id=0x{build_id}"]
     command = [compiler, *flags, "-o", "a.so", "a.c"]
     subprocess.run(command, check=True, cwd=folder)
     return folder / "a.so"
@@ -228,6 +231,24 @@ def test_a_store_keeps_variables_of_what_has_them(binary: Path, tmp_path: Path) 
     other = tmp_path / "other"
     assert main(["store", "add", f"--store={other}", "--quiet", str(path)]) == 0
     assert {"counter"} <= set().union(*map(names_in, other.rglob("*.gsym")))
+
+
+@pytest.mark.parametrize("option", [[], ["--data-symbols"]])
+def test_imported_and_prefetched_modules_have_variables_on_request(
+    option: list[str], compiler: str, tmp_path: Path
+) -> None:
+    build_id = "ab" * 20
+    tree = tmp_path / "tree"
+    debug_file = tree / f".build-id/ab/{build_id[2:]}.debug"
+    debug_file.parent.mkdir(parents=True)
+    compiled(compiler, tmp_path, build_id).rename(debug_file)
+    wanted = tmp_path / "list"
+    wanted.write_text(f"{build_id}\n")
+    for place in (["import", str(tree)], ["prefetch", str(wanted), f"--source={tree}"]):
+        store = tmp_path / place[0]
+        assert main(["store", *place, f"--store={store}", "--quiet", *option]) == 0
+        (made,) = {path.resolve() for path in store.rglob("*.gsym")}
+        assert ("counter" in names_in(made)) == bool(option)
 
 
 def test_llvm_gsymutil_passes_over_them(

@@ -273,14 +273,14 @@ def test_a_formatter_symbolizes_messages_for_any_handler() -> None:
 @pytest.mark.parametrize("join", [None, r"\+"])
 def test_a_formatter_holds_no_message_back(join: str | None) -> None:
     made = MarkupFormatter(MarkupFilter(Modules(), join=join))
-    for message in (
-        "regs {{{hexdict: a:0x1",
-        "regs {{{hexdict: a:0x1\n b: 0",
-        "b: 0\n",
-    ):
-        assert made.format(logging.makeLogRecord({"msg": message})) == message
-    whole = {"msg": "regs {{{hexdict: a:0x1\n b: 0\n}}}"}
-    assert made.format(logging.makeLogRecord(whole)) == "regs  a:0x1\n b: 0\n"
+
+    def shown(message: str) -> str:
+        return made.format(logging.makeLogRecord({"msg": message}))
+
+    begin = "regs {{{hexdict: a:0x1"
+    for message in (begin, f"{begin}\n b: 0", "b: 0\n"):
+        assert shown(message) == message
+    assert shown(f"{begin}\n b: 0\n}}}}}}") == "regs  a:0x1\n b: 0\n"
 
 
 def test_the_folder_of_the_header_is_told() -> None:

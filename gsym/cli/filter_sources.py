@@ -43,7 +43,7 @@ MODULE_OPTIONS = (
     Option(
         "--source",
         "where missing modules come from, into the store: a folder, URL, ..., as for "
-        "'gsym store get'",
+        "'gsym store prefetch'",
         metavar="SOURCE",
         repeatable=True,
     ),

@@ -7,7 +7,13 @@ import sys
 
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
-from gsym.cli.store_options import STORE, entry_record, open_store, size_text
+from gsym.cli.store_options import (
+    DATA_SYMBOLS,
+    STORE,
+    entry_record,
+    open_store,
+    size_text,
+)
 from gsym.cli.terminal import printable, progress_for
 from gsym.module_identity import ModuleIdentity, read_debug_id
 from gsym.store.archives import ArchiveLimits
@@ -38,10 +44,7 @@ COMMAND = Command(
             "--jobs", "convert N files at a time (default: one a core)", metavar="N"
         ),
         Option("--keep-original", "keep a copy of each file with its module"),
-        Option(
-            "--data-symbols",
-            "keep the symbols of variables of ELF files, too, for 'gsym filter'",
-        ),
+        DATA_SYMBOLS,
         Option("--name", "name of the module", metavar="NAME"),
         Option("--os", "operating system: Linux, mac, windows", metavar="NAME"),
         Option("--arch", "architecture: x86_64, arm64, ...", metavar="NAME"),
@@ -100,7 +103,7 @@ def run(arguments: list[str]) -> int:
         identity=_identity(values),
         source=values.text("--source") or "",
         keep_original=values.flag("--keep-original"),
-        data_symbols=values.flag("--data-symbols"),
+        data_symbols=values.flag(DATA_SYMBOLS.name),
         most_inflated=limits.inflated,
         debug_directories=search.debug_directories,
         debuginfod=search.debuginfod,

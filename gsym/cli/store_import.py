@@ -8,7 +8,7 @@ from collections import Counter
 
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.source_options import TRANSFER_OPTIONS, transfer_limits
-from gsym.cli.store_options import STORE, open_store
+from gsym.cli.store_options import DATA_SYMBOLS, STORE, open_store
 from gsym.cli.terminal import printable
 from gsym.store.import_places import open_import_place
 from gsym.store.importing import import_all
@@ -27,6 +27,7 @@ COMMAND = Command(
         Option("--jobs", "take N files at a time (default: one per core)", metavar="N"),
         Option("--again", "take files again that are done"),
         Option("--keep-original", "keep a copy of each file with its module"),
+        DATA_SYMBOLS,
         Option("--json", "print one JSON object a file"),
         Option("--quiet", "print errors only", short="-q"),
     ),
@@ -53,6 +54,7 @@ def run(arguments: list[str]) -> int:
         jobs=values.number("--jobs", minimum=1, end=257),
         is_repeated=values.flag("--again"),
         keep_original=values.flag("--keep-original"),
+        data_symbols=values.flag(DATA_SYMBOLS.name),
     ):
         counts[outcome.outcome] += 1
         if outcome.outcome == "failed":

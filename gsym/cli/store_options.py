@@ -14,6 +14,7 @@ from gsym.store.location import default_store
 from gsym.store.module_key import ModuleKey
 
 __all__ = [
+    "DATA_SYMBOLS",
     "MODULE",
     "NAMES",
     "STORE",
@@ -46,6 +47,10 @@ NAMES = Operand(
     "only modules of such a name, of which `*` stands for any part",
     many=True,
     required=False,
+)
+DATA_SYMBOLS = Option(
+    "--data-symbols",
+    "keep the symbols of variables of ELF files, too, for 'gsym filter'",
 )
 MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
 

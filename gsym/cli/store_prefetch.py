@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
 from gsym.cli.module_list import read_module_list
 from gsym.cli.options import Command, Operand, Option
@@ -13,8 +14,9 @@ from gsym.cli.source_options import (
     open_sources,
     source_opener,
 )
-from gsym.cli.store_options import STORE, open_store
+from gsym.cli.store_options import DATA_SYMBOLS, STORE, open_store
 from gsym.cli.terminal import printable, progress_for
+from gsym.store.adding import add_file
 from gsym.store.parallel_work import in_parallel
 from gsym.store.resolver import Resolver
 
@@ -42,6 +44,7 @@ COMMAND = Command(
         SOURCE,
         *TRANSFER_OPTIONS,
         Option("--jobs", "look for N modules at a time (default: 8)", metavar="N"),
+        DATA_SYMBOLS,
         Option("--retry", "ask again for what was not found lately"),
         Option("--strict", "exit with 3 if a module was not found"),
         Option("--json", "print one JSON object a module"),
@@ -49,7 +52,8 @@ COMMAND = Command(
     ),
     """\
 Of a module that is not found all sources are named with what each of them said. What
-was not found is remembered for a while, also by servers of the same store.""",
+was not found is remembered for a while, also by servers of the same store. Modules that
+are there stay as they are.""",
 )
 
 EXIT_MISSES = 3
@@ -65,7 +69,8 @@ def run(arguments: list[str]) -> int:
     counts = {"there": 0, "fetched": 0, "missing": 0}
     jobs = values.number("--jobs", minimum=1, end=257) or _JOBS
     with source_opener(values) as opener:
-        resolver = Resolver(store, open_sources(values, opener))
+        add = partial(add_file, data_symbols=values.flag(DATA_SYMBOLS.name))
+        resolver = Resolver(store, open_sources(values, opener), add=add)
         if values.flag("--retry"):
             for keys in modules:
                 _forget(resolver.misses, keys)
