@@ -216,7 +216,6 @@ static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
                                 gsym_error *error) {
     gsym_breakpad_export_counts *counts = &export->counts;
     put_head(export, text, function, extent);
-    counts->merged_left_out += function->merged_count;
     counts->call_sites_left_out += function->call_site_count;
     counts->unknown_left_out += function->extra_count;
     if (function->size != 0) {
@@ -230,18 +229,10 @@ static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
 
 static gsym_status put_entry(gsym_breakpad_export *export, gsym_text *text, uint32_t index,
                              gsym_error *error) {
-    gsym_breakpad_export_counts *counts = &export->counts;
     walked_function walked;
-    GSYM_TRY(function_walk_visit(&export->walk, index, &walked, error));
-    if (walked.function == NULL) {
-        counts->damaged++;
-        return GSYM_OK;
-    }
-    counts->functions_cut += walked.is_cut;
-    if (walked.extent.start >= walked.extent.end) {
-        counts->functions_left_out++;
-        return GSYM_OK;
-    }
+    GSYM_TRY(function_walk_visit(&export->walk, index, &walked, &export->counts.losses,
+                                 error));
+    if (walked.function == NULL) return GSYM_OK;
     return put_function(export, text, walked.function, walked.extent, error);
 }
 

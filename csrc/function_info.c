@@ -238,9 +238,8 @@ static gsym_status decode_regex(cursor *c, unsigned strp_size, uint64_t *regex_r
     return GSYM_OK;
 }
 
-static gsym_status decode_call_sites(cursor *c, unsigned strp_size,
-                                     call_site_list *call_sites, regex_list *regexes,
-                                     gsym_error *error) {
+gsym_status call_sites_decode(cursor *c, unsigned strp_size, call_site_list *call_sites,
+                              regex_list *regexes, gsym_error *error) {
     size_t first_regex = regexes->count;
     uint32_t count;
     GSYM_TRY(decode_call_site_count(c, &count, error));
@@ -347,7 +346,7 @@ gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t st
             case GSYM_INFO_CALL_SITES:
                 parts->call_sites.count = call_sites;
                 parts->regexes.count = regexes;
-                GSYM_TRY(decode_call_sites(&info.payload, strp_size, &parts->call_sites,
+                GSYM_TRY(call_sites_decode(&info.payload, strp_size, &parts->call_sites,
                                            &parts->regexes, error));
                 break;
             default: GSYM_TRY(keep_extra(&info, &parts->extras, error));

@@ -216,6 +216,10 @@ gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
 gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
                                   gsym_error *error);
 
+/* Append all call sites; their regex_first counts from the present end of `regexes`. */
+gsym_status call_sites_decode(cursor *payload, unsigned strp_size,
+                              call_site_list *call_sites, regex_list *regexes,
+                              gsym_error *error);
 /* Patterns of the first call site that returns to function start + return_offset:
  * all are counted, those that fit are written. */
 gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,

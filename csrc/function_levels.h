@@ -46,6 +46,17 @@ typedef struct function_levels {
     index_list path;
 } function_levels;
 
+/* The inlined call of a range, NULL for the function itself; and the name of either. */
+static inline const gsym_inline_node *level_call(const gsym_function *function,
+                                                 const level_range *range) {
+    return range->call == 0 ? NULL : &function->nodes[range->call - 1];
+}
+
+static inline uint64_t level_name(const gsym_function *function,
+                                  const level_range *range) {
+    return range->call == 0 ? function->name : level_call(function, range)->name;
+}
+
 void function_levels_deinit(function_levels *levels);
 /* Flatten what a function says of the addresses from `start` on and below `end`. With
  * `root_is_call` the root of its calls is one itself. */

@@ -72,20 +72,19 @@ static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
 }
 
 /* Of the entries that start together the first that reaches over an address answers,
- * and none does where a later one starts. */
-static void find_extent(const function_walk *walk, uint64_t start,
-                        walked_function *walked) {
-    const gsym_function *function = walked->function;
+ * and none does where a later one starts. *is_cut_ret: others answer for a part of it. */
+static answer_extent find_extent(const function_walk *walk, uint64_t start,
+                                 const gsym_function *function, bool *is_cut_ret) {
     answer_extent extent = {walk->answered, UINT64_MAX};
+    *is_cut_ret = false;
     if (function->size != 0 && function->size < UINT64_MAX - start)
         extent.end = start + function->size;
-    if (extent.start < extent.end) {
-        bool is_cut = extent.start != start ||
-                      (function->size != 0 && extent.end > walk->limit);
-        if (extent.end > walk->limit) extent.end = walk->limit;
-        walked->is_cut = is_cut && extent.start < extent.end;
-    }
-    walked->extent = extent;
+    if (extent.start >= extent.end) return extent;
+    *is_cut_ret = extent.start != start ||
+                  (function->size != 0 && extent.end > walk->limit);
+    if (extent.end > walk->limit) extent.end = walk->limit;
+    if (extent.start >= extent.end) *is_cut_ret = false;
+    return extent;
 }
 
 /* Decode a record; its function is NULL where it is damaged. */
@@ -103,15 +102,28 @@ static gsym_status decode(function_walk *walk, uint32_t index,
 }
 
 gsym_status function_walk_visit(function_walk *walk, uint32_t index,
-                                walked_function *walked_ret, gsym_error *error) {
+                                walked_function *walked_ret, gsym_walk_losses *losses,
+                                gsym_error *error) {
     uint64_t start = image_addr_offset(walk->image, index);
+    const gsym_function *function;
+    answer_extent extent;
+    bool is_cut;
     *walked_ret = (walked_function){0};
     if (index == 0 || image_addr_offset(walk->image, index - 1) != start)
         begin_group(walk, index, start);
-    GSYM_TRY(decode(walk, index, &walked_ret->function, error));
-    if (walked_ret->function == NULL) return GSYM_OK;
-    find_extent(walk, start, walked_ret);
-    if (walked_ret->extent.start < walked_ret->extent.end)
-        walk->answered = walked_ret->extent.end;
+    GSYM_TRY(decode(walk, index, &function, error));
+    if (function == NULL) {
+        losses->damaged++;
+        return GSYM_OK;
+    }
+    extent = find_extent(walk, start, function, &is_cut);
+    losses->functions_cut += is_cut;
+    if (extent.start >= extent.end) {
+        losses->functions_left_out++;
+        return GSYM_OK;
+    }
+    losses->merged_left_out += function->merged_count;
+    walk->answered = extent.end;
+    *walked_ret = (walked_function){function, extent};
     return GSYM_OK;
 }

@@ -28,9 +28,8 @@ typedef struct function_walk {
 } function_walk;
 
 typedef struct walked_function {
-    const gsym_function *function; /* NULL: its record is damaged */
-    answer_extent extent;          /* without an address: others answer in its place */
-    bool is_cut;                   /* others answer for a part of it */
+    const gsym_function *function; /* NULL: damaged, or others answer in its place */
+    answer_extent extent;
 } walked_function;
 
 bool function_walk_init(function_walk *walk, const gsym_image *image);
@@ -39,9 +38,10 @@ void function_walk_deinit(function_walk *walk);
  * its own. A damaged record is passed over. */
 gsym_status function_walk_names(function_walk *walk, uint32_t index, bool with_own,
                                 name_numbers *names, gsym_error *error);
-/* Entries are visited one after the other. */
+/* Entries are visited one after the other. What is lost is added to `losses`. */
 gsym_status function_walk_visit(function_walk *walk, uint32_t index,
-                                walked_function *walked_ret, gsym_error *error);
+                                walked_function *walked_ret, gsym_walk_losses *losses,
+                                gsym_error *error);
 
 /* Whether a lookup takes the node for an inlined call: the root stands for the function
  * itself, unless it names a file. */

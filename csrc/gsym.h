@@ -616,6 +616,14 @@ gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
                              size_t queue_count, const int64_t *modules,
                              const uint64_t *ends, size_t stack_count, gsym_error *error);
 
+/* What is lost where the functions of a file are written elsewhere without overlaps. */
+typedef struct gsym_walk_losses {
+    uint64_t damaged;            /* entries whose record cannot be read */
+    uint64_t functions_cut;      /* where another one starts */
+    uint64_t functions_left_out; /* hidden behind another one with the same start */
+    uint64_t merged_left_out;    /* functions merged into another one */
+} gsym_walk_losses;
+
 /* ---- text, as Breakpad's symbol files have it --------------------------------- */
 
 typedef struct gsym_breakpad_export_counts {
@@ -626,10 +634,7 @@ typedef struct gsym_breakpad_export_counts {
     uint64_t files;
     uint64_t inline_origins;
     /* What the text cannot say: */
-    uint64_t damaged;                /* entries whose record cannot be read */
-    uint64_t functions_cut;          /* where another one starts */
-    uint64_t functions_left_out;     /* hidden behind another one with the same start */
-    uint64_t merged_left_out;        /* functions merged into another one */
+    gsym_walk_losses losses;
     uint64_t details_left_out;       /* symbols without a size that have lines or calls */
     uint64_t inlined_calls_left_out; /* they leave their caller or overlap a sibling */
     uint64_t call_sites_left_out;
@@ -1369,36 +1374,35 @@ typedef struct gsym_symbfile_extraction_counts {
     uint64_t ranges;
     uint64_t inlined_calls; /* ranges of them */
     uint64_t line_rows;
+    uint64_t return_pads;
     /* What the output does not say: */
-    uint64_t damaged;            /* entries whose record cannot be read */
-    uint64_t functions_cut;      /* where another one starts */
-    uint64_t functions_left_out; /* hidden behind another one with the same start */
-    uint64_t endless_left_out;   /* the last one, where it has no size */
-    uint64_t merged_left_out;    /* functions merged into another one */
-    uint64_t without_calls;      /* their inlined calls would be too many */
+    gsym_walk_losses losses;
+    uint64_t endless_left_out; /* the last one, where it has no size */
+    uint64_t without_calls;    /* their inlined calls would be too many */
 } gsym_symbfile_extraction_counts;
 
-/* The functions of a GSYM file as ranges, each with all names known. */
+/* The functions of a GSYM file as ranges, and the chains at calls in them as return pads:
+ * either or both, each into a writer of its own. */
 typedef struct gsym_symbfile_extraction gsym_symbfile_extraction;
-gsym_status gsym_symbfile_extraction_create(gsym_symbfile_names *names,
+gsym_status gsym_symbfile_extraction_create(const gsym_image *image,
                                             gsym_symbfile_extraction **extraction_ret,
                                             gsym_error *error);
 void gsym_symbfile_extraction_destroy(gsym_symbfile_extraction *extraction);
-/* Add the ranges of the next `count` entries; *is_done_ret 1: they were the last. */
+/* What is to be written, before the first entry: all names are known to the writer, and it
+ * outlives this as the calls do. */
+void gsym_symbfile_extraction_want_ranges(gsym_symbfile_extraction *extraction,
+                                          gsym_symbfile_names *names,
+                                          gsym_symbfile_writer *writer);
+void gsym_symbfile_extraction_want_return_pads(gsym_symbfile_extraction *extraction,
+                                               gsym_symbfile_names *names,
+                                               gsym_symbfile_writer *writer,
+                                               const gsym_calls *calls);
+/* Add what the next `count` entries have; *is_done_ret 1: they were the last. */
 gsym_status gsym_symbfile_extraction_next(gsym_symbfile_extraction *extraction,
-                                          gsym_symbfile_writer *writer, uint32_t count,
-                                          uint32_t *is_done_ret, gsym_error *error);
+                                          uint32_t count, uint32_t *is_done_ret,
+                                          gsym_error *error);
 void gsym_symbfile_extraction_count(const gsym_symbfile_extraction *extraction,
                                     gsym_symbfile_extraction_counts *counts_ret);
-
-/* Add a return pad for each call that `batch` has frames of, which are those at the
- * addresses of the calls from number `first` on, and whose names are known. *count_ret is
- * how many have some. */
-gsym_status gsym_symbfile_writer_add_calls(gsym_symbfile_writer *writer,
-                                           gsym_symbfile_names *names,
-                                           const gsym_calls *calls, size_t first,
-                                           const gsym_batch *batch, uint64_t *count_ret,
-                                           gsym_error *error);
 
 /* A demangled C++ name without its template arguments, written to `out`, which has room
  * for `size` bytes; the whole name where its brackets make no sense. Returns the size. */

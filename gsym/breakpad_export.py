@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import attrgetter
 
 import gsym.reader
 from gsym._native import check, ffi, lib, new_error
@@ -79,10 +80,14 @@ _COUNTS = (
     "inline_origins",
 )
 _LOSSES = {
-    "damaged": "Function left out: its record is damaged",
-    "functions_cut": "Function cut: another one answers for a part of it",
-    "functions_left_out": "Function left out: another one answers for all of it",
-    "merged_left_out": "Function left out: merged into another one, marked with m",
+    "losses.damaged": "Function left out: its record is damaged",
+    "losses.functions_cut": "Function cut: another one answers for a part of it",
+    "losses.functions_left_out": (
+        "Function left out: another one answers for all of it"
+    ),
+    "losses.merged_left_out": (
+        "Function left out: merged into another one, marked with m"
+    ),
     "details_left_out": "Lines and inlined calls left out: the function has no size",
     "inlined_calls_left_out": (
         "Inlined call left out: it is not inside its caller or overlaps another"
@@ -261,7 +266,9 @@ class _Export:
         return {name: getattr(self._counts, name) for name in _COUNTS}
 
     def losses(self) -> dict[str, int]:
-        counted = {text: getattr(self._counts, name) for name, text in _LOSSES.items()}
+        counted = {
+            text: attrgetter(name)(self._counts) for name, text in _LOSSES.items()
+        }
         return {text: count for text, count in counted.items() if count}
 
     def _create(self, create: Any, destroy: Any, kind: str) -> Any:

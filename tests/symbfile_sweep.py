@@ -1,4 +1,7 @@
-"""What a symbfile says of an address, by the rule of its specification."""
+"""What a symbfile says of an address, by the rule of its specification.
+
+And what the GSYM file that it is made of says, in the same words.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import gsym
     from gsym.formats.symbfile import Range
+
+
+NO_NAME = "<name omitted>"
 
 
 class SweptFrame(NamedTuple):
@@ -45,3 +52,19 @@ def _frames(chain: Sequence[Range], address: int) -> Iterable[SweptFrame]:
         line = own_line(last, address)
         has_row = any(row.offset <= address - last.elf_va for row in last.line_table)
         yield SweptFrame(last.func, (last.file or "") if has_row else "", line)
+
+
+def readable(text: str) -> str:
+    """With a question mark for each byte that is not UTF-8."""
+    return "".join("?" if "\udc80" <= each <= "\udcff" else each for each in text)
+
+
+def looked_up(reader: gsym.Reader, address: int) -> tuple[SweptFrame, ...]:
+    """The chain at an address in a GSYM file, innermost first."""
+    answer = reader.lookup(address)
+    if answer is None:
+        return ()
+    return tuple(
+        SweptFrame(readable(each.name) or NO_NAME, readable(each.path), each.line)
+        for each in answer.frames
+    )

@@ -308,6 +308,17 @@ def test_call_sites_are_recalled_in_order_and_once() -> None:
     assert returns == [0x8, 0x10, 0x20, 0x28]
 
 
+def test_a_call_site_that_functions_share_is_recalled_once() -> None:
+    sites = tuple(gsym.CallSite(at, 0, ()) for at in (0x10, 0x18))
+    functions = [
+        gsym.FunctionInfo(START, 0x40, "f", call_sites=(sites[1],)),
+        gsym.FunctionInfo(START + 8, 0x20, "g", call_sites=sites),
+    ]
+    with gsym.Reader(create(functions)) as reader:
+        returns = [behind - START for _, behind in recall_calls(reader)]
+    assert returns == [0x18, 0x20]
+
+
 def test_a_file_without_call_sites_recalls_none() -> None:
     with file_with((START, 7)) as reader:
         assert list(recall_calls(reader)) == []

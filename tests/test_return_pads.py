@@ -11,7 +11,7 @@ import gsym
 from gsym.calls import recall_calls
 from gsym.cli.main import main
 from gsym.formats.symbfile import Decoder, ReturnPad, ReturnPadEntry
-from gsym.symbfile import return_pads
+from gsym.symbfile import function_pass
 from gsym.symbfile.opening import open_symbfile
 from gsym.symbfile.return_pads import (
     NoCallsError,
@@ -27,7 +27,8 @@ from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.line_program import LineProgram
 from tests.inputs.program import function, program, unit
 from tests.machine_code import START
-from tests.strategies import odd_files
+from tests.strategies import function_lists, odd_files, overlapping_lists
+from tests.symbfile_sweep import looked_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,7 +136,22 @@ def test_odd_files_have_sound_pads(file: oracle.GsymFile) -> None:
     assert set(asked).issuperset(each.elf_va for each in pads)
 
 
-def test_pads_are_the_same_whatever_is_looked_up_together(
+@given(function_lists() | overlapping_lists())
+def test_a_pad_says_what_a_lookup_at_its_call_does(
+    functions: list[gsym.FunctionInfo],
+) -> None:
+    with gsym.Reader(create(functions)) as reader:
+        code = {reader.header.base_address: CALL * 200}
+        calls = machine_code.find_calls(reader, code)
+        pads = {each.elf_va: each for each in pads_of(reader, calls, names="mangled")}
+        for address, behind in calls:
+            if not reader.header.base_address <= address <= 2**64 - len(CALL):
+                continue  # it goes on at address 0
+            chain = tuple(map(ReturnPadEntry._make, looked_up(reader, address)[::-1]))
+            assert pads[behind - 1] == ReturnPad(behind - 1, chain)
+
+
+def test_pads_are_the_same_whatever_is_visited_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     functions = [
@@ -146,8 +162,8 @@ def test_pads_are_the_same_whatever_is_looked_up_together(
         calls = machine_code.find_calls(reader, {START: CODE * 20})
         expected = pads_of(reader, calls)
         assert len(expected) == 60
-        for size in (1, 2, 59, 60, 61):
-            monkeypatch.setattr(return_pads, "_CALLS_AT_ONCE", size)
+        for size in (1, 2, 19, 20, 21):
+            monkeypatch.setattr(function_pass, "_ENTRIES_AT_ONCE", size)
             assert pads_of(reader, calls) == expected
 
 
@@ -251,6 +267,24 @@ def test_extract_writes_either_kind_or_both(capsys: pytest.CaptureFixture[str]) 
     assert extract("a.gsym", "--kind=both", "--binary=a") == 0
     assert read("pads") == read("a.gsym.returnpads.symbfile") == PADS
     assert read("ranges") == read("a.gsym.ranges.symbfile") != []
+
+
+@pytest.mark.parametrize("words", [(), ("--part-size=4000",)])
+def test_any_number_of_threads_writes_the_same_files(
+    words: tuple[str, ...], fixtures: Path, tmp_path: Path
+) -> None:
+    binary = str(fixtures / "symblib/inline")
+    for threads in ("1", "2", "3"):
+        folder = tmp_path / threads
+        folder.mkdir()
+        options = (*words, "--kind=both", f"--threads={threads}", "-q")
+        assert extract(binary, *options, "-o", str(folder / "x")) == 0
+    files = [
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        for folder in sorted(tmp_path.iterdir())
+    ]
+    assert files[0] == files[1] == files[2]
+    assert any("returnpads" in name for name in files[0])
 
 
 @pytest.mark.usefixtures("folder")

@@ -21,13 +21,11 @@ from gsym.symbfile.verification import verify
 from tests import oracle
 from tests.creations import create
 from tests.strategies import function_lists, odd_files, overlapping_lists
-from tests.symbfile_sweep import SweptFrame, sweep
+from tests.symbfile_sweep import looked_up, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-NO_NAME = "<name omitted>"
 
 
 def ranges_of(data: bytes, names: str = "mangled") -> list[Range]:
@@ -36,21 +34,6 @@ def ranges_of(data: bytes, names: str = "mangled") -> list[Range]:
     ranges = list(Decoder([file]).records())
     assert all(isinstance(each, Range) for each in ranges)
     return [each for each in ranges if isinstance(each, Range)]
-
-
-def readable(text: str) -> str:
-    """With a question mark for each byte that is not UTF-8."""
-    return "".join("?" if "\udc80" <= each <= "\udcff" else each for each in text)
-
-
-def looked_up(reader: gsym.Reader, address: int) -> tuple[SweptFrame, ...]:
-    answer = reader.lookup(address)
-    if answer is None:
-        return ()
-    return tuple(
-        SweptFrame(readable(each.name) or NO_NAME, readable(each.path), each.line)
-        for each in answer.frames
-    )
 
 
 def addresses_round(data: bytes, ranges: Sequence[Range]) -> list[int]:

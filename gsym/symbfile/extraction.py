@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import time
 
-from gsym._native import check, ffi, lib, new_error
-from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames, NameTexts
+from gsym.symbfile.function_pass import FunctionPass
+from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
-from gsym.symbfile.parts import finished_blocks, write_parts
+from gsym.symbfile.parts import PartFiles, finished_blocks
 
-__all__ = ["ExtractionReport", "extract_ranges", "range_blocks"]
+__all__ = ["ExtractionReport", "extract_ranges", "range_blocks", "range_report"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,14 +58,13 @@ else:
     )
     ExtractionReport.__doc__ = "What an extraction wrote."
 
-_ENTRIES_AT_ONCE = 1 << 10
 _COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
 _LOSSES = {
-    "damaged": "Function left out: its record is damaged",
-    "functions_cut": "Function cut: another one answers for a part of it",
-    "functions_left_out": "Function left out: another one answers for all of it",
+    "losses.damaged": "Function left out: its record is damaged",
+    "losses.functions_cut": "Function cut: another one answers for a part of it",
+    "losses.functions_left_out": "Function left out: another one answers for all of it",
     "endless_left_out": "Function left out: it has no size and is the last one",
-    "merged_left_out": "Function left out: merged into another one",
+    "losses.merged_left_out": "Function left out: merged into another one",
     "without_calls": "Inlined calls left out: they would be too many",
 }
 
@@ -102,16 +100,26 @@ def extract_ranges(
     check_output(source, target, is_split=is_split)
     texts = names if isinstance(names, NameTexts) else NameTexts(names)
     with open_image(source, progress, **conversion) as reader:
-        extraction = _Extraction(reader, texts, part_size, progress)
-        written = write_parts(extraction.blocks(), target, is_split=is_split)
-    counts = extraction.counts()
+        extraction = FunctionPass(reader, texts, part_size, progress)
+        encoder = extraction.want_ranges()
+        with PartFiles(target, is_split=is_split) as files:
+            for _ in extraction.steps():
+                files.take(encoder)
+    return range_report(extraction, files, time.perf_counter() - started)
+
+
+def range_report(
+    extraction: FunctionPass, files: PartFiles, seconds: float
+) -> ExtractionReport:
+    """What a pass that is done wrote."""
+    losses = extraction.counts(tuple(_LOSSES))
     return ExtractionReport(
-        outputs=written.paths,
-        removed=written.removed,
-        **{name: counts[name] for name in _COUNTS},
-        losses={text: counts[name] for name, text in _LOSSES.items() if counts[name]},
-        file_size=written.size,
-        seconds=time.perf_counter() - started,
+        outputs=tuple(files.paths),
+        removed=tuple(files.removed),
+        **extraction.counts(_COUNTS),
+        losses={text: losses[name] for name, text in _LOSSES.items() if losses[name]},
+        file_size=files.size,
+        seconds=seconds,
     )
 
 
@@ -122,54 +130,8 @@ def range_blocks(reader: Reader, *, names: str = "symblib") -> Iterator[bytes]:
         reader: Stays open until the last of them.
         names: As for `extract_ranges`.
     """
-    for block, _ in _Extraction(reader, NameTexts(names), None, None).blocks():
-        yield block
-
-
-class _Extraction:
-    """The engine's handles for one extraction."""
-
-    def __init__(
-        self,
-        reader: Reader,
-        texts: NameTexts,
-        part_size: int | None,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self._path = reader.path
-        self._total = len(reader)
-        self._progress = progress
-        self._encoder = Encoder(part_size)
-        self._names = ImageNames(reader, self._encoder, texts, progress)
-        self._error: Any = new_error()
-        place = ffi.new("gsym_symbfile_extraction **")
-        status = lib.gsym_symbfile_extraction_create(
-            self._names.handle, place, self._error
-        )
-        check(status, self._error, self._path)
-        self._handle = ffi.gc(place[0], lib.gsym_symbfile_extraction_destroy)
-
-    def blocks(self) -> Iterator[tuple[bytes, bool]]:
-        """Blocks of bytes, and whether a part ends behind each."""
-        is_done = ffi.new("uint32_t *")
-        for first in range(0, self._total + 1, _ENTRIES_AT_ONCE):
-            status = lib.gsym_symbfile_extraction_next(
-                self._handle,
-                self._encoder.handle,
-                _ENTRIES_AT_ONCE,
-                is_done,
-                self._error,
-            )
-            check(status, self._error, self._path)
-            if is_done[0]:
-                self._encoder.finish()
-            if self._progress is not None:
-                self._progress(first, self._total)
-            yield from finished_blocks(self._encoder)
-            if is_done[0]:
-                return
-
-    def counts(self) -> dict[str, int]:
-        counts = ffi.new("gsym_symbfile_extraction_counts *")
-        lib.gsym_symbfile_extraction_count(self._handle, counts)
-        return {name: getattr(counts, name) for name in (*_COUNTS, *_LOSSES)}
+    extraction = FunctionPass(reader, NameTexts(names))
+    encoder = extraction.want_ranges()
+    for _ in extraction.steps():
+        for block, _ in finished_blocks(encoder):
+            yield block

@@ -7,7 +7,8 @@ from gsym.errors import UnsupportedError
 from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import open_image
-from gsym.symbfile.return_pads import NoCallsError, extract_return_pads
+from gsym.symbfile.joint_extraction import extract_together
+from gsym.symbfile.return_pads import NoCallsError, calls_of, extract_return_pads
 
 __all__ = ["KINDS", "KindReports", "extract_kinds"]
 
@@ -74,19 +75,22 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
     conversion["call_sites"] = "returnpads" in outputs and binary is None
     options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
     options["progress"] = progress
-    written: dict[str, ExtractionReport | ReturnPadReport] = {}
     missing = ""
     with open_image(source, progress, **conversion) as reader:
-        if "ranges" in outputs:
-            written["ranges"] = extract_ranges(reader, outputs["ranges"], **options)
-        if "returnpads" in outputs:
-            target = outputs["returnpads"]
-            try:
-                written["returnpads"] = extract_return_pads(
-                    reader, target, binary=binary, **options
-                )
-            except (NoCallsError, UnsupportedError) as error:
-                if not written:
-                    raise
-                missing = error.reason
-    return KindReports(written, missing)
+        if "ranges" not in outputs:
+            pads = extract_return_pads(
+                reader, outputs["returnpads"], binary=binary, **options
+            )
+            return KindReports({"returnpads": pads}, "")
+        calls = None
+        try:
+            calls = calls_of(reader, binary) if "returnpads" in outputs else None
+        except (NoCallsError, UnsupportedError) as error:
+            missing = error.reason
+        if calls is None:
+            ranges = extract_ranges(reader, outputs["ranges"], **options)
+            return KindReports({"ranges": ranges}, missing)
+        targets = [outputs[kind] for kind in KINDS]
+        threads = conversion.get("threads")
+        both = extract_together(reader, calls, *targets, threads=threads, **options)
+    return KindReports(dict(zip(KINDS, both, strict=True)), missing)

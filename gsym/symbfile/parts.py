@@ -7,33 +7,16 @@ import os
 from gsym.atomic_file import AtomicFile
 from gsym.formats.symbfile import MAGIC
 
-__all__ = ["finished_blocks", "is_part_of", "remove_parts", "write_parts"]
+__all__ = ["PartFiles", "finished_blocks", "is_part_of", "remove_parts"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
+    from types import TracebackType
+
+    from typing_extensions import Self
 
     from gsym.formats.symbfile import Encoder
-
-    class WrittenFiles(NamedTuple):
-        """The files that something became.
-
-        Attributes:
-            paths: Of the file, or of each part.
-            removed: Of parts of an earlier, longer output, which are gone.
-            size: Of all that was written, in bytes.
-        """
-
-        paths: tuple[str, ...]
-        removed: tuple[str, ...]
-        size: int
-
-else:
-    from gsym.records import record_type
-
-    WrittenFiles = record_type("WrittenFiles", "paths removed size")
-    WrittenFiles.__doc__ = "The files that something became."
 
 
 def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
@@ -45,33 +28,62 @@ def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
         yield block, ends_part
 
 
-def write_parts(
-    blocks: Iterator[tuple[bytes, bool]], target: str, *, is_split: bool
-) -> WrittenFiles:
-    """Write blocks to a file, or to one for each part.
+class PartFiles:
+    """The files that an encoder's bytes go to, each published when it is whole.
 
     Args:
-        blocks: Each with whether a part ends behind it.
         target: Path of the file; with *is_split* each part adds its number. What is
-            left of an earlier output of more parts is removed: together with these,
-            they would be of no use.
+            left of an earlier output of more parts is removed in the end: together with
+            these, they would be of no use.
         is_split: Whether there may be several parts.
+
+    Attributes:
+        paths: Those that are whole.
+        removed: Parts of an earlier output, which are gone.
+        size: Bytes of all that was written.
     """
-    paths: list[str] = []
-    size = 0
-    found = next(blocks, None)
-    while found is not None:
-        path = _part_path(target, len(paths)) if is_split else target
-        ends_part = False
-        with AtomicFile(path) as file:
-            while found is not None and not ends_part:
-                block, ends_part = found
-                file.write(block)
-                size += len(block)
-                found = next(blocks, None)
-        paths.append(path)
-    removed = remove_parts(target, len(paths)) if is_split else []
-    return WrittenFiles(tuple(paths), tuple(removed), size)
+
+    def __init__(self, target: str, *, is_split: bool) -> None:
+        self.paths: list[str] = []
+        self.removed: list[str] = []
+        self.size = 0
+        self._target = target
+        self._is_split = is_split
+        self._file: AtomicFile | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.__exit__(kind, error, traceback)
+        elif kind is None and self._is_split:
+            self.removed = remove_parts(self._target, len(self.paths))
+
+    def take(self, encoder: Encoder) -> None:
+        """Write what an encoder has finished.
+
+        Raises:
+            OSError: A file cannot be written.
+        """
+        for block, ends_part in finished_blocks(encoder):
+            if self._file is None:
+                self._file = AtomicFile(self._path()).__enter__()
+            self._file.write(block)
+            self.size += len(block)
+            if ends_part:
+                whole, self._file = self._file, None
+                whole.__exit__(None, None, None)
+                self.paths.append(self._path())
+
+    def _path(self) -> str:
+        number = len(self.paths)
+        return _part_path(self._target, number) if self._is_split else self._target
 
 
 def remove_parts(target: str, first: int) -> list[str]:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import time
 
-from gsym._native import check, ffi, lib, new_error
 from gsym.calls import find_calls, holds_code, recall_calls
 from gsym.errors import GsymError
-from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames, NameTexts
+from gsym.symbfile.function_pass import FunctionPass
+from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
-from gsym.symbfile.parts import finished_blocks, write_parts
+from gsym.symbfile.parts import PartFiles, finished_blocks
 
 __all__ = [
     "NoCallsError",
     "ReturnPadReport",
+    "calls_of",
     "extract_return_pads",
+    "pad_report",
     "return_pad_blocks",
 ]
 
@@ -66,14 +67,6 @@ else:
     )
     ReturnPadReport.__doc__ = "What an extraction of return pads wrote."
 
-_CALLS_AT_ONCE = 1 << 16
-_ADDRESS_SIZE = 8
-_LOSSES = {
-    "ended_early": "Code behind an undefined instruction left out",
-    "without_code": "Function left out: the binary has no code of it",
-    "damaged": "Function left out: its record is damaged",
-}
-
 
 class NoCallsError(GsymError):
     """There is neither machine code nor a call site to make return pads of."""
@@ -117,20 +110,34 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     if binary is None:
         conversion = {**conversion, "call_sites": True}
     with open_image(source, progress, **conversion) as reader:
-        calls = _calls(reader, binary)
-        pads = _ReturnPads(reader, calls, texts, part_size, progress)
-        written = write_parts(pads.blocks(), target, is_split=is_split)
+        calls = calls_of(reader, binary)
+        extraction = FunctionPass(reader, texts, part_size, progress)
+        encoder = extraction.want_return_pads(calls)
+        with PartFiles(target, is_split=is_split) as files:
+            for _ in extraction.steps():
+                files.take(encoder)
+    return pad_report(extraction, calls, files, time.perf_counter() - started)
+
+
+def pad_report(
+    extraction: FunctionPass, calls: Calls, files: PartFiles, seconds: float
+) -> ReturnPadReport:
+    """What a pass that is done wrote."""
+    counts = extraction.counts(("return_pads", "losses.damaged"))
+    losses = {
+        "Code behind an undefined instruction left out": calls.ended_early,
+        "Function left out: the binary has no code of it": calls.without_code,
+        "Function left out: its record is damaged": counts["losses.damaged"],
+    }
     return ReturnPadReport(
-        outputs=written.paths,
-        removed=written.removed,
-        return_pads=pads.count,
+        outputs=tuple(files.paths),
+        removed=tuple(files.removed),
+        return_pads=counts["return_pads"],
         functions=calls.ranges,
         instructions=calls.instructions,
-        losses={
-            text: n for name, text in _LOSSES.items() if (n := getattr(calls, name))
-        },
-        file_size=written.size,
-        seconds=time.perf_counter() - started,
+        losses={text: count for text, count in losses.items() if count},
+        file_size=files.size,
+        seconds=seconds,
     )
 
 
@@ -141,17 +148,26 @@ def return_pad_blocks(
 
     Args:
         reader: The GSYM file; it stays open until the last of them.
-        calls: Of its functions, in the order of which pads come.
+        calls: Of its functions.
         names: As for `extract_ranges`.
 
     Raises:
         ClosedError: The reader was closed.
     """
-    for block, _ in _ReturnPads(reader, calls, NameTexts(names), None, None).blocks():
-        yield block
+    extraction = FunctionPass(reader, NameTexts(names))
+    encoder = extraction.want_return_pads(calls)
+    for _ in extraction.steps():
+        for block, _ in finished_blocks(encoder):
+            yield block
 
 
-def _calls(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
+def calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
+    """The calls in the code of a binary, or those that the GSYM file holds.
+
+    Raises:
+        GsymError: As for `gsym.calls.find_calls`; its kinds, too.
+        NoCallsError: There is no binary and no call site.
+    """
     if binary is not None:
         return find_calls(reader, binary)
     calls = recall_calls(reader)
@@ -161,51 +177,3 @@ def _calls(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
             path=reader.path,
         )
     return calls
-
-
-class _ReturnPads:
-    """Writes the return pads of calls.
-
-    Attributes:
-        count: Of those that have been written.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        calls: Calls,
-        texts: NameTexts,
-        part_size: int | None,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self.count = 0
-        self._reader = reader
-        self._calls = calls
-        self._progress = progress
-        self._encoder = Encoder(part_size)
-        self._names = ImageNames(reader, self._encoder, texts, progress)
-
-    def blocks(self) -> Iterator[tuple[bytes, bool]]:
-        """Blocks of bytes, and whether a part ends behind each."""
-        total = len(self._calls)
-        for first in range(0, total, _CALLS_AT_ONCE):
-            self._add(first, min(_CALLS_AT_ONCE, total - first))
-            if self._progress is not None:
-                self._progress(first, total)
-            yield from finished_blocks(self._encoder)
-        self._encoder.finish()
-        yield from finished_blocks(self._encoder)
-
-    def _add(self, first: int, size: int) -> None:
-        """Add the pads of some calls, which are looked up together."""
-        asked = self._calls.columns.address + first
-        addresses = memoryview(ffi.buffer(asked, size * _ADDRESS_SIZE)).cast("Q")
-        frames = self._reader.lookup_many(addresses)
-        count, error = ffi.new("uint64_t *"), new_error()
-        status = lib.gsym_symbfile_writer_add_calls(
-            self._encoder.handle,
-            *(self._names.handle, self._calls.handle, first, frames.batch),
-            *(count, error),
-        )
-        check(status, error, self._reader.path)
-        self.count += count[0]
