@@ -277,6 +277,16 @@ def test_what_is_elsewhere_is_asked_once_for_each_piece_of_a_log(
     assert len(elsewhere.asked) <= 1
 
 
+def test_a_dictionary_that_comes_in_pieces_is_asked_for_once() -> None:
+    elsewhere = Elsewhere()
+    made = MarkupFilter(elsewhere)  # type: ignore[arg-type]
+    made.feed(CONTEXT)
+    lines = [b"R%d: 0x%x\n" % (each, 0x1000 + each) for each in range(16)]
+    for line in (b"{{{hexdict:\n", *lines, b"}}}\n"):
+        made.feed(line)
+    assert elsewhere.asked == [16]
+
+
 def test_answers_of_a_server_do_not_fill_the_memory() -> None:
     elsewhere = Elsewhere()
     symbols = RemoteSymbols(elsewhere, SymbolOptions())  # type: ignore[arg-type]

@@ -20,47 +20,47 @@ from gsym.formats.markup_elements import (
 from gsym.markup_filter.address_space import AddressSpace, ContextError
 from gsym.markup_filter.answers import looked_up
 from gsym.markup_filter.hexdict import addresses_in
+from gsym.markup_filter.open_dictionary import OpenDictionary
 
 __all__ = ["AddressCollector"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gsym.formats.markup import Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.address_space import Room
     from gsym.markup_filter.remote_symbols import RemoteSymbols
-    from gsym.markup_filter.styles import Style
+    from gsym.markup_filter.settings import FilterSettings
 
 _BEGIN = b"{{{"
-_HEXDICT = b"{{{hexdict:"
-_END = b"}}}"
 
 
 class AddressCollector:
     """Has the symbols of one process looked up ahead.
 
     Args:
-        style: How elements are read.
+        settings: How the log is filtered.
         symbols: Are told what to ask for.
         room: For what is loaded.
     """
 
-    def __init__(self, style: Style, symbols: RemoteSymbols, room: Room) -> None:
-        self._style = style
+    def __init__(
+        self, settings: FilterSettings, symbols: RemoteSymbols, room: Room
+    ) -> None:
+        self._style = settings.style
         self._symbols = symbols
         self._space = AddressSpace(room)
+        most = settings.hexdict_limit, settings.hexdict_lines
+        self._dictionary = OpenDictionary(*most)
 
     def collect(self, lines: bytes) -> None:
         """Ask for the symbols of all addresses in *lines*, which are whole."""
         wanted = []
-        for line in lines.split(b"\n"):
-            if _BEGIN in line:
-                for token in find_elements(line, self._style.dialect):
-                    wanted += self._take(token)
-        for text in _dictionaries(lines):
-            wanted += self._resolved(addresses_in(text))
+        for line in lines.removesuffix(b"\n").split(b"\n"):
+            if self._dictionary or _BEGIN in line:
+                for _, whole in self._dictionary.take(0, line + b"\n"):
+                    for token in find_elements(whole, self._style.dialect):
+                        wanted += self._take(token)
         self._symbols.ask(wanted)
 
     def finish(self) -> None:
@@ -96,16 +96,3 @@ class AddressCollector:
             for segment, address in found
             if segment is not None
         ]
-
-
-def _dictionaries(lines: bytes) -> Iterator[bytes]:
-    """Those that go over several lines."""
-    at = 0
-    while (start := lines.find(_HEXDICT, at)) >= 0:
-        at = start + len(_HEXDICT)
-        end = lines.find(_END, at)
-        if end < 0:
-            return
-        if b"\n" in lines[at:end]:
-            yield lines[at:end]
-        at = end

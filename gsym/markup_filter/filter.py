@@ -90,7 +90,7 @@ class MarkupFilter:
         def make() -> LogStream | LineJoiner:
             ahead = None
             if isinstance(found, RemoteSymbols):
-                ahead = AddressCollector(chosen.style, found, room_ahead)
+                ahead = AddressCollector(chosen, found, room_ahead)
             lines = LineFilter(chosen, found, self._failures, self._output, room)
             stream = LogStream(chosen, lines, self._output, ahead)
             if mark is None:
