@@ -1,8 +1,8 @@
 """Write into the manual what the code says of itself.
 
 That is each command's `--help` behind its `<!-- help: ... -->` mark in docs/cli.md, and
-the tables of settings and figures in docs/server.md. `refresh_docs.py` rewrites the
-files; `refresh_docs.py --check` only tells whether they are up to date.
+the tables of settings, figures and codes in docs/server.md. `refresh_docs.py` rewrites
+the files; `refresh_docs.py --check` only tells whether they are up to date.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gsym.server.metrics import FIGURES
 from gsym.server.settings import setting_rows
+from gsym.server.symbfiles.faults import FAULTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "cli.md"
@@ -54,7 +55,11 @@ def server_page(page: str) -> str:
         [f"`{name}`", ", ".join(labels), text]
         for name, (labels, text) in FIGURES.items()
     ]
-    return with_table(with_table(page, "Settings", settings), "Figures", figures)
+    codes = [[fault.code, str(fault.status), fault.when] for fault in FAULTS]
+    tables = {"Settings": settings, "Figures": figures, "Symbfiles": codes}
+    for heading, rows in tables.items():
+        page = with_table(page, heading, rows)
+    return page
 
 
 def main() -> int:

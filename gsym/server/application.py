@@ -22,6 +22,8 @@ from gsym.server.metrics import metrics_routes
 from gsym.server.openapi import openapi_routes
 from gsym.server.page_routes import page_routes
 from gsym.server.service import Service
+from gsym.server.symbfiles.receiving import symbfile_routes
+from gsym.server.symbfiles.symbfile_downloads import symbfile_download_routes
 from gsym.server.symbolication import symbolication_routes
 from gsym.server.tokens import ReadTokens
 from gsym.server.uploads import upload_routes
@@ -44,6 +46,7 @@ _PARTS = (
     extension_routes,
     page_routes,
     upload_routes,
+    symbfile_routes,
     health_routes,
     metrics_routes,
     openapi_routes,
@@ -67,7 +70,8 @@ def create_app(
     routes = [route for part in _PARTS for route in part(service)]
     for route in routes:
         _answer_no_more(route)
-    routes += download_routes(service)  # last, for their paths may be anything
+    # Last, for their paths may be anything.
+    routes += [*download_routes(service), *symbfile_download_routes(service)]
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -69,6 +69,12 @@ def _add(**arguments: Any) -> dict[str, Any]:
     return add_alone(**arguments)
 
 
+def _assemble(**arguments: Any) -> dict[str, Any]:
+    from gsym.server.symbfiles.assembly_tasks import assemble
+
+    return assemble(**arguments)
+
+
 def _reason(error: Exception) -> str:
     """Without paths: they are those of the server."""
     if isinstance(error, GsymError):
@@ -85,4 +91,5 @@ _TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "convert": _convert,
     "add": _add,
     "verify": _verify,
+    "assemble": _assemble,
 }

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym import __version__
+from gsym.server.openapi_schemas import SCHEMAS
 
 __all__ = ["openapi_document", "openapi_routes"]
 
@@ -20,163 +21,6 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
 
 _JSON = "application/json"
-_OFFSET = {"type": "string", "pattern": "^-?0x[0-9a-f]+$"}
-_PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
-_MODULE = {
-    **_PAIR,
-    "description": "debug file and debug id",
-    "items": {"type": "string"},
-}
-_FRAME = {
-    **_PAIR,
-    "description": "index of the module, -1 for none, and offset from its base",
-    "items": {"type": "integer", "minimum": -1},
-}
-_STATE = {"type": ["boolean", "null"]}
-
-_SCHEMAS: dict[str, Any] = {
-    "Error": {
-        "type": "object",
-        "required": ["title"],
-        "properties": {"title": {"type": "string"}},
-        "additionalProperties": False,
-    },
-    "Job": {
-        "type": "object",
-        "required": ["stacks", "memoryMap"],
-        "properties": {
-            "memoryMap": {"type": "array", "items": _MODULE},
-            "stacks": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "array", "items": _FRAME},
-            },
-        },
-    },
-    "Jobs": {
-        "type": "object",
-        "required": ["jobs"],
-        "properties": {
-            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/Job"}}
-        },
-    },
-    "Frame": {
-        "type": "object",
-        "required": ["frame", "module", "module_offset"],
-        "properties": {
-            "frame": {"type": "integer", "minimum": 0},
-            "module": {"type": "string"},
-            "module_offset": _OFFSET,
-            "function": {"type": "string"},
-            "function_offset": _OFFSET,
-            "function_size": _OFFSET,
-            "file": {"type": "string"},
-            "line": {"type": "integer", "minimum": 1},
-            "inlines": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "required": ["function"],
-                    "properties": {
-                        "function": {"type": "string"},
-                        "file": {"type": "string"},
-                        "line": {"type": "integer", "minimum": 1},
-                    },
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "additionalProperties": False,
-    },
-    "Results": {
-        "type": "object",
-        "required": ["results"],
-        "properties": {
-            "results": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["stacks", "found_modules"],
-                    "properties": {
-                        "stacks": {
-                            "type": "array",
-                            "items": {
-                                "type": "array",
-                                "items": {"$ref": "#/components/schemas/Frame"},
-                            },
-                        },
-                        "found_modules": {
-                            "type": "object",
-                            "additionalProperties": _STATE,
-                        },
-                        "module_errors": {"type": "object"},
-                    },
-                    "additionalProperties": False,
-                },
-            },
-            "debug": {"type": "object"},
-        },
-        "additionalProperties": False,
-    },
-    "Calls": {
-        "type": "object",
-        "required": ["symbolicatedStacks", "knownModules"],
-        "properties": {
-            "symbolicatedStacks": {
-                "type": "array",
-                "items": {"type": "array", "items": {"type": "string"}},
-            },
-            "knownModules": {"type": "array", "items": _STATE},
-        },
-        "additionalProperties": False,
-    },
-}
-
-_NUMBER = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,16}$"}
-_TEXT = {"type": "string"}
-_DEBUG_ID = {"type": "string", "pattern": "^[0-9A-F]{33}$"}
-_SCHEMAS |= {
-    "SourceFile": {
-        "type": "object",
-        "required": ["debugName", "debugId", "moduleOffset", "file"],
-        "properties": {
-            "debugName": _TEXT,
-            "debugId": _DEBUG_ID,
-            "moduleOffset": _NUMBER,
-            "file": _TEXT,
-        },
-    },
-    "Source": {
-        "type": "object",
-        "required": ["symbolsLastModified", "sourceLastModified", "file", "source"],
-        "properties": {"file": _TEXT, "source": _TEXT},
-    },
-    "Code": {
-        "type": "object",
-        "required": ["startAddress", "size", "debugId"],
-        "properties": {
-            "startAddress": _NUMBER,
-            "size": _NUMBER,
-            "name": {"type": ["string", "null"]},
-            "codeId": {"type": ["string", "null"]},
-            "debugName": {"type": ["string", "null"]},
-            "debugId": _DEBUG_ID,
-            "continueUntilFunctionEnd": {"type": "boolean"},
-        },
-    },
-    "Assembly": {
-        "type": "object",
-        "required": ["startAddress", "size", "arch", "syntax", "instructions"],
-        "properties": {
-            "startAddress": _NUMBER,
-            "size": _NUMBER,
-            "arch": _TEXT,
-            "syntax": {"type": "array", "items": _TEXT},
-            "instructions": {"type": "array", "items": {"type": "array"}},
-        },
-    },
-}
 
 
 def _schema(*names: str) -> dict[str, Any]:
@@ -278,6 +122,40 @@ _UPLOAD: dict[str, Any] = {
 }
 
 
+def _header(name: str, about: str, kind: str, *, is_needed: bool) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "description": about,
+        "required": is_needed,
+        "schema": {"type": kind},
+    }
+
+
+def _symbfile(summary: str) -> dict[str, Any]:
+    operation = {
+        "summary": summary,
+        "security": [{"apiKey": []}],
+        "parameters": [
+            _header(*("FileID", "of the executable", "string"), is_needed=True),
+            _header(*("FilePart", "number, from 0", "integer"), is_needed=True),
+            _header(*("FileParts", "how many", "integer"), is_needed=False),
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {}},
+        },
+        "responses": {
+            "200": {"description": "The part is there", **_content(_schema("Taken"))},
+            "default": {
+                "description": "Refused",
+                **_content(_schema("Refused", "Error")),
+            },
+        },
+    }
+    return {"post": operation, "put": operation}
+
+
 def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": summary}
     if media_type is not None:
@@ -295,11 +173,17 @@ _PATHS: dict[str, Any] = {
     "/source/v1": _extension("A source file", "SourceFile", "Source"),
     "/asm/v1": _extension("Code as text", "Code", "Assembly"),
     "/upload/": _UPLOAD,
+    "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
+    "/api/symbols-returnpads": _symbfile("A part of its return pads"),
     "/buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),
     "/{name}/{module_id}/{file}": _file(
         "A file as Breakpad's stores have it", "name", "module_id", "file"
+    ),
+    "/{first}/{second}/{file_id}/{file}": _file(
+        "A symbfile where devfiler asks: metadata.json, ranges or returnpads",
+        *("first", "second", "file_id", "file"),
     ),
     "/__heartbeat__": _get("The server lives"),
     "/__lbheartbeat__": _get("The server lives"),
@@ -326,8 +210,11 @@ def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any
         "servers": [{"url": root_path or "/"}],
         "paths": {path: _PATHS[path] for path in paths if path in _PATHS},
         "components": {
-            "schemas": _SCHEMAS,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": SCHEMAS,
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "apiKey": {"type": "http", "scheme": "APIKey"},
+            },
         },
     }
 

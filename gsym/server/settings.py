@@ -228,6 +228,26 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     upload_timeout: Annotated[
         Seconds, _said("seconds in which the body of an upload has to come")
     ] = 600.0
+    symbfile_keys: Annotated[
+        list[Token], _said("API keys that allow to push symbfiles; none: nobody does")
+    ] = []
+    max_symbfile_part: Annotated[Count, _said("bytes of a part of a symbfile")] = (
+        256 << 20
+    )
+    max_symbfile_parts: Annotated[Count, _said("parts of a symbfile")] = 1000
+    max_symbfile: Annotated[
+        Count, _said("bytes of all parts of a symbfile, also inflated")
+    ] = 4 << 30
+    max_pending_of_key: Annotated[
+        Count, _said("unfinished symbfiles of one API key; to more it answers 429")
+    ] = 200
+    max_pending_symbfiles: Annotated[
+        Count, _said("unfinished symbfiles of all keys; to more it answers 503")
+    ] = 1000
+    symbfile_time: Annotated[
+        Seconds,
+        _said("seconds after which a symbfile is forgotten that no part comes for"),
+    ] = 3600.0
     confine_fetched: Annotated[
         bool, _said("convert what sources give in confined processes, as uploads")
     ] = True

@@ -10,7 +10,7 @@ from gsym.server.errors import error_response
 from gsym.server.health import HEALTH_PATHS
 from gsym.server.paths import endpoint_path
 
-__all__ = ["ReadTokens", "has_token"]
+__all__ = ["ReadTokens", "has_token", "is_one_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _UNAUTHORIZED = 401
 _BEARER = "bearer "
-_UPLOADS = "/upload/"  # which has tokens of its own
+# They have tokens of their own.
+_UPLOADS = {"/upload/", "/api/symbols-ranges", "/api/symbols-returnpads"}
 _PAGE_FILES = "/page/files/"  # of the page that asks for a token, and tells nothing
 
 
@@ -28,12 +29,17 @@ def has_token(headers: Mapping[str, str], tokens: Sequence[str]) -> bool:
     """Whether headers show one of *tokens*.
 
     That is `Authorization: Bearer TOKEN`, or `Auth-Token: TOKEN` as Mozilla's symbol
-    server takes it. How long it takes tells nothing of the tokens.
+    server takes it.
     """
     shown = headers.get("auth-token", "")
     authorization = headers.get("authorization", "")
     if authorization[: len(_BEARER)].lower() == _BEARER:
         shown = authorization[len(_BEARER) :].strip()
+    return is_one_of(shown, tokens)
+
+
+def is_one_of(shown: str, tokens: Sequence[str]) -> bool:
+    """Whether *shown* is one of *tokens*; how long that takes tells nothing of them."""
     given = shown.encode("utf-8", "replace")
     is_one = False
     for token in tokens:
@@ -66,4 +72,4 @@ class ReadTokens:
 def _is_open(method: str, path: str) -> bool:
     """Whether an endpoint answers everybody, or has tokens of its own."""
     is_page = method == "GET" and (path == "/" or path.startswith(_PAGE_FILES))
-    return is_page or path in HEALTH_PATHS or path == _UPLOADS
+    return is_page or path in HEALTH_PATHS or path in _UPLOADS

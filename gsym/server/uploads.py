@@ -11,7 +11,6 @@ from io import FileIO
 
 import msgspec
 from anyio import fail_after
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -21,6 +20,7 @@ from gsym.server.confined_process import ConfinedError, confinement_report
 from gsym.server.confinement import ChildLimits
 from gsym.server.errors import ServerError
 from gsym.server.modules import store_path
+from gsym.server.spooling import spool_body
 from gsym.server.tokens import has_token
 from gsym.server.upload_publication import UploadRules, publish_members, take_apart
 from gsym.store.directory import Store
@@ -46,7 +46,6 @@ _CREATED = 201
 _BAD_REQUEST, _NO_TOKEN, _FORBIDDEN, _TIMEOUT = 400, 401, 403, 408
 _TOO_LARGE, _UNSUPPORTED, _UNPROCESSABLE = 413, 415, 422
 _BAD_GATEWAY, _UNAVAILABLE, _NO_ROOM = 502, 503, 507
-_WRITTEN_AT_ONCE = 1 << 20
 _RETRY_AFTER = 10
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -151,26 +150,12 @@ class _Uploads:
             title = "send compressed files as they are, without Content-Encoding"
             raise ServerError(_UNSUPPORTED, title, closes=True)
         try:
-            with fail_after(self._settings.upload_timeout):
-                await self._receive(request, path, limit)
+            with FileIO(path, "xb") as file, fail_after(self._settings.upload_timeout):
+                await spool_body(request, self._service, file, limit)
+        except LimitError:
+            raise _too_large(limit) from None
         except TimeoutError:
             raise ServerError(_TIMEOUT, closes=True) from None
-
-    async def _receive(self, request: Request, path: str, limit: int) -> None:
-        size, waiting, has_more = 0, bytearray(), True
-        with _new_file(path) as file:
-            while has_more:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                waiting += message.get("body", b"")
-                has_more = message.get("more_body", False)
-                if len(waiting) >= _WRITTEN_AT_ONCE or not has_more:
-                    size += len(waiting)
-                    if size > limit:
-                        raise _too_large(limit)
-                    await self._service.run(file.write, bytes(waiting))
-                    waiting.clear()
 
     def _publish(
         self, folder: str, path: str, content_type: str, name: str
@@ -217,10 +202,6 @@ class _Uploads:
         finally:
             transfer.close()
         return address
-
-
-def _new_file(path: str) -> FileIO:
-    return FileIO(path, "xb")
 
 
 def _too_large(limit: int) -> ServerError:

@@ -20,7 +20,7 @@ from gsym.store.layout import checked_identity
 from gsym.store.module_file import modules_in
 from gsym.store.unpacking import MOST_INFLATED, bare_name, inflate_file
 
-__all__ = ["add_all", "add_file"]
+__all__ = ["add_all", "add_file", "quality_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.conversion_report import ConversionReport
+    from gsym.creator import CreatorReport
     from gsym.store.directory import Store
     from gsym.store.module_file import ModuleFile
     from gsym.store.module_key import ModuleKey
@@ -212,7 +213,7 @@ def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
         output,
         named,
         uuid=module.uuid,
-        quality=_quality(report),
+        quality=quality_of(report),
         source=source,
         originals=originals,
         key=key,
@@ -312,7 +313,8 @@ def _check(path: str, report: ConversionReport, module: ModuleFile) -> None:
             )
 
 
-def _quality(report: ConversionReport) -> Quality:
+def quality_of(report: ConversionReport | CreatorReport) -> Quality:
+    """How much the GSYM file knows that a report tells of."""
     level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
     return Quality(int(level), report.functions)
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
             size: Bytes of all its files.
             added: When it came, in seconds since 1970.
             originals: Files it was made from and that are kept, by kind: "sym" for a
-                Breakpad file, "debuginfo" for any other.
+                Breakpad file, "ranges" for a symbfile in a zstd stream, "debuginfo"
+                for any other.
         """
 
         path: str

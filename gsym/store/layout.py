@@ -64,7 +64,11 @@ TEMPORARY = ".tmp"
 GSYM_FILE = "module.gsym"
 SIDECAR = "module.json"
 # Files that modules were made from, by kind.
-ORIGINAL_FILES = {"sym": "module.sym", "debuginfo": "module.debuginfo"}
+ORIGINAL_FILES = {
+    "sym": "module.sym",
+    "debuginfo": "module.debuginfo",
+    "ranges": "module.ranges.zst",
+}
 
 _LONGEST_NAME = 255  # bytes, of a file in any common file system
 _LONGEST_SUFFIX = len(".gsym")

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from gsym.creator import CreatorReport
 
 
-def convert_symbfiles(
+def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     sources: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
     version: int = 1,
     byteorder: str = "little",
+    base_address: int | None = None,
     uuid: bytes = b"",
 ) -> CreatorReport:
     """Write the ranges of symbfiles as a GSYM file; return pads are passed over.
@@ -36,6 +37,7 @@ def convert_symbfiles(
         output: File to write; it appears whole or not at all.
         version: Version of the format, 1 or 2.
         byteorder: "little" or "big".
+        base_address: What addresses in the file count from, as `Creator` has it.
         uuid: Build id of the executable, which symbfiles do not have.
 
     Raises:
@@ -51,7 +53,7 @@ def convert_symbfiles(
     if any(is_same_file(path, target) for path in paths):
         raise ValueError(f"{target}: the output would replace the input")
     has_pads = False
-    with Creator(version, byteorder, uuid=uuid) as creator:
+    with Creator(version, byteorder, base_address, uuid) as creator:
         count = 0
         for path in paths:
             decoder = open_symbfile(path)

@@ -1,0 +1,1 @@
+"""Symbfiles that profilers' tools push: received, published, handed out."""

@@ -1,0 +1,160 @@
+"""What confined processes do with the parts of a symbfile: check, join, convert.
+
+Each part is a symbfile of its own; or only the first one has the magic, and all are
+pieces of one. What is compressed is inflated.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.errors import EmptyError, FormatError, GsymError, LimitError
+from gsym.file_id import FileId
+from gsym.formats.symbfile import MAGIC
+from gsym.server.described_module import describe
+from gsym.server.zstd import zstd
+from gsym.sources.mapped_file import map_file
+from gsym.store.adding import quality_of
+from gsym.store.entry import Entry
+from gsym.store.received_symbfile import file_id_identity
+from gsym.store.unpacking import inflate_file, pieces_of
+from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.to_gsym import convert_symbfiles
+
+__all__ = ["assemble"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_HEADS = (MAGIC, b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08")  # plain, zstd, gzip
+_LONGEST_HEAD = max(map(len, _HEADS))
+_MORE = 0x80  # in a byte of a varint
+_GSYM, _SYMBFILE = "module.gsym", "symbfile.zst"
+
+
+class _RefusedError(Exception):
+    """What the parts make is of no use."""
+
+    def __init__(self, why: str, text: str) -> None:
+        super().__init__(text)
+        self.why = why
+        self.text = text
+
+
+def assemble(
+    paths: list[str], kind: str, file_id: str, folder: str, most: int
+) -> dict[str, Any]:
+    """Make one symbfile of its parts, and a GSYM file of its ranges.
+
+    Args:
+        paths: Of the parts, in order.
+        kind: "ranges" or "returnpads": what it has to hold.
+        file_id: Of the executable, in hexadecimal.
+        folder: Where what is made goes.
+        most: Bytes that all parts together may have, inflated.
+
+    Returns:
+        `symbfile`: path of the whole, in a zstd stream; of ranges also `modules`, the
+        GSYM file as `describe` tells it. Or `refusal` with `text`: "damaged",
+        "wrong kind", "too large", or "unfit" for what is sound and cannot be converted.
+    """
+    try:
+        symbfiles = _symbfiles(paths, folder, most)
+        for number, path in enumerate(symbfiles):
+            _check(path, kind, f"part {number}: " if len(symbfiles) > 1 else "")
+        modules = []
+        if kind == "ranges":
+            modules.append(_convert(symbfiles, FileId.parse(file_id), folder))
+        joined = os.path.join(folder, _SYMBFILE)
+        _join(symbfiles, joined)
+    except _RefusedError as error:
+        return {"refusal": error.why, "text": error.text}
+    return {"symbfile": joined, "modules": modules}
+
+
+def _symbfiles(paths: list[str], folder: str, most: int) -> list[str]:
+    """Files that are symbfiles of their own, inflated."""
+    if len(paths) > 1 and not all(map(_has_head, paths)):
+        whole = os.path.join(folder, "whole")
+        with open(whole, "xb") as target:
+            for path in paths:
+                with open(path, "rb", buffering=0) as source:
+                    target.writelines(pieces_of(source))
+        paths = [whole]
+    found = []
+    for number, path in enumerate(paths):
+        place = os.path.join(folder, f"part{number}")
+        os.mkdir(place)
+        try:
+            found.append(inflate_file(path, place, most))
+        except LimitError as error:
+            raise _RefusedError("too large", error.reason) from None
+        except FormatError as error:
+            raise _RefusedError("damaged", error.reason) from None
+        most -= os.path.getsize(found[-1])
+    return found
+
+
+def _has_head(path: str) -> bool:
+    with open(path, "rb", buffering=0) as file:
+        return file.read(_LONGEST_HEAD).startswith(_HEADS)
+
+
+def _check(path: str, kind: str, label: str) -> None:
+    """See that a symbfile is sound, and holds no other records than it has to."""
+    decoder = open_symbfile(path)
+    try:
+        for _ in decoder.columns():
+            pass
+    except GsymError as error:
+        where = "" if error.offset is None else f"offset {error.offset:#x}: "
+        raise _RefusedError("damaged", f"{label}{where}{error.reason}") from None
+    counts = decoder.counts()
+    if kind == "ranges" and counts.return_pads:
+        raise _RefusedError("wrong kind", f"{label}it holds return pads")
+    if kind == "returnpads" and counts.ranges:
+        raise _RefusedError("wrong kind", f"{label}it holds ranges")
+
+
+def _convert(symbfiles: Sequence[str], file_id: FileId, folder: str) -> dict[str, Any]:
+    target = os.path.join(folder, _GSYM)
+    try:
+        # Addresses are asked for as profilers have them: those of the ELF file.
+        report = convert_symbfiles(symbfiles, target, uuid=file_id, base_address=0)
+    except (EmptyError, FormatError, LimitError) as error:
+        raise _RefusedError("unfit", error.reason) from None
+    made = Entry(
+        path=target,
+        identity=file_id_identity(file_id),
+        uuid=file_id,
+        quality=quality_of(report),
+    )
+    return describe(made)
+
+
+def _join(symbfiles: Sequence[str], target: str) -> None:
+    """Write sound symbfiles as one: the messages of all, behind one header."""
+    with zstd.open(target, "xb") as file:
+        for number, path in enumerate(symbfiles):
+            data = map_file(path)
+            file.write(data[_header_end(data) if number else 0 :])
+
+
+def _header_end(symbfile: memoryview) -> int:
+    """Where the messages behind the header begin, in a sound symbfile."""
+    length, at = _varint(symbfile, len(MAGIC))
+    _, at = _varint(symbfile, at)
+    return at + length
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """A number, and where what is behind it begins."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & ~_MORE) << shift
+        at, shift = at + 1, shift + 7
+        if byte < _MORE:
+            return value, at

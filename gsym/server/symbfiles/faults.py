@@ -1,0 +1,127 @@
+"""What becomes of a part of a symbfile that is refused: the answer, and its code.
+
+The protocol has one code of its own, 1000 ("Something went wrong on our side."); the
+others are ours.
+Source: README.md of symb-proto in opentelemetry-ebpf-profiler, "Symbfile upload".
+"""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+__all__ = ["FAULTS", "Fault", "PartError", "fault_response", "success_response"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class Fault(NamedTuple):
+        """A kind of refusal.
+
+        Attributes:
+            code: In the answer.
+            status: For HTTP.
+            when: When it is answered, for people.
+            retry_after: Seconds after which it is worth another try; 0: it is not.
+        """
+
+        code: str
+        status: int
+        when: str
+        retry_after: int = 0
+
+else:
+    from gsym.records import record_type
+
+    Fault = record_type("Fault", "code status when retry_after", defaults=(0,))
+    Fault.__doc__ = "A kind of refusal."
+
+_OK = 200
+_JSON = "application/json"
+
+INTERNAL = Fault("1000", 500, "a fault of this program, which is in the log")
+NO_KEY = Fault("1001", 401, "the request shows no API key")
+UNKNOWN_KEY = Fault("1002", 401, "the API key is none of `symbfile_keys`")
+BAD_FILE_ID = Fault("1101", 400, "`FileID` is missing, or is none")
+BAD_PART = Fault("1102", 400, "`FilePart` is missing, or is no number")
+BAD_PARTS = Fault(
+    "1103", 400, "`FileParts` is no number, or `FilePart` is not below it"
+)
+NO_LENGTH = Fault("1104", 411, "there is no `Content-Length`, or the body is chunked")
+EMPTY = Fault("1105", 400, "the body is empty")
+BAD_ENCODING = Fault("1106", 415, "`Content-Encoding` is of another kind")
+TOO_SLOW = Fault("1107", 408, "the body did not come in `upload_timeout` seconds")
+PART_TOO_LARGE = Fault("1201", 413, "the part has more than `max_symbfile_part` bytes")
+TOO_MANY_PARTS = Fault("1202", 413, "there are more than `max_symbfile_parts` parts")
+TOO_LARGE = Fault(
+    "1203", 413, "all parts have more than `max_symbfile` bytes, or so inflated"
+)
+OTHER_BYTES = Fault("1301", 409, "this part came before, with other bytes")
+DAMAGED = Fault("1401", 400, "the symbfile is damaged; the text names part and offset")
+WRONG_KIND = Fault(
+    "1402", 400, "it holds records of the other kind, which have another endpoint"
+)
+UNFIT = Fault("1403", 400, "it is sound, and cannot be converted: no ranges, say")
+TOO_COSTLY = Fault("1404", 422, "to read it takes too much time or memory")
+TOO_MANY_OF_KEY = Fault(
+    "1501", 429, "`max_pending_of_key` unfinished uploads of the key are there", 60
+)
+TOO_MANY_PENDING = Fault(
+    "1502", 503, "`max_pending_symbfiles` unfinished uploads are there", 60
+)
+NO_ROOM = Fault("1503", 507, "the disk is full")
+
+# As the manual has them.
+FAULTS = (
+    *(INTERNAL, NO_KEY, UNKNOWN_KEY),
+    *(BAD_FILE_ID, BAD_PART, BAD_PARTS, NO_LENGTH, EMPTY, BAD_ENCODING, TOO_SLOW),
+    *(PART_TOO_LARGE, TOO_MANY_PARTS, TOO_LARGE, OTHER_BYTES),
+    *(DAMAGED, WRONG_KIND, UNFIT, TOO_COSTLY),
+    *(TOO_MANY_OF_KEY, TOO_MANY_PENDING, NO_ROOM),
+)
+
+
+class PartError(Exception):
+    """A part is refused.
+
+    Args:
+        fault: Why.
+        text: For people.
+        closes: Whether the rest of the request is not read any more.
+    """
+
+    def __init__(self, fault: Fault, text: str, *, closes: bool = False) -> None:
+        super().__init__(text)
+        self.fault = fault
+        self.text = text
+        self.closes = closes
+
+
+def success_response() -> Response:
+    """The answer to a part that was taken."""
+    return Response(b'{"success":true,"status":200}', _OK, media_type=_JSON)
+
+
+def fault_response(error: PartError, uuid: str) -> Response:
+    """The answer to a part that was not.
+
+    Args:
+        error: Why.
+        uuid: Under which the log has it.
+    """
+    fault = error.fault
+    headers = {"connection": "close"} if error.closes else {}
+    if fault.retry_after:
+        headers["retry-after"] = str(fault.retry_after)
+    if fault is NO_KEY or fault is UNKNOWN_KEY:
+        headers["www-authenticate"] = "APIKey"
+    body = {
+        "success": False,
+        "uuid": uuid,
+        "error": {"Code": fault.code, "Text": error.text},
+        "status": fault.status,
+    }
+    return Response(
+        msgspec.json.encode(body), fault.status, headers=headers, media_type=_JSON
+    )

@@ -1,0 +1,321 @@
+"""Symbfiles in parts: what is taken, and handed out."""
+
+from __future__ import annotations
+
+import gzip
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.errors import FormatError
+from gsym.formats.symbfile import (
+    encode,
+)
+from gsym.server.symbfiles.pending import PendingUpload
+from gsym.server.zstd import zstd
+from gsym.store.store_verification import verify_store
+from tests.server.symbfile_pushes import (
+    ANY,
+    KEY,
+    OTHER_KEY,
+    PADS,
+    PART_LIMIT,
+    PARTS_LIMIT,
+    RANGES,
+    SIZE_LIMIT,
+    TAKEN,
+    download,
+    file_id,
+    function_at,
+    is_clean,
+    pieces,
+    push,
+    ranges,
+    records,
+    refused,
+    return_pads,
+    running,
+    store_of,
+    waiting,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.server.running import RunningServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running(
+        tmp_path_factory.mktemp("symbfiles") / "store",
+        max_symbfile_part=PART_LIMIT,
+        max_symbfile_parts=PARTS_LIMIT,
+        max_symbfile=SIZE_LIMIT,
+    ) as it:
+        yield it
+
+
+# ---- what is taken
+
+
+def test_a_symbfile_in_one_part_is_answered_for(server: RunningServer) -> None:
+    assert function_at(server, 1, 0x1000) is None
+    answer = push(server, 1, ranges(1))
+    assert (answer.status, answer.json) == (200, TAKEN)
+    assert function_at(server, 1, 0x1000) == "f1_0"
+    assert function_at(server, 1, 0x1240) is None
+
+
+def test_addresses_are_those_of_the_elf_file_and_inlined_calls_are_told(
+    server: RunningServer,
+) -> None:
+    assert push(server, 2, ranges(2)).status == 200
+    request = {
+        "memoryMap": [["app", file_id(2).hex().upper() + "0"]],
+        "stacks": [[[0, 0x1008]]],
+    }
+    (frame,) = server.post(request).json["results"][0]["stacks"][0]
+    assert (frame["function"], frame["file"], frame["line"]) == ("f2_0", "/a.c", 5)
+    assert frame["inlines"] == [{"function": "inner", "file": "/b.h", "line": 7}]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_parts_come_in_any_order(server: RunningServer, order: tuple[int, ...]) -> None:
+    number = 10 + order[0]
+    bodies = [ranges(number, 3 * part) for part in range(3)]
+    for part in order:
+        assert function_at(server, number, 0x1000) is None
+        assert push(server, number, bodies[part], part, 3).json == TAKEN
+    names = [function_at(server, number, 0x1000 + 0x100 * each) for each in range(9)]
+    assert names == [f"f{number}_{each}" for each in range(9)]
+    whole = download(server, number, "ranges").body
+    assert records(whole) == [each for body in bodies for each in records(body)]
+
+
+def test_parts_may_be_pieces_of_one_file(server: RunningServer) -> None:
+    body = ranges(20, count=30)
+    for part, piece in reversed(list(enumerate(pieces(body, 4)))):
+        assert push(server, 20, piece, part, 4).status == 200
+    assert function_at(server, 20, 0x1000) == "f20_0"
+    assert zstd.decompress(download(server, 20, "ranges").body) == body
+
+
+@pytest.mark.parametrize("pack", [zstd.compress, gzip.compress])
+@pytest.mark.parametrize("form", ["whole", "cut"])
+def test_parts_may_be_compressed(server: RunningServer, pack: Any, form: str) -> None:
+    number = 22 + 2 * (form == "cut") + (pack is gzip.compress)
+    packed = pack(ranges(number))
+    bodies = pieces(packed, 2) if form == "cut" else [packed, ranges(number, 3)]
+    for part, each in enumerate(bodies):
+        assert push(server, number, each, part, 2).json == TAKEN
+    assert function_at(server, number, 0x1000) == f"f{number}_0"
+
+
+def test_a_content_encoding_is_no_more_than_said_once_more(
+    server: RunningServer,
+) -> None:
+    body = zstd.compress(ranges(26))
+    assert push(server, 26, body, content_encoding="zstd").json == TAKEN
+    assert function_at(server, 26, 0x1000) == "f26_0"
+
+
+def test_only_one_part_may_tell_how_many_there_are(server: RunningServer) -> None:
+    bodies = [ranges(30, 3 * part) for part in range(3)]
+    assert push(server, 30, bodies[0], 0, None).status == 200
+    assert push(server, 30, bodies[2], 2, 3).status == 200
+    assert function_at(server, 30, 0x1000) is None
+    assert push(server, 30, bodies[1], 1, None).status == 200
+    assert function_at(server, 30, 0x1000) == "f30_0"
+
+
+def test_a_part_may_come_again_and_nothing_changes(server: RunningServer) -> None:
+    bodies = [ranges(31, 3 * part) for part in range(2)]
+    for _ in range(3):
+        assert push(server, 31, bodies[0], 0, 2).json == TAKEN
+    assert push(server, 31, bodies[1], 1, 2).json == TAKEN
+    assert function_at(server, 31, 0x1300) == "f31_3"
+
+
+def test_another_number_of_parts_begins_the_upload_anew(server: RunningServer) -> None:
+    assert push(server, 32, ranges(32), 0, 3).status == 200
+    assert push(server, 32, ranges(99), 1, 3).status == 200
+    assert push(server, 32, ranges(32, 3), 1, 2).status == 200
+    assert function_at(server, 32, 0x1000) is None
+    assert push(server, 32, ranges(32), 0, 2).status == 200
+    assert function_at(server, 32, 0x1000) == "f32_0"
+
+
+def test_what_is_pushed_again_is_taken_again(server: RunningServer) -> None:
+    for _ in range(2):
+        assert push(server, 33, ranges(33, count=2)).json == TAKEN
+    assert push(server, 33, ranges(33, count=3)).json == TAKEN
+    assert function_at(server, 33, 0x1200) == "f33_2"
+    assert push(server, 33, ranges(33, count=1)).json == TAKEN
+    assert function_at(server, 33, 0x1200) == "f33_2"  # what is richer stays
+
+
+def test_keys_do_not_see_the_parts_of_each_other(server: RunningServer) -> None:
+    bodies = [ranges(34, 3 * part) for part in range(2)]
+    assert push(server, 34, bodies[0], 0, 2).status == 200
+    assert push(server, 34, ranges(99), 0, 2, key=OTHER_KEY).status == 200
+    assert push(server, 34, bodies[1], 1, 2).status == 200
+    assert function_at(server, 34, 0x1000) == "f34_0"
+    assert len(waiting(server)) == 1
+    assert push(server, 34, ranges(99, 3), 1, 2, key=OTHER_KEY).status == 200
+
+
+@pytest.mark.parametrize("form", ["hex", "upper", "padded", "plain"])
+def test_the_file_id_may_have_any_of_its_forms(
+    server: RunningServer, form: str
+) -> None:
+    number = (0xFBFF << 112) + len(form)
+    text = {
+        "hex": file_id(number).hex(),
+        "upper": file_id(number).hex().upper(),
+        "padded": file_id(number).base64 + "==",
+        "plain": file_id(number).base64.replace("-", "+").replace("_", "/"),
+    }[form]
+    assert push(server, number, ranges(1), FileID=text).json == TAKEN
+    assert function_at(server, number, 0x1000) == "f1_0"
+
+
+def test_put_does_as_post(server: RunningServer) -> None:
+    assert push(server, 35, ranges(35), method="PUT").json == TAKEN
+    assert function_at(server, 35, 0x1000) == "f35_0"
+
+
+def test_the_scheme_of_the_key_may_be_in_any_case(server: RunningServer) -> None:
+    answer = push(server, 36, ranges(36), Authorization=f"ApiKey  {KEY} ")
+    assert answer.status == 200
+
+
+# ---- what is handed out
+
+
+def test_ranges_are_handed_out_where_devfiler_asks(server: RunningServer) -> None:
+    assert download(server, 40, "metadata.json").status == 404
+    assert push(server, 40, ranges(40)).status == 200
+    answer = download(server, 40, "metadata.json")
+    references = {"dwarfFileID": file_id(40).base64}
+    assert answer.json == {"version": 1, "symbolFileReferences": references}
+    data = download(server, 40, "ranges").body
+    assert data[:4] == b"\x28\xb5\x2f\xfd"
+    assert records(data) == records(ranges(40))
+
+
+def test_return_pads_are_kept_beside(server: RunningServer) -> None:
+    for part in (1, 0):
+        body = return_pads(41, 3 * part)
+        assert push(server, 41, body, part, 2, path=PADS).json == TAKEN
+    assert records(download(server, 41, "returnpads").body) == records(
+        return_pads(41, count=6)
+    )
+    assert download(server, 41, "ranges").status == 404
+    assert push(server, 41, ranges(41)).json == TAKEN
+    assert download(server, 41, "ranges").status == 200
+    assert download(server, 41, "returnpads").status == 200
+    assert push(server, 41, return_pads(7), path=PADS).json == TAKEN
+    assert records(download(server, 41, "returnpads").body) == records(return_pads(7))
+
+
+def test_there_may_be_no_return_pads_at_all(server: RunningServer) -> None:
+    assert push(server, 42, b"".join(encode([])), path=PADS).json == TAKEN
+    assert records(download(server, 42, "returnpads").body) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/xx/yy/{id}/ranges",
+        "/{0}/{1}/{hex}/ranges",
+        "/{0}/{1}/{id}=/ranges",
+        "/{0}/{1}/{id}/module.gsym",
+        "/{0}/{1}/{id}/..",
+        "/{0}/{1}/x/ranges",
+    ],
+)
+def test_no_other_path_leads_to_a_symbfile(server: RunningServer, path: str) -> None:
+    assert push(server, 43, ranges(43)).status == 200
+    text = file_id(43).base64
+    place = path.format(text[:2], text[2:4], id=text, hex=file_id(43).hex())
+    assert server.ask("GET", place).status == 404
+
+
+def test_the_gsym_file_is_handed_out_by_file_id(server: RunningServer) -> None:
+    assert push(server, 44, ranges(44)).status == 200
+    answer = server.ask("GET", f"/buildid/{file_id(44).hex()}/gsym")
+    assert answer.body[:4] == b"MYSG"[::-1] or answer.body[:4] in {b"GSYM", b"MYSG"}
+
+
+# ---- several at once
+
+
+def test_parts_that_come_at_once_to_several_workers_make_one_symbfile(
+    tmp_path: Path,
+) -> None:
+    parts = 12
+    bodies = [ranges(70, 3 * part) for part in range(parts)]
+    with (
+        running(tmp_path / "store") as one,
+        running(tmp_path / "store") as other,
+        ThreadPoolExecutor(2 * parts) as clients,
+    ):
+        requests = [
+            clients.submit(push, server, 70, bodies[part], part, parts)
+            for part in range(parts)
+            for server in (one, other)  # each part to both
+        ]
+        assert [each.result().json for each in requests] == [TAKEN] * 2 * parts
+        for server in (one, other):
+            assert function_at(server, 70, 0x1000) == "f70_0"
+        whole = records(download(one, 70, "ranges").body)
+        assert whole == [each for body in bodies for each in records(body)]
+        assert not list(verify_store(store_of(one)))
+
+
+def test_who_sends_a_part_again_while_its_upload_ends_gets_the_same_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = Event(), Event()
+
+    def publish(*_: object, **__: object) -> None:
+        begun.set()
+        assert may_end.wait(60)
+        raise FormatError("no")
+
+    monkeypatch.setattr(
+        "gsym.server.symbfiles.symbfile_publication.publish_described", publish
+    )
+    polled = Event()
+    asked = PendingUpload.try_lock
+
+    def try_lock(upload: PendingUpload) -> bool:
+        is_mine = asked(upload)
+        if not is_mine:
+            polled.set()
+        return is_mine
+
+    monkeypatch.setattr(PendingUpload, "try_lock", try_lock)
+    with (
+        running(tmp_path / "store") as one,
+        running(tmp_path / "store") as other,
+        ThreadPoolExecutor(2) as clients,
+    ):
+        first = clients.submit(push, one, 1, ANY)
+        assert begun.wait(60)
+        second = clients.submit(push, other, 1, ANY)
+        assert polled.wait(60)
+        may_end.set()
+        assert refused(first.result(), "1401") == "no"
+        assert refused(second.result(), "1401") == "no"
+        assert is_clean(one)
+
+
+def test_the_endpoints_are_described(server: RunningServer) -> None:
+    paths = server.ask("GET", "/openapi.json").json["paths"]
+    for path in (RANGES, PADS, "/{first}/{second}/{file_id}/{file}"):
+        assert paths[path]
