@@ -1431,6 +1431,180 @@ void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
                          size_t *size_ret, const uint32_t **left_ret,
                          size_t *left_count_ret);
 
+/* ---- FXT: Fuchsia traces ---------------------------------------------------------- */
+
+#define GSYM_FXT_MAGIC 0x16547846
+#define GSYM_FXT_MAX_RECORD_SIZE 32760 /* bytes, of a record that is not large */
+
+/* What a record is; an event has the number of its event type. */
+typedef enum gsym_fxt_kind {
+    GSYM_FXT_INSTANT = 0,
+    GSYM_FXT_COUNTER = 1,
+    GSYM_FXT_DURATION_COMPLETE = 4,
+    GSYM_FXT_FLOW_END = 10, /* the last event */
+    GSYM_FXT_PROVIDER_INFO = 11,
+    GSYM_FXT_PROVIDER_SECTION = 12,
+    GSYM_FXT_PROVIDER_EVENT = 13,
+    GSYM_FXT_TRACE_INFO = 14,
+    GSYM_FXT_INITIALIZATION = 15,
+    GSYM_FXT_STRING = 16,
+    GSYM_FXT_THREAD = 17,
+    GSYM_FXT_BLOB = 18,
+    GSYM_FXT_USERSPACE_OBJECT = 19,
+    GSYM_FXT_KERNEL_OBJECT = 20,
+    GSYM_FXT_LEGACY_CONTEXT_SWITCH = 21,
+    GSYM_FXT_CONTEXT_SWITCH = 22,
+    GSYM_FXT_THREAD_WAKEUP = 23,
+    GSYM_FXT_LOG = 24,
+    GSYM_FXT_MODULE = 25,
+    GSYM_FXT_MMAP = 26,
+    GSYM_FXT_BACKTRACE = 27,
+    GSYM_FXT_LARGE_BLOB_WITH_METADATA = 28,
+    GSYM_FXT_LARGE_BLOB = 29,
+    GSYM_FXT_UNKNOWN = 30,
+    GSYM_FXT_KIND_COUNT = 31
+} gsym_fxt_kind;
+
+typedef enum gsym_fxt_argument_type {
+    GSYM_FXT_ARGUMENT_NULL = 0,
+    GSYM_FXT_ARGUMENT_INT32 = 1,
+    GSYM_FXT_ARGUMENT_UINT32 = 2,
+    GSYM_FXT_ARGUMENT_INT64 = 3,
+    GSYM_FXT_ARGUMENT_UINT64 = 4,
+    GSYM_FXT_ARGUMENT_DOUBLE = 5,
+    GSYM_FXT_ARGUMENT_STRING = 6,
+    GSYM_FXT_ARGUMENT_POINTER = 7,
+    GSYM_FXT_ARGUMENT_KOID = 8,
+    GSYM_FXT_ARGUMENT_BOOL = 9,
+    GSYM_FXT_ARGUMENT_BLOB = 10
+} gsym_fxt_argument_type;
+
+/* What is wrong with a trace, and what `detail` is. */
+typedef enum gsym_fxt_fault {
+    GSYM_FXT_EMPTY_RECORDS,      /* of size 0; bytes passed over */
+    GSYM_FXT_TRUNCATED,          /* by the end of the trace; bytes that are there */
+    GSYM_FXT_SHORT_RECORD,       /* for its fields; its size in bytes */
+    GSYM_FXT_LARGE_RECORD,       /* larger than is read; its size in bytes */
+    GSYM_FXT_UNDEFINED_STRING,   /* its index */
+    GSYM_FXT_UNDEFINED_THREAD,   /* its index */
+    GSYM_FXT_NO_TICK_RATE,       /* 0 ticks a second */
+    GSYM_FXT_WRONG_MAGIC,        /* the number in its place */
+    GSYM_FXT_FRAME_COUNT,        /* is not what the record has; frames that it has */
+    GSYM_FXT_FAULT_COUNT
+} gsym_fxt_fault;
+
+typedef struct gsym_fxt_problem {
+    uint64_t offset; /* of the record, from the start of the trace */
+    uint64_t detail;
+    uint32_t fault; /* gsym_fxt_fault */
+    uint32_t reserved;
+} gsym_fxt_problem;
+
+#define GSYM_FXT_NO_SUBTYPE 0xff
+
+/* A part of the bytes that were read. */
+typedef struct gsym_fxt_data {
+    uint64_t start;
+    uint64_t size;
+} gsym_fxt_data;
+
+/* Records as columns: events have their own, other records are words. Strings are numbers
+ * from 0, which is the empty one; providers too, 0 before any is named. All lives until
+ * the next call on the reader, and strings until one tells that all are new. */
+typedef struct gsym_fxt_columns {
+    size_t count;         /* of records */
+    const uint8_t *kinds; /* gsym_fxt_kind */
+    /* Events */
+    size_t event_count;
+    const uint64_t *event_offset;
+    const uint64_t *event_ticks;
+    const uint64_t *event_ns; /* UINT64_MAX: more than fits */
+    const uint64_t *event_process;
+    const uint64_t *event_thread;
+    const uint64_t *event_value; /* an id, or ticks of the end; 0: it has none */
+    const uint64_t *event_end_ns;
+    const uint32_t *event_category;
+    const uint32_t *event_name;
+    const uint32_t *event_provider;
+    const uint32_t *event_argument_first; /* of its arguments among all */
+    const uint32_t *event_argument_end;
+    /* Other records: their fields in the order of the specification, without time and
+     * arguments; data and texts as two words, start and size */
+    size_t other_count;
+    const uint64_t *other_offset;
+    const uint64_t *other_ticks;
+    const uint64_t *other_ns;
+    const uint32_t *other_provider;
+    const uint64_t *other_word_end; /* they begin where those of the one before end */
+    const uint32_t *other_argument_first;
+    const uint32_t *other_argument_end;
+    size_t word_count;
+    const uint64_t *words;
+    /* Arguments of all records in file order, and their values by type */
+    size_t argument_count;
+    const uint32_t *argument_names;
+    const uint8_t *argument_types; /* gsym_fxt_argument_type */
+    size_t signed_count;           /* int32 and int64 */
+    const int64_t *signed_values;
+    size_t unsigned_count; /* uint32, uint64, pointer and koid */
+    const uint64_t *unsigned_values;
+    size_t double_count;
+    const double *double_values;
+    size_t string_count;
+    const uint32_t *string_values;
+    size_t bool_count;
+    const uint8_t *bool_values;
+    size_t blob_count;
+    const gsym_fxt_data *blob_values;
+    /* Strings from number string_first on are new; 1: those before are gone. */
+    uint32_t string_first;
+    uint32_t string_end;
+    const char *string_bytes; /* of the new ones, one behind the other */
+    const uint64_t *string_ends;
+    /* Providers by number, the first of which has no id */
+    size_t provider_count;
+    const uint32_t *provider_ids;
+    const uint64_t *provider_rates; /* ticks a second; 0: as the first one, or 1e9 */
+    /* What is wrong with what was read; at most as many as are kept. */
+    size_t problem_count;
+    const gsym_fxt_problem *problems;
+    uint32_t has_wide_times; /* 1: some time in ns is more than fits */
+} gsym_fxt_columns;
+
+typedef struct gsym_fxt_counts {
+    uint64_t records[GSYM_FXT_KIND_COUNT]; /* by kind, malformed ones too */
+    uint64_t bytes[GSYM_FXT_KIND_COUNT];
+    uint64_t arguments;         /* of records that were handed out */
+    uint64_t unknown_arguments; /* of a type without a meaning, left out */
+    uint64_t faults[GSYM_FXT_FAULT_COUNT];
+    uint64_t providers; /* named by records */
+} gsym_fxt_counts;
+
+typedef struct gsym_fxt_reader gsym_fxt_reader;
+/* `kinds` has bit 1 << k for each gsym_fxt_kind k that is to be handed out; others are
+ * counted, and heeded where they are needed. A record of more than `most_size` bytes is
+ * passed over. `is_strict` 1: the first problem is an error. */
+gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
+                                   gsym_fxt_reader **reader_ret, gsym_error *error);
+void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);
+/* Words are big-endian from now on, or not; the magic number tells it as well. */
+void gsym_fxt_reader_set_big_endian(gsym_fxt_reader *reader, uint32_t is_big_endian);
+uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader);
+/* Read the next bytes of a trace up to so many records as columns hold well. *used_ret
+ * bytes were read; the next record takes *wanted_ret bytes from there on, or is not known
+ * to take more, and is read once they are all there; 0: there is more to read in these
+ * bytes. `is_last` 1: the trace ends with them. Offsets count from its start. */
+gsym_status gsym_fxt_reader_read(gsym_fxt_reader *reader, const uint8_t *bytes,
+                                 size_t size, uint32_t is_last, size_t *used_ret,
+                                 size_t *wanted_ret, gsym_error *error);
+/* The records of the last read. */
+void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
+                             gsym_fxt_columns *columns_ret);
+/* Of all that was read. */
+void gsym_fxt_reader_count(const gsym_fxt_reader *reader, gsym_fxt_counts *counts_ret);
+/* What is wrong, NUL-terminated in `text`, which has room for `size` bytes. */
+void gsym_fxt_problem_text(const gsym_fxt_problem *problem, char *text, size_t size);
+
 /* cffi: end */
 
 #endif

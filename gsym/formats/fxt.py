@@ -1,0 +1,222 @@
+"""Fuchsia traces (FXT) -> records or columns, piece by piece.
+
+The engine reads records; here its columns are handed on. A damaged trace is read as far
+as it makes sense: what is wrong is told as problems, each with its place.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from gsym._native import check, ffi, lib, new_error
+from gsym.formats.fxt_columns import Columns, Texts
+from gsym.formats.fxt_records import EVENT_KINDS
+
+__all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Problem"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+    from typing import Any, Literal, NamedTuple
+
+    from typing_extensions import Buffer
+
+    from gsym.formats.fxt_records import Record
+
+    CData = Any  # a cffi object
+
+    class Problem(NamedTuple):
+        """What is wrong with the record at *offset*, from the start of the trace."""
+
+        offset: int
+        reason: str
+
+    class Counts(NamedTuple):
+        """What a trace is made of.
+
+        Attributes:
+            records: How many of each of KINDS, those that cannot be read among them.
+            bytes: What they take.
+            arguments: Arguments of all records that were handed out.
+            unknown_arguments: Those of a type without a meaning, which are left out.
+            providers: How many have been named.
+            problems: How many there are; `Decoder.problems` lists up to 65536.
+        """
+
+        records: Mapping[str, int]
+        bytes: Mapping[str, int]
+        arguments: int
+        unknown_arguments: int
+        providers: int
+        problems: int
+
+else:
+    from gsym.records import record_type
+
+    Problem = record_type("Problem", "offset reason")
+    Problem.__doc__ = "What is wrong with the record at *offset*."
+    Counts = record_type(
+        "Counts", "records bytes arguments unknown_arguments providers problems"
+    )
+    Counts.__doc__ = "What a trace is made of."
+
+# By number; the first ones are those of events.
+KINDS = (
+    *EVENT_KINDS,
+    "provider_info",
+    "provider_section",
+    "provider_event",
+    "trace_info",
+    "initialization",
+    "string",
+    "thread",
+    "blob",
+    "userspace_object",
+    "kernel_object",
+    "legacy_context_switch",
+    "context_switch",
+    "thread_wakeup",
+    "log",
+    "module",
+    "mmap",
+    "backtrace",
+    "large_blob_with_metadata",
+    "large_blob",
+    "unknown",
+)
+# The first bytes of a trace, in either byte order; old ones have others.
+MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
+
+_MOST_RECORD_SIZE = 256 << 20
+
+
+class Decoder:
+    """Reads a trace that comes in pieces of any size.
+
+    Args:
+        path: What the trace is called, for errors.
+        strict: The first problem is an error.
+        kinds: Those of KINDS to hand out; None: all. Others cost next to nothing.
+        byteorder: "little" or "big", up to the first magic number, which tells it.
+        most_record_size: In bytes; a larger record is passed over, and is a problem.
+
+    Attributes:
+        problems: What is wrong with what has been read, by offset; up to 65536.
+
+    Raises:
+        FormatError: While it reads, if it is strict; what comes in front of the first
+            problem has been handed out.
+        MemoryError: There is not enough memory.
+    """
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        strict: bool = False,
+        kinds: Collection[str] | None = None,
+        byteorder: Literal["little", "big"] = "little",
+        most_record_size: int = _MOST_RECORD_SIZE,
+    ) -> None:
+        self.problems: list[Problem] = []
+        self._path = path
+        self._error: CData = new_error()
+        place = ffi.new("gsym_fxt_reader **")
+        numbers = map(KINDS.index, KINDS if kinds is None else kinds)
+        mask = sum(1 << number for number in set(numbers))
+        status = lib.gsym_fxt_reader_create(
+            mask, most_record_size, strict, place, self._error
+        )
+        check(status, self._error, path)
+        self._reader = ffi.gc(place[0], lib.gsym_fxt_reader_destroy)
+        lib.gsym_fxt_reader_set_big_endian(self._reader, byteorder == "big")
+        self._columns: CData = ffi.new("gsym_fxt_columns *")
+        self._used: CData = ffi.new("size_t *")
+        self._wanted: CData = ffi.new("size_t *", 1)
+        self._held = bytearray()  # the first bytes of a record
+        self._texts = Texts()
+
+    @property
+    def byteorder(self) -> Literal["little", "big"]:
+        """That of the words that were read last."""
+        is_big = lib.gsym_fxt_reader_is_big_endian(self._reader)
+        return "big" if is_big else "little"
+
+    def feed(self, piece: Buffer) -> list[Record]:
+        """The records that end in the next bytes of the trace."""
+        return [record for part in self._take(piece) for record in part.records()]
+
+    def finish(self) -> None:
+        """The trace ends; what is left of it is a problem."""
+        for _ in self._read(bytes(self._held), is_last=True):
+            raise AssertionError  # a whole record would have been read before
+
+    def records(self, pieces: Iterable[Buffer]) -> Iterator[Record]:
+        """The records of a whole trace, in its order."""
+        return chain.from_iterable(part.records() for part in self.columns(pieces))
+
+    def columns(self, pieces: Iterable[Buffer]) -> Iterator[Columns]:
+        """The records of a whole trace as columns, up to some thousands at a time."""
+        for piece in pieces:
+            yield from self._take(piece)
+        self.finish()
+
+    def counts(self) -> Counts:
+        """What has been read up to now."""
+        counts = ffi.new("gsym_fxt_counts *")
+        lib.gsym_fxt_reader_count(self._reader, counts)
+        return Counts(
+            dict(zip(KINDS, counts.records, strict=True)),
+            dict(zip(KINDS, counts.bytes, strict=True)),
+            counts.arguments,
+            counts.unknown_arguments,
+            counts.providers,
+            sum(counts.faults),
+        )
+
+    def _take(self, piece: Buffer) -> Iterator[Columns]:
+        if self._held:
+            self._held += piece
+            if len(self._held) < self._wanted[0]:
+                return
+            # A copy, for `held` cannot grow while the engine looks at it.
+            piece = bytes(self._held)
+        rest = yield from self._read(piece, is_last=False)
+        self._held = bytearray(rest)
+
+    def _read(
+        self, piece: Buffer, *, is_last: bool
+    ) -> Generator[Columns, None, memoryview]:
+        """Columns up to the last whole record; returns what is behind it."""
+        view = ffi.from_buffer("uint8_t[]", piece)
+        data = memoryview(piece).cast("B")
+        start = 0
+        while True:
+            status = lib.gsym_fxt_reader_read(
+                self._reader,
+                view + start,
+                len(view) - start,
+                is_last,
+                self._used,
+                self._wanted,
+                self._error,
+            )
+            lib.gsym_fxt_reader_columns(self._reader, self._columns)
+            self._take_problems()
+            self._texts.take(self._columns)
+            if self._columns.count:
+                yield Columns(self._columns, self._texts, data[start:])
+            check(status, self._error, self._path)
+            start += self._used[0]
+            if self._wanted[0]:
+                return data[start:]
+
+    def _take_problems(self) -> None:
+        columns = self._columns
+        if not columns.problem_count:
+            return
+        text = ffi.new("char[]", lib.GSYM_ERROR_TEXT_SIZE)
+        for at in range(columns.problem_count):
+            problem = columns.problems + at
+            lib.gsym_fxt_problem_text(problem, text, len(text))
+            self.problems.append(Problem(problem.offset, ffi.string(text).decode()))

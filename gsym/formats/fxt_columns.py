@@ -1,0 +1,231 @@
+"""Columns of the engine's reader of Fuchsia traces -> records."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain, repeat
+
+from gsym._native import ffi, lib, to_str
+from gsym.formats.fxt_other_records import OtherRecords
+from gsym.formats.fxt_records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
+
+__all__ = ["Columns", "Texts"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Literal
+
+    from gsym.formats.fxt_records import Arguments, Record, Value
+
+    CData = Any  # a cffi object
+
+_SECOND = 10**9
+_WIDE = 2**64 - 1
+_LAST_EVENT = lib.GSYM_FXT_FLOW_END
+_ENDED = frozenset((lib.GSYM_FXT_DURATION_COMPLETE,))
+_IDENTIFIED = frozenset(
+    (lib.GSYM_FXT_COUNTER, *range(lib.GSYM_FXT_DURATION_COMPLETE + 1, _LAST_EVENT + 1))
+)
+_EVENT_NUMBERS = bytes(range(_LAST_EVENT + 1))
+_OTHER_NUMBERS = bytes(range(_LAST_EVENT + 1, lib.GSYM_FXT_KIND_COUNT))
+_CODES = {"category": "I", "name": "I", "provider": "I"}
+_CODES |= {"argument_first": "I", "argument_end": "I"}
+
+# Named tuples from tuples, without the handling of their arguments.
+_new_event = partial(tuple.__new__, Event)
+_new_argument = partial(tuple.__new__, Argument)
+
+
+class Texts:
+    """Texts of strings and ids of providers, by the numbers that columns have.
+
+    Attributes:
+        strings: Of all columns up to the last.
+        providers: Likewise; None where records stand in front of any provider.
+    """
+
+    def __init__(self) -> None:
+        self.strings = [""]
+        self.providers: list[int | None] = [None]
+
+    def take(self, columns: CData) -> None:
+        """Add what is new in columns."""
+        known = len(self.providers)
+        new = columns.provider_ids + known
+        self.providers += ffi.unpack(new, columns.provider_count - known)
+        first, end = columns.string_first, columns.string_end
+        del self.strings[first:]
+        if first == end:
+            return
+        ends = ffi.unpack(columns.string_ends + (first - 1), end - first)
+        start = columns.string_ends[first - 2] if first > 1 else 0
+        raw = ffi.buffer(columns.string_bytes + start, ends[-1] - start)[:]
+        stops = [stop - start for stop in ends]
+        pieces = map(raw.__getitem__, map(slice, chain((0,), stops), stops))
+        self.strings += map(to_str, pieces)
+
+
+class Columns:
+    """Records as columns, good until the next ones are asked for.
+
+    Attributes:
+        kinds: Number of the kind of each record in file order; events have the lowest
+            ones, in the order of EVENT_KINDS.
+        event_count: How many are events.
+        argument_count: How many arguments they all have.
+        strings: Texts by the numbers in columns.
+        providers: Ids likewise.
+    """
+
+    def __init__(self, columns: CData, texts: Texts, data: memoryview) -> None:
+        self._columns = columns
+        self._data = data
+        self.strings: Sequence[str] = texts.strings
+        self.providers: Sequence[int | None] = texts.providers
+        self.kinds = self._view("kinds", "B", columns.count)
+        self.event_count: int = columns.event_count
+        self.argument_count: int = columns.argument_count
+
+    def event_kinds(self) -> bytes:
+        """The kinds of events only."""
+        return self.kinds.tobytes().translate(None, _OTHER_NUMBERS)
+
+    def event_column(self, name: str) -> memoryview:
+        """A field of the events, in file order.
+
+        Args:
+            name: offset, ticks, ns (2^64 - 1 is more than fits), process, thread, value
+                (an id, or ticks of the end of a complete duration), end_ns, category
+                and name (numbers of strings), provider (a number), argument_first or
+                argument_end (of its arguments among all).
+        """
+        code: Any = _CODES.get(name, "Q")
+        return self._view(f"event_{name}", code, self.event_count)
+
+    def argument_column(self, name: str) -> memoryview:
+        """Names (numbers of strings) or types of the arguments of all records."""
+        code: Literal["I", "B"] = "I" if name == "names" else "B"
+        return self._view(f"argument_{name}", code, self.argument_count)
+
+    def arguments(self) -> Arguments:
+        """The arguments of all records."""
+        if not self.argument_count:
+            return ()
+        types = self.argument_column("types").tobytes()
+        fields = zip(
+            map(self.strings.__getitem__, self.argument_column("names").tolist()),
+            map(ARGUMENT_TYPES.__getitem__, types),
+            self._argument_values(types),
+            strict=False,  # null has no end of values
+        )
+        return tuple(map(_new_argument, fields))
+
+    def records(self) -> Iterator[Record]:
+        """The same as records, in file order."""
+        columns, arguments = self._columns, self.arguments()
+        if not columns.other_count:
+            return self._events(arguments)
+        kinds = self.kinds.tobytes()
+        others = OtherRecords(
+            columns,
+            kinds.translate(None, _EVENT_NUMBERS),
+            arguments,
+            (self.strings, self.providers, self._data),
+            self._exact_ns,
+        )
+        if not self.event_count:
+            return iter(others)
+        sources: list[Iterator[Any]] = [self._events(arguments)] * (_LAST_EVENT + 1)
+        sources += [iter(others)] * len(_OTHER_NUMBERS)
+        return map(next, map(sources.__getitem__, kinds))
+
+    def _argument_values(self, types: bytes) -> Iterable[Value]:
+        columns, text = self._columns, self.strings.__getitem__
+        signed = iter(ffi.unpack(columns.signed_values, columns.signed_count))
+        unsigned = iter(ffi.unpack(columns.unsigned_values, columns.unsigned_count))
+        doubles = ffi.unpack(columns.double_values, columns.double_count)
+        strings = ffi.unpack(columns.string_values, columns.string_count)
+        bools = ffi.unpack(columns.bool_values, columns.bool_count)
+        blobs = ffi.unpack(columns.blob_values, columns.blob_count)
+        sources: list[Iterator[Any]] = [
+            repeat(None),
+            signed,
+            unsigned,
+            signed,
+            unsigned,
+            iter(doubles),
+            map(text, strings),
+            unsigned,
+            unsigned,
+            map(bool, bools),
+            map(self._bytes_of, blobs),
+        ]
+        if types.count(types[0]) == len(types):
+            return sources[types[0]]
+        return map(next, map(sources.__getitem__, types))
+
+    def _events(self, arguments: Arguments) -> Iterator[Event]:
+        kinds, text = self.event_kinds(), self.strings.__getitem__
+        values = self.event_column("value").tolist()
+        providers = self.event_column("provider").tolist()
+        runs: Iterable[Arguments] = repeat(())
+        if arguments:
+            firsts = self.event_column("argument_first").tolist()
+            ends = self.event_column("argument_end").tolist()
+            runs = map(arguments.__getitem__, map(slice, firsts, ends))
+        ends_ns = self.event_column("end_ns").tolist()
+        ticks = self.event_column("ticks").tolist()
+        fields = zip(
+            map(EVENT_KINDS.__getitem__, kinds),
+            ticks,
+            self.event_column("process").tolist(),
+            self.event_column("thread").tolist(),
+            map(text, self.event_column("category").tolist()),
+            map(text, self.event_column("name").tolist()),
+            runs,
+            _valued(kinds, _IDENTIFIED, values),
+            _valued(kinds, _ENDED, values),
+            self._exact_ns(self.event_column("ns").tolist(), ticks, providers),
+            _valued(kinds, _ENDED, self._exact_ns(ends_ns, values, providers)),
+            map(self.providers.__getitem__, providers),
+            self.event_column("offset").tolist(),
+            strict=False,  # `repeat` has no end
+        )
+        return map(_new_event, fields)
+
+    def _exact_ns(
+        self, times: list[int], ticks: list[int], providers: list[int]
+    ) -> list[int]:
+        """Nanoseconds, also where they do not fit their column."""
+        if self._columns.has_wide_times:
+            for at, ns in enumerate(times):
+                if ns == _WIDE:
+                    times[at] = ticks[at] * _SECOND // self._rate(providers[at])
+        return times
+
+    def _rate(self, provider: int) -> int:
+        rates = self._columns.provider_rates
+        return int(rates[provider] or rates[0] or _SECOND)
+
+    def _bytes_of(self, blob: CData) -> bytes:
+        return bytes(self._data[blob.start : blob.start + blob.size])
+
+    def _view(self, field: str, code: Literal["B", "I", "Q"], count: int) -> memoryview:
+        if not count:
+            return memoryview(b"").cast(code)
+        width = {"B": 1, "I": 4}.get(code, 8)
+        start = getattr(self._columns, field)
+        return memoryview(ffi.buffer(start, width * count)).cast("B").cast(code)
+
+
+def _valued(
+    kinds: bytes, numbers: frozenset[int], values: list[int]
+) -> Iterable[int | None]:
+    """The values of events of some kinds, None for others."""
+    if numbers.issuperset(kinds):
+        return values
+    if numbers.isdisjoint(kinds):
+        return repeat(None)
+    pairs = zip(kinds, values, strict=True)
+    return [value if kind in numbers else None for kind, value in pairs]
