@@ -1,0 +1,1 @@
+"""Fuchsia traces: what their events mean together, and other forms of them."""

@@ -1,0 +1,1 @@
+"""Fuchsia traces: matching, forms, commands."""
