@@ -73,6 +73,7 @@ FORMS = (
     Form("frames, `--style=spec`", frames, ("--style=spec",), None),
     Form("frames, `--style=fuchsia`", frames, ("--style=fuchsia",), None),
     Form("frames, `--json`", frames, (DEFAULT, "--json"), None),
+    Form("frames, `--format=html`", frames, (DEFAULT, "--format=html"), None),
 )
 HEAD = (
     *("log", "lines", "llvm-symbolizer", "gsym filter", "ratio", "MB/s"),

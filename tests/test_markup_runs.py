@@ -253,8 +253,8 @@ def test_frames_of_several_modules_are_one_run(
     runs: list[int] = []
     whole = LineFilter.filter_run
 
-    def run(lines: LineFilter, text: memoryview, element: int) -> int:
-        runs.append(whole(lines, text, element))
+    def run(lines: LineFilter, text: memoryview, element: int, number: int) -> int:
+        runs.append(whole(lines, text, element, number))
         return runs[-1]
 
     monkeypatch.setattr(LineFilter, "filter_run", run)

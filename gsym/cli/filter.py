@@ -277,11 +277,11 @@ def _output(values: Values, style: Style, form: str) -> Output:
     if form == "json":
         from gsym.markup_filter.json_output import JsonOutput
 
-        return JsonOutput()
+        return JsonOutput(sys.stdout.buffer.write)
     if form == "html":
         from gsym.markup_filter.html_output import HtmlOutput
 
-        return HtmlOutput()
+        return HtmlOutput(sys.stdout.buffer.write)
     return WrittenOutput(sys.stdout.buffer.write)
 
 

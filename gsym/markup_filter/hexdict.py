@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-__all__ = ["Value", "addresses_in", "annotate"]
+__all__ = ["MOST_VALUES", "Value", "addresses_in", "annotate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ else:
     Value = record_type("Value", "key address start end place")
     Value.__doc__ = "A value that is an address."
 
+MOST_VALUES = 1024
 # A key begins behind a space or a colon: from within one, each byte would search anew.
 _PAIR = re.compile(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 
@@ -48,16 +50,19 @@ def annotate(
 ) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
     """What stands in place of a dictionary, the lines behind it, and its addresses.
 
+    Of these, it is the first MOST_VALUES.
+
     Args:
         text: All of it behind the tag.
         place: Says what is at an address; b"" where it is none that is known.
         form: One of HEXDICT_FORMS.
     """
-    values = tuple(
+    found = (
         Value(pair[1], address, *pair.span(2), shown)
         for pair in _PAIR.finditer(text)
         if (shown := place(address := int(pair[2], 16)))
     )
+    values = tuple(islice(found, MOST_VALUES))
     if form == "notes":
         notes = [
             b"  %s = %s: %s" % (each.key, text[each.start : each.end], each.place)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from html import escape
 
-from gsym._native import to_bytes, to_str
+from gsym._native import to_bytes
 from gsym.formats.markup_elements import HexDict
+from gsym.markup_filter.outputs import MOST_HELD
 
 __all__ = ["HTML_END", "HtmlOutput"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
     from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.element_runs import ElementRun
 
 _BEGIN = """\
 <!doctype html>
@@ -39,36 +45,52 @@ HTML_END = b"</pre>\n</html>\n"
 
 
 class HtmlOutput:
-    """The log in a `pre`, every byte of it escaped."""
+    """The log in a `pre`, every byte of it escaped.
+
+    Args:
+        write: Writes what it gets, before much is held; None: it all waits to be taken.
+    """
 
     run = None
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
+        self._write = write
         self._parts = [_BEGIN]
+        self._size = 0  # of these
 
     def begin_line(self, number: int, line: bytes) -> None:
         """Lines need no numbers."""
 
+    def element_run(self, run: ElementRun) -> None:
+        """Lines with code locations."""
+        text, at = run.text, 0
+        for start, end, answer in run.answers:
+            if at < start:
+                self._put(_escaped(text[at:start]))
+            shown = run.shown(start, end, answer)
+            self._put(_marked(shown, _detail(text[start:end], answer)))
+            at = end
+        self._put(_escaped(text[at:]))
+
     def text(self, text: bytes) -> None:
         """Text of the log."""
-        self._parts.append(_escaped(text))
+        self._put(_escaped(text))
 
     def element(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
         """What stands in place of an element; details on hover, and on a tap."""
         if not isinstance(element, HexDict):
-            self._parts.append(_marked(shown, _detail(token, answer)))
+            self._put(_marked(shown, _detail(token.text, answer)))
             return
         at = 0
         # The places of values are right where nothing was put between them.
         is_plain = shown == to_bytes(element.text)
         for value in answer.values if answer is not None and is_plain else ():
-            self._parts.append(_escaped(shown[at : value.start]))
-            detail = to_str(value.place)
-            self._parts.append(_marked(shown[value.start : value.end], detail))
+            self._put(_escaped(shown[at : value.start]))
+            self._put(_marked(shown[value.start : value.end], value.place))
             at = value.end
-        self._parts.append(_escaped(shown[at:]))
+        self._put(_escaped(shown[at:]))
 
     def context(self, token: Token, element: Element) -> None:
         """The line on the module says all."""
@@ -80,11 +102,22 @@ class HtmlOutput:
         """What has come since the last time."""
         text = "".join(self._parts)
         self._parts.clear()
+        self._size = 0
         return text.encode("utf-8", "replace")
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size >= MOST_HELD and self._write is not None:
+            self._write(self.take())
 
 
 def _escaped(text: bytes) -> str:
-    return escape(text.decode("utf-8", "replace")).translate(_CONTROLS)
+    shown = text.decode("utf-8", "replace")
+    # To look costs a tenth of what it costs to replace.
+    if text.translate(None, _SPECIAL) == text:
+        return shown
+    return escape(shown).translate(_CONTROLS)
 
 
 # A browser may take these for something else, or show nothing.
@@ -93,24 +126,31 @@ _CONTROLS = {
 }
 
 
-def _marked(text: bytes, detail: str) -> str:
+_SPECIAL = bytes(_CONTROLS) + b"&<>\"'"
+
+
+def _marked(text: bytes, detail: bytes) -> str:
     """Text that shows a detail."""
     return (
         f'<span class="e" tabindex="0">{_escaped(text)}'
-        f'<span role="tooltip">{_escaped(to_bytes(detail))}</span></span>'
+        f'<span role="tooltip">{_escaped(detail)}</span></span>'
     )
 
 
-def _detail(token: Token, answer: Answer | None) -> str:
-    lines = [token.text.decode("utf-8", "replace")]
-    if answer is not None and answer.segment is not None:
-        module = answer.segment.module
-        lines.append(
-            f"{to_str(module.name)} + {answer.linked:#x}"
-            f" ({to_str(answer.segment.mode)}), build id {module.build_id.hex()}"
-        )
-        lines += [
-            f"{to_str(frame.function)} {to_str(frame.file)}:{frame.line}"
-            for frame in answer.frames
-        ]
-    return "\n".join(lines)
+def _detail(element: bytes, answer: Answer | None) -> bytes:
+    """What is known of an element, which is given as it stands in the log."""
+    if answer is None or answer.segment is None:
+        return element
+    module = answer.segment.module
+    lines = [
+        element,
+        b"%s + %#x (%s), build id %s"
+        % (
+            module.name,
+            answer.linked,
+            answer.segment.mode,
+            module.build_id.hex().encode("ascii"),
+        ),
+    ]
+    lines += [b"%s %s:%d" % frame for frame in answer.frames]
+    return b"\n".join(lines)

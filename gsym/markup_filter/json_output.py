@@ -6,19 +6,28 @@ import json
 
 from gsym._native import to_str
 from gsym.formats.markup_elements import HexDict
+from gsym.markup_filter.json_code import CodeText
+from gsym.markup_filter.line_parts import may_have_context
+from gsym.markup_filter.outputs import MOST_HELD
 
 __all__ = ["JsonOutput"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from typing_extensions import Buffer
 
     from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.element_runs import ElementRun
     from gsym.markup_filter.hexdict import Value
     from gsym.markup_filter.symbols import Location
 
+# Of so many elements that come, the first one has no other before it.
+_MOST_WAITING = 1 << 12
 _ADDRESSES = {"address", "start"}
 
 
@@ -26,13 +35,20 @@ class JsonOutput:
     """The elements, one object a line; text of the log is left out.
 
     Bytes that are not UTF-8 are replaced.
+
+    Args:
+        write: Writes what it gets, before much is held; None: it all waits to be taken.
     """
 
     run = None
 
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
+        self._write = write
         self._lines: list[str] = []
-        self._of_line: list[tuple[int, str]] = []  # those of one, with their places
+        self._size = 0  # of these
+        self._is_in_order = True  # the elements of the line
+        self._of_line: list[tuple[int, str]] = []  # those of one that are not
+        self._code = CodeText()
         self._number = 0  # of the line that elements come from
         self._line = b""
         self._is_folded = False  # it is several lines
@@ -42,7 +58,21 @@ class JsonOutput:
         self._end_line()
         self._number = number
         self._line = line
+        self._is_in_order = not may_have_context(line)
         self._is_folded = -1 < line.find(b"\n") < len(line) - 1
+
+    def element_run(self, run: ElementRun) -> None:
+        """Lines with code locations."""
+        self._end_line()
+        text, number, at, begin = run.text, run.number, 0, 0
+        for start, _, answer in run.answers:
+            number += text.count(b"\n", at, start)
+            begin = text.rfind(b"\n", at, start) + 1 or begin
+            at = start
+            self._put(
+                f'{{"log_line": {number}, "column": {start - begin + 1}, '
+                f"{self._code.of(answer)}}}\n"
+            )
 
     def text(self, text: bytes) -> None:
         """It is not of interest."""
@@ -70,9 +100,7 @@ class JsonOutput:
     def take(self) -> bytes:
         """What has come since the last time."""
         self._end_line()
-        text = "".join(self._lines)
-        self._lines.clear()
-        return text.encode("utf-8", "replace")
+        return self._take_lines()
 
     def _place(self, token: Token) -> dict[str, Any]:
         """Where an element is, and of which kind."""
@@ -84,13 +112,35 @@ class JsonOutput:
         return {"log_line": number, "column": column, "element": to_str(token.tag)}
 
     def _add(self, token: Token, record: dict[str, Any]) -> None:
-        line = json.dumps(record, ensure_ascii=False)
-        self._of_line.append((token.start, f"{line}\n"))
+        line = f"{json.dumps(record, ensure_ascii=False)}\n"
+        if self._is_in_order:
+            self._put(line)
+            return
+        self._of_line.append((token.start, line))
+        if len(self._of_line) >= 2 * _MOST_WAITING:
+            self._put_first(_MOST_WAITING)
 
     def _end_line(self) -> None:
-        """Put the elements of a line in order: what says nothing is known earlier."""
-        self._lines += (line for _, line in sorted(self._of_line))
-        self._of_line.clear()
+        self._put_first(len(self._of_line))
+
+    def _put_first(self, count: int) -> None:
+        """Put elements of a line in order: what says nothing is known earlier."""
+        self._of_line.sort()
+        for _, line in self._of_line[:count]:
+            self._put(line)
+        del self._of_line[:count]
+
+    def _put(self, line: str) -> None:
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= MOST_HELD and self._write is not None:
+            self._write(self._take_lines())
+
+    def _take_lines(self) -> bytes:
+        text = "".join(self._lines)
+        self._lines.clear()
+        self._size = 0
+        return text.encode("utf-8", "replace")
 
 
 def _fields(element: Element) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
 from gsym._native import to_bytes
 from gsym.formats.markup import Fault, decode, find_elements
@@ -10,17 +11,18 @@ from gsym.formats.markup_elements import Backtrace
 from gsym.markup_filter.address_space import AddressSpace, ContextError
 from gsym.markup_filter.colours import SGR, Colours
 from gsym.markup_filter.contextual_elements import ContextualElements
+from gsym.markup_filter.element_runs import ElementRuns
 from gsym.markup_filter.element_text import ElementText
 from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.frame_runs import FrameRuns
-from gsym.markup_filter.line_parts import LineParts
+from gsym.markup_filter.line_parts import LineParts, may_have_context
 from gsym.markup_filter.presentation_elements import PresentationElements
 
 __all__ = ["LineFilter"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from gsym.formats.markup import Token
     from gsym.formats.markup_elements import Element
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from gsym.markup_filter.symbols import Symbols
 
 _CONTEXT = frozenset({b"mmap", b"reset", b"module"})
+_MOST_WAITING = 1024  # elements of a line that wait for its end
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 
 
@@ -68,6 +71,16 @@ class LineFilter:
             settings, symbols, failures, self._space, text
         )
         self._line = b""
+        self._element_runs: ElementRuns | None = None
+        if output.element_run is not None:
+            self._element_runs = ElementRuns(
+                settings,
+                symbols,
+                self._space,
+                text,
+                count_in=failures.count_in,
+                take=output.element_run,
+            )
 
     @property
     def awaits_line(self) -> bool:
@@ -75,19 +88,24 @@ class LineFilter:
         is_coloured = self._style.interprets_sgr and self._colours.is_set
         return self._context.awaits_segments or is_coloured
 
-    def filter_run(self, lines: memoryview, element: int) -> int:
+    def filter_run(self, lines: memoryview, element: int, number: int) -> int:
         """Take many lines in at once, if they are such that it can be done.
 
         Args:
             lines: Whole lines, the first of which has an element.
             element: Offset of that.
+            number: Of the first line, where lines are counted.
 
         Returns:
             How many bytes of *lines* were taken in; 0: the first line is to be filtered
             by itself.
         """
         put = self._output.run
-        if put is None or self.awaits_line:
+        if self.awaits_line:
+            return 0
+        if self._element_runs is not None:
+            return self._element_runs.answer(lines, number)
+        if put is None:
             return 0
         return self._runs.answer(lines, element, put, self._failures.count_in)
 
@@ -96,14 +114,16 @@ class LineFilter:
         self._line = line
         if self._style.interprets_sgr:
             self._put_text(self._colours.reset())
-        tokens = list(find_elements(line, self._style.dialect))
-        if not tokens:
+        # One at a time, for there may be many in a line.
+        tokens = find_elements(line, self._style.dialect)
+        first = next(tokens, None)
+        if first is None:
             self.close_line()
             self._put_log(line)
         elif self._style.keeps_context_text:
-            self._filter_elements(tokens)
+            self._filter_elements(chain((first,), tokens))
         else:
-            self._filter_as_llvm(tokens)
+            self._filter_as_llvm(chain((first,), tokens))
 
     def close_line(self) -> None:
         """End the line on a module that waits for more of its segments."""
@@ -138,30 +158,40 @@ class LineFilter:
 
     # ---- lines as the document has them
 
-    def _filter_elements(self, tokens: list[Token]) -> None:
+    def _filter_elements(self, tokens: Iterator[Token]) -> None:
         parts = LineParts(self._line, self._ending, self._style)
         self._colours.reset()  # those of a line end with it
+        most_waiting = _MOST_WAITING
+        if not may_have_context(self._line):
+            self.close_line()
+            most_waiting = 1
         at = 0
-        for token in tokens:
+        for count, (token, is_last) in enumerate(_with_last(tokens), 1):
             self._follow_colours(at, token.start)
             at = token.end
             if token.tag in _CONTEXT:
-                said = self._take_context(token)
-                if said:
-                    parts.say(token, said)
-                elif said is None or self._keeps_context:
-                    parts.has_other = True
-                else:
-                    parts.remove(token)
+                self._remove(token, parts)
             elif (element := self._decode(token)) is None:
                 parts.has_other = True
             else:
-                self._replace(element, token, parts, is_last=token is tokens[-1])
+                self._replace(element, token, parts, is_last=is_last)
+            if not count % most_waiting and self._stacks is None:
+                parts.put_ready(self._output)
         if not parts.has_context:
             self.close_line()
         is_elided = self._style.elides_prefixes and not parts.has_other
         if not (parts.has_context and (is_elided or parts.is_blank())):
             parts.put(self._output)
+
+    def _remove(self, token: Token, parts: LineParts) -> None:
+        """Take a contextual element in, and out of its line."""
+        said = self._take_context(token)
+        if said:
+            parts.say(token, said)
+        elif said is None or self._keeps_context:
+            parts.has_other = True
+        else:
+            parts.remove(token)
 
     def _replace(
         self, element: Element, token: Token, parts: LineParts, *, is_last: bool
@@ -185,20 +215,28 @@ class LineFilter:
 
     # ---- lines as llvm-symbolizer has them
 
-    def _filter_as_llvm(self, tokens: list[Token]) -> None:
-        for at, token in enumerate(tokens):
-            if token.tag in _CONTEXT:
-                put_before = partial(self._put_nodes, tokens[:at], token.start)
-                self._take_context(token, put_before)
-                return
-        self.close_line()
-        self._put_nodes(tokens, len(self._line))
+    def _filter_as_llvm(self, tokens: Iterator[Token]) -> None:
+        context = self._first_context()
+        if context is None:
+            self.close_line()
+            self._put_nodes(tokens, len(self._line))
+        else:
+            put_before = partial(self._put_nodes, tokens, context.start)
+            self._take_context(context, put_before)
 
-    def _put_nodes(self, tokens: list[Token], end: int) -> None:
+    def _first_context(self) -> Token | None:
+        if not may_have_context(self._line):
+            return None
+        tokens = find_elements(self._line, self._style.dialect)
+        return next((token for token in tokens if token.tag in _CONTEXT), None)
+
+    def _put_nodes(self, tokens: Iterable[Token], end: int) -> None:
         """The text up to *end*, with its elements replaced."""
         at = 0
         notes: list[bytes] = []
         for token in tokens:
+            if token.start >= end:
+                break
             self._put_log(self._line[at : token.start])
             at = token.end
             if token.tag.strip(_LETTERS):
@@ -263,3 +301,12 @@ class LineFilter:
             return None
         self._output.context(token, element)
         return said
+
+
+def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
+    """Tokens, each with whether no other one follows."""
+    token = next(tokens, None)
+    while token is not None:
+        following = next(tokens, None)
+        yield token, following is None
+        token = following

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from gsym._native import lib
 
-__all__ = ["LineParts"]
+__all__ = ["LineParts", "between_split", "may_have_context"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,20 @@ if TYPE_CHECKING:
     from gsym.markup_filter.styles import Style
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]
+
+
+_CONTEXT = re.compile(rb"\{\{\{(?:mmap|reset|module)[:}]")
+
+
+def may_have_context(line: bytes) -> bool:
+    """Whether an element of a line may be contextual."""
+    return _CONTEXT.search(line) is not None
+
+
+def between_split(before: bytes, behind: bytes, ending: bytes) -> bytes:
+    """What stands between frames that each have the text round them on their lines."""
+    is_short = len(before) + len(behind) <= lib.GSYM_MARKUP_MOST_REPEATED
+    return behind + ending + before if is_short else ending
 
 
 class LineParts:
@@ -56,9 +72,7 @@ class LineParts:
         if self._style.splits_frames:
             text = b"".join(self._begun) + self._line[self._at : token.start]
             behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
-            most = lib.GSYM_MARKUP_MOST_REPEATED
-            is_short = len(text) + len(behind) <= most
-            return behind + self._ending + text if is_short else self._ending
+            return between_split(text, behind, self._ending)
         is_indented = self._style.indents_frames and token.start <= self._blanks
         return self._ending + self._line[: token.start] * is_indented
 
@@ -105,6 +119,12 @@ class LineParts:
         behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
         self._at = len(self._line) if is_last else token.end
         return before, behind + self._ending
+
+    def put_ready(self, output: Output) -> None:
+        """Print what came so far, if the line does not vanish."""
+        if self.has_other:
+            self._put_parts(output)
+            self._parts.clear()
 
     def is_blank(self) -> bool:
         """Whether nothing can be seen of it."""

@@ -127,8 +127,11 @@ class LogStream:
                     self._pass(lines[at:start])
                 if lines.startswith(_CODE, begin):
                     run = memoryview(lines)[start:end]
-                    at = start + self._lines.filter_run(run, begin - start)
+                    number = self.lines_before + 1
+                    at = start + self._lines.filter_run(run, begin - start, number)
                     if at > start:
+                        if self._counts_lines:
+                            self.lines_before += lines.count(b"\n", start, at)
                         continue
             at = lines.find(b"\n", start, end) + 1 or end
             self._filter_line(lines[start:at])

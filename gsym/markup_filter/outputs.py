@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["TextOutput", "WrittenOutput"]
+__all__ = ["MOST_HELD", "TextOutput", "WrittenOutput"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.formats.markup import Fault, Token
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.answers import Answer
+    from gsym.markup_filter.element_runs import ElementRun
 
     class Output(Protocol):
         """Takes what comes out of a filter, in order."""
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
             """Takes lines with what stands in place of their elements, many at once.
 
             They are gone when it returns. None: each element has to come by itself.
+            """
+
+        @property
+        def element_run(self) -> Callable[[ElementRun], object] | None:
+            """Takes lines with answers to their elements, many at once.
+
+            None: it takes them as text, or each by itself.
             """
 
         def begin_line(self, number: int, line: bytes) -> None:
@@ -51,11 +59,13 @@ if TYPE_CHECKING:
             """What has come since the last time."""
 
 
-_MOST_HELD = 1 << 16  # bytes
+MOST_HELD = 1 << 16  # bytes of what is to be written
 
 
 class TextOutput:
     """The log as text."""
+
+    element_run = None
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -88,7 +98,7 @@ class TextOutput:
 
 
 class WrittenOutput(TextOutput):
-    """The log as text, of which runs go out before they become large.
+    """The log as text, which goes out before it becomes large.
 
     Args:
         write: Writes all that it gets before it returns.
@@ -97,8 +107,17 @@ class WrittenOutput(TextOutput):
     def __init__(self, write: Callable[[Buffer], object]) -> None:
         super().__init__()
         self._write = write
-        self._held = 0  # bytes of runs
+        self._held = 0  # bytes of runs and elements
         self.run = self._take_run
+
+    def element(
+        self, _token: Token, _element: Element, shown: bytes, _answer: Answer | None
+    ) -> None:
+        """Text in place of an element."""
+        self.text(shown)
+        self._held += len(shown)
+        if self._held >= MOST_HELD:
+            self._write(self.take())
 
     def take(self) -> bytes:
         """What has come since the last time and is not written."""
@@ -107,7 +126,7 @@ class WrittenOutput(TextOutput):
 
     def _take_run(self, text: Buffer) -> None:
         self._held += memoryview(text).nbytes
-        if self._held < _MOST_HELD:
+        if self._held < MOST_HELD:
             self._add_copy(text)
             return
         if self._parts:

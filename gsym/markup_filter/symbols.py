@@ -7,6 +7,7 @@ from gsym.data_part import open_data_part
 from gsym.demangling import demangle_bytes
 from gsym.errors import GsymError
 from gsym.markup_filter.short_names import short_name
+from gsym.model import join_path
 from gsym.store.module_key import key_of_build_id
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NamedTuple, Protocol
 
     from gsym.model import Lookup
@@ -75,6 +77,7 @@ BINARY = "binary"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
 _MOST_ANSWERS = 1 << 14  # that are remembered for a module
+_LEAST_AT_ONCE = 4  # addresses, for which this is quicker than one by one
 
 
 class ModuleSymbols:
@@ -91,6 +94,9 @@ class ModuleSymbols:
         self.module = module
         self._options = options
         self._frames: dict[int, tuple[Location, ...]] = {}
+        # What is shown of names and files, by their numbers.
+        self._functions: dict[int, bytes] = {}
+        self._files: dict[int, bytes] = {}
 
     @property
     def is_there(self) -> bool:
@@ -110,6 +116,37 @@ class ModuleSymbols:
                 self._frames.clear()
             frames = self._frames[address] = self._look_up(address)
         return frames
+
+    def look_ahead(self, addresses: Sequence[int]) -> None:
+        """Have the frames at many link-time addresses ready."""
+        missing = [each for each in set(addresses) if each not in self._frames]
+        reader = self.module.reader
+        if reader is None or len(missing) < _LEAST_AT_ONCE:
+            return
+        if len(self._frames) + len(missing) > _MOST_ANSWERS:
+            self._frames.clear()
+            missing = list(set(addresses))
+        try:
+            rows = reader.lookup_many(missing)
+        except GsymError:
+            return  # then each will be looked up by itself
+        names, files = rows.tables.strings, rows.tables.files
+        found: list[list[Location]] = [[] for _ in missing]
+        columns = rows.address_index, rows.name, rows.file, rows.line
+        for index, name, file, line in zip(*columns, strict=True):
+            shown = self._functions.get(name)
+            if shown is None:
+                shown = function_name(to_bytes(names[name]), self._options)
+                self._functions[name] = shown
+            path = self._files.get(file)
+            if path is None:
+                path = self._files[file] = self._file(*files[file])
+            found[index].append(tuple.__new__(Location, (shown, path, line)))
+        for address, frames in zip(missing, found, strict=True):
+            self._frames[address] = self._merged(frames)
+        if len(self._functions) + len(self._files) > _MOST_ANSWERS:
+            self._functions.clear()
+            self._files.clear()
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
         """The name of what is at a link-time address, and the offset behind its start.
@@ -142,16 +179,24 @@ class ModuleSymbols:
         return () if lookup is None else self._locations(lookup)
 
     def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
-        options = self._options
         frames = [
             Location(
-                function_name(to_bytes(frame.name), options),
-                to_bytes(frame.filename if options.basenames else frame.path),
+                function_name(to_bytes(frame.name), self._options),
+                self._file(frame.directory, frame.filename),
                 frame.line,
             )
             for frame in lookup.frames
         ]
-        if not options.inlines:
+        return self._merged(frames)
+
+    def _file(self, directory: str, filename: str) -> bytes:
+        if self._options.basenames:
+            return to_bytes(filename)
+        return to_bytes(join_path(directory, filename))
+
+    def _merged(self, frames: list[Location]) -> tuple[Location, ...]:
+        """The frames that are shown; a single one where inlined calls are not."""
+        if frames and not self._options.inlines:
             frames = [frames[0]._replace(function=frames[-1].function)]
         return tuple(frames)
 

@@ -1,0 +1,198 @@
+"""Logs as JSON and as pages: many lines at once, and lines of many elements."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gsym
+from gsym.markup_filter.element_runs import ElementRuns
+from gsym.markup_filter.filter import MarkupFilter
+from gsym.markup_filter.hexdict import MOST_VALUES
+from gsym.markup_filter.html_output import HtmlOutput
+from gsym.markup_filter.json_output import JsonOutput
+from gsym.markup_filter.line_filter import LineFilter
+from gsym.markup_filter.outputs import MOST_HELD, WrittenOutput
+from gsym.markup_filter.settings import FilterSettings
+from gsym.markup_filter.styles import STYLES
+from gsym.markup_filter.symbols import FUNCTION_NAMES, ModuleSymbols, SymbolOptions
+from gsym.symbolizer import OpenModule
+from tests.markup_modules import CONTEXT, Modules, gsym_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+    from gsym.markup_filter.outputs import Output
+
+    Making = Callable[[Callable[[Buffer], object] | None], Output]
+
+# Another module of which there is no file, and an address behind it that is in none.
+OTHER = b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x2000:0x100:load:1:rx:0}}}\n"
+PLAIN = st.sampled_from(
+    [
+        *(b"{{{bt:0:0x1019}}}", b"{{{bt:12:0x1019:ra}}}", b"{{{bt:3:0x1041:pc}}}"),
+        *(b"{{{pc:0x1019}}}", b"{{{pc:0x1011:pc}}}", b"{{{pc:0x1020:ra}}}"),
+        *(b"{{{pc:0x1080}}}", b"{{{pc:0x2000:pc}}}", b"text", b" ", b"\t", b"<b>\xff"),
+    ]
+)
+OTHERS = st.sampled_from(
+    [
+        *(b"{{{pc:0x9}}}", b"{{{pc:9}}}", b"{{{bt:007:0X1011}}}", b"{{{x:1}}}"),
+        *(b"{{{bt:0:0x1011:sp}}}", b"{{{bt:0:0x1:pc:x}}}", b"{{{symbol:a}}}"),
+        *(b"{{{data:0x1018}}}", b"{{{reset}}}", OTHER[:26], CONTEXT, b"\x1b[31m"),
+        *(b"{{{", b"}}}", b"{{{hexdict: a: 0x1011\nb"),
+    ]
+)
+ENDINGS = st.sampled_from([b"\n", b"\n", b"\r\n"])
+LINES = st.lists(
+    st.tuples(st.lists(PLAIN, max_size=4) | st.lists(PLAIN | OTHERS), ENDINGS)
+)
+
+
+def filtered(
+    output: Output,
+    log: bytes,
+    style: str = "spec",
+    *,
+    symbols: SymbolOptions | None = None,
+    line_limit: int = 1 << 20,
+) -> tuple[bytes, list[bytes], list[str]]:
+    """What comes out, what was told, and the summary."""
+    told: list[bytes] = []
+    made = MarkupFilter(
+        Modules(),
+        symbols=symbols,
+        settings=FilterSettings(style=STYLES[style], line_limit=line_limit),
+        tell=told.append,
+        output=output,
+    )
+    shown = made.feed(CONTEXT + OTHER + log) + made.finish()
+    return shown, told, made.summary()
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("make", [JsonOutput, HtmlOutput])
+@given(
+    lines=LINES,
+    options=st.builds(
+        SymbolOptions, st.sampled_from(FUNCTION_NAMES), st.booleans(), st.booleans()
+    ),
+    size=st.sampled_from([10, 64, 1 << 15]),
+)
+def test_lines_at_once_are_what_lines_by_themselves_are(
+    make: Callable[[], Output],
+    style: str,
+    lines: list[tuple[list[bytes], bytes]],
+    options: SymbolOptions,
+    size: int,
+) -> None:
+    log = b"".join(b"".join([*pieces, ending]) for pieces, ending in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gsym.markup_filter.element_runs._MOST_AT_ONCE", size)
+        at_once = filtered(make(), log, style, symbols=options)
+        patch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
+        assert at_once == filtered(make(), log, style, symbols=options)
+
+
+@pytest.mark.parametrize("make", [JsonOutput, HtmlOutput])
+def test_lines_with_code_locations_are_a_run(
+    make: Callable[[], Output], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = b"a {{{bt:0:0x1019}}}\ntext\n{{{pc:0x1041}}} {{{pc:0x1080}}}\n"
+    taken: list[int] = []
+    whole = ElementRuns.answer
+
+    def answer(runs: ElementRuns, text: memoryview, number: int) -> int:
+        taken.append(whole(runs, text, number))
+        return taken[-1]
+
+    monkeypatch.setattr(ElementRuns, "answer", answer)
+    summary = filtered(make(), b"first\n" + lines * 2000)[2]
+    assert taken == [len(lines) * 2000]
+    assert summary == ["2000 unresolved in 'a.o' (build id abcdef): no symbol is there"]
+
+
+@pytest.mark.parametrize("line_limit", [16, 17])
+def test_a_line_that_is_too_long_for_elements_is_in_no_run(line_limit: int) -> None:
+    shown = filtered(JsonOutput(), b"{{{pc:0x1011}}}\n", line_limit=line_limit)[0]
+    assert b"0x1011" in shown
+    log = b" {{{pc:0x1011}}}\n"
+    shown = filtered(JsonOutput(), log, line_limit=line_limit)[0]
+    assert (b"0x1011" in shown) == (line_limit >= len(log))
+
+
+def test_frames_at_once_are_those_that_single_lookups_find() -> None:
+    module = OpenModule(None, gsym.Reader(gsym_bytes()))
+    addresses = list(range(0x60)) * 2
+    for functions in FUNCTION_NAMES:
+        for inlines in (True, False):
+            options = SymbolOptions(functions, inlines, basenames=inlines)
+            ahead = ModuleSymbols(module, options)
+            ahead.look_ahead(addresses)
+            single = ModuleSymbols(module, options)
+            found = [ahead.frames(address) for address in addresses]
+            assert found == [single.frames(address) for address in addresses]
+
+
+# ---- many elements in a line
+
+MANY = 5_000
+
+
+def peak_of(make: Making, log: bytes) -> int:
+    """Bytes of memory that are held at most, beside the log."""
+    written = 0
+
+    def write(text: Buffer) -> None:
+        nonlocal written
+        written += memoryview(text).nbytes
+
+    output = make(write)
+    tracemalloc.start()
+    try:
+        filtered(output, log)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{{{pc:0x1011}}}" * MANY + b"\n",
+        b"{{{symbol:_Z1fv}}}" * MANY + b"\n",
+        b"{{{pc:1}}}" * MANY + b"\n",
+        b"{{{pc:0x1011}}}" * MANY + b"{{{reset}}}\n",
+        b"{{{hexdict:" + b"A:0x1011 " * MANY + b"}}}\n",
+    ],
+    ids=["addresses", "names", "malformed", "context", "dictionary"],
+)
+@pytest.mark.parametrize("make", [JsonOutput, HtmlOutput, WrittenOutput])
+def test_a_line_of_many_elements_is_not_held(make: Making, line: bytes) -> None:
+    # Some copies of the line, and what is held of its elements.
+    assert peak_of(make, line) < 8 * len(line) + 64 * MOST_HELD
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_many_elements_of_a_line_keep_their_order(style: str) -> None:
+    elements = [b"{{{symbol:a}}}", b"{{{pc:x}}}", b"{{{symbol:b}}}", b"{{{module:0}}}"]
+    if style == "llvm":  # what is behind a contextual element is none
+        elements.pop()
+    shown = filtered(JsonOutput(), b"".join(elements) * 4000 + b"\n", style)[0]
+    columns = [json.loads(line)["column"] for line in shown.splitlines()[4:]]
+    assert len(columns) == 4000 * len(elements)
+    assert columns == sorted(columns)
+
+
+@pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1])
+def test_a_dictionary_has_so_many_values_that_are_looked_up(count: int) -> None:
+    log = b"{{{hexdict:" + b"A:0x1011 " * count + b"}}}\n"
+    shown = filtered(JsonOutput(), log)[0].splitlines()[4]
+    assert len(json.loads(shown)["places"]) == MOST_VALUES
