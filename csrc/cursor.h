@@ -156,6 +156,20 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
+/* The same where most numbers take one byte. */
+static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
+    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
+    return cursor_uleb(c);
+}
+
+static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c) {
+    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) {
+        int64_t value = *c->at++;
+        return (value ^ 0x40) - 0x40;
+    }
+    return cursor_sleb(c);
+}
+
 static inline void cursor_skip(cursor *c, uint64_t size) {
     if (cursor_need(c, size)) c->at += size;
 }

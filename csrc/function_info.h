@@ -140,6 +140,17 @@ typedef struct inline_match {
 
 bool inline_walk_next(inline_walk *walk, inline_match *match_ret);
 
+/* All nodes in pre-order, without their ranges. */
+typedef struct inline_nodes {
+    cursor payload; /* failed: the bytes ended early */
+    unsigned strp_size;
+    uint64_t depth; /* lists that have not ended */
+    bool is_done;
+} inline_nodes;
+
+/* All of the next node but where it starts. */
+bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
+
 /* A node as an index has it. Nodes are numbered from 1 on, the root is the first. */
 typedef struct call_node {
     uint32_t parent; /* 0: it is the root */

@@ -9,15 +9,16 @@ bool function_walk_init(function_walk *walk, const gsym_image *image) {
 
 void function_walk_deinit(function_walk *walk) {
     gsym_record_destroy(walk->record);
-    free(walk->nodes.items);
-    free(walk->ranges.items);
+}
+
+static bool is_call(const gsym_image *image, bool is_root, uint32_t call_file) {
+    uint64_t directory, basename;
+    return !is_root || (image_file(image, call_file, &directory, &basename) &&
+                        (directory != 0 || basename != 0));
 }
 
 bool function_walk_is_call(const gsym_image *image, const gsym_inline_node *node) {
-    uint64_t directory, basename;
-    return node->depth > 0 ||
-           (image_file(image, node->call_file, &directory, &basename) &&
-            (directory != 0 || basename != 0));
+    return is_call(image, node->depth == 0, node->call_file);
 }
 
 /* Records that lie over each other would cost time without end. */
@@ -27,6 +28,19 @@ static gsym_status count_bytes(function_walk *walk, uint32_t index, uint64_t siz
     if (walk->visited_bytes / 2 <= walk->image->size) return GSYM_OK; /* two visits */
     return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(walk->image, index),
                      "records lie over each other");
+}
+
+static gsym_status collect_calls(const function_walk *walk, const record_info *calls,
+                                 name_numbers *names, gsym_error *error) {
+    inline_nodes nodes = {.payload = calls->payload,
+                          .strp_size = walk->image->strp_size};
+    inline_match call;
+    while (inline_nodes_next(&nodes, &call))
+        if (is_call(walk->image, call.is_root, call.call_file))
+            name_numbers_add(names, call.name);
+    if (nodes.payload.failed)
+        return gsym_fail(error, GSYM_E_FORMAT, calls->offset, "the tree of calls is cut");
+    return GSYM_OK;
 }
 
 static gsym_status collect(function_walk *walk, cursor *record, bool with_own,
@@ -39,12 +53,7 @@ static gsym_status collect(function_walk *walk, cursor *record, bool with_own,
     do {
         GSYM_TRY(function_info_next(record, &info, error));
         if (info.type != GSYM_INFO_INLINE_INFO) continue;
-        walk->nodes.count = walk->ranges.count = 0;
-        GSYM_TRY(inline_info_decode(&info.payload, strp_size, 0, &walk->nodes,
-                                    &walk->ranges, error));
-        for (size_t i = 0; i < walk->nodes.count; ++i)
-            if (function_walk_is_call(walk->image, &walk->nodes.items[i]))
-                name_numbers_add(names, walk->nodes.items[i].name);
+        GSYM_TRY(collect_calls(walk, &info, names, error));
     } while (info.type != GSYM_INFO_END_OF_LIST);
     return GSYM_OK;
 }

@@ -18,8 +18,6 @@ typedef struct answer_extent {
 typedef struct function_walk {
     const gsym_image *image;
     gsym_record *record;
-    node_list nodes; /* scratch */
-    range_list ranges;
     uint64_t visited_bytes; /* of records */
     /* Of the entries that start together: */
     uint64_t limit;    /* where the next one starts */

@@ -135,8 +135,8 @@ static gsym_status decode_ranges(cursor *c, uint64_t base, uint64_t count,
                                  range_list *ranges, gsym_error *error) {
     for (uint64_t i = 0; i < count; ++i) {
         const uint8_t *at = c->at;
-        uint64_t start = base + cursor_uleb(c);
-        uint64_t end = start + cursor_uleb(c);
+        uint64_t start = base + cursor_short_uleb(c);
+        uint64_t end = start + cursor_short_uleb(c);
         if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
         if (!ARRAY_RESERVE(*ranges, 1)) return gsym_fail_memory(error);
         ranges->items[ranges->count++] = (gsym_range){start, end};
@@ -154,10 +154,10 @@ static gsym_status decode_fields(cursor *c, unsigned strp_size, gsym_inline_node
     node->name = cursor_uint(c, strp_size);
     if (c->failed) return missing(c, at, "InlineInfo name", error);
     at = c->at;
-    node->call_file = (uint32_t)cursor_uleb(c);
+    node->call_file = (uint32_t)cursor_short_uleb(c);
     if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call file", error);
     at = c->at;
-    node->call_line = (uint32_t)cursor_uleb(c);
+    node->call_line = (uint32_t)cursor_short_uleb(c);
     if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call line", error);
     return GSYM_OK;
 }
@@ -169,7 +169,7 @@ static gsym_status decode_tree(cursor *c, unsigned strp_size, uint64_t start,
     uint32_t parent = NO_PARENT;
     do {
         const uint8_t *at = c->at;
-        uint64_t base = start, range_count = cursor_uleb(c);
+        uint64_t base = start, range_count = cursor_short_uleb(c);
         bool has_children;
         gsym_inline_node node = {0};
         if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
@@ -326,6 +326,27 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
         cursor_skip_leb(c);
         if (has_children) depth++;
         if (walk->is_root) walk->is_done = true;
+    }
+    return false;
+}
+
+bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
+    cursor *c = &walk->payload;
+    while (!walk->is_done) {
+        uint64_t range_count = cursor_short_uleb(c);
+        match_ret->is_root = walk->depth == 0;
+        if (range_count == 0) {
+            walk->is_done = walk->depth <= 1 || c->failed;
+            walk->depth--;
+            continue;
+        }
+        skip_ranges(c, range_count);
+        walk->depth += cursor_u8(c) != 0;
+        match_ret->name = cursor_uint(c, walk->strp_size);
+        match_ret->call_file = (uint32_t)cursor_short_uleb(c);
+        match_ret->call_line = (uint32_t)cursor_short_uleb(c);
+        walk->is_done = walk->depth == 0 || c->failed;
+        return !c->failed;
     }
     return false;
 }

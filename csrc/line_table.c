@@ -320,19 +320,6 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     return GSYM_OK;
 }
 
-static inline __attribute__((always_inline)) uint64_t quick_uleb(cursor *c) {
-    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
-    return cursor_uleb(c);
-}
-
-static inline __attribute__((always_inline)) int64_t quick_sleb(cursor *c) {
-    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) {
-        int64_t value = *c->at++;
-        return (value ^ 0x40) - 0x40;
-    }
-    return cursor_sleb(c);
-}
-
 /* Run up to the next row. False at the end, with c.failed where it came too early. */
 static inline __attribute__((always_inline)) bool line_program_next(line_program *p) {
     for (;;) {
@@ -352,11 +339,11 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
             return true;
         }
         if (op == OP_ADVANCE_PC) {
-            p->row.address += quick_uleb(&p->c);
+            p->row.address += cursor_short_uleb(&p->c);
             return !p->c.failed;
         }
-        if (op == OP_ADVANCE_LINE) p->row.line += (uint32_t)quick_sleb(&p->c);
-        else if (op == OP_SET_FILE) p->row.file = (uint32_t)quick_uleb(&p->c);
+        if (op == OP_ADVANCE_LINE) p->row.line += (uint32_t)cursor_short_sleb(&p->c);
+        else if (op == OP_SET_FILE) p->row.file = (uint32_t)cursor_short_uleb(&p->c);
         else return false;
     }
 }

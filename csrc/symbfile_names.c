@@ -169,9 +169,10 @@ gsym_status symbfile_names_file(gsym_symbfile_names *names, gsym_symbfile_writer
     uint64_t directory, basename;
     *string_ret = 0;
     /* File 0 is none, whatever the table says of it. */
-    if (file == 0 || !image_file(names->image, file, &directory, &basename))
-        return GSYM_OK;
-    if (names->files[file] == 0 && (directory != 0 || basename != 0))
+    if (file == 0 || file >= names->image->header.num_files) return GSYM_OK;
+    if (names->files[file] == 0 &&
+        image_file(names->image, file, &directory, &basename) &&
+        (directory != 0 || basename != 0))
         GSYM_TRY(add_path(names, writer, directory, basename, &names->files[file], error));
     *string_ret = names->files[file];
     return GSYM_OK;

@@ -4,10 +4,7 @@
 #include "creator.h"
 #include "utf8.h"
 
-enum {
-    FIRST_SLOTS = 1024,
-    COST_OF_STRING = 5 /* key and length in front of it */
-};
+enum { FIRST_SLOTS = 1024 };
 
 bool written_strings_init(written_strings *strings) {
     return slot_table_init(&strings->slots, FIRST_SLOTS) &&
@@ -50,6 +47,7 @@ gsym_status written_strings_add(written_strings *strings, const char *bytes, siz
         return gsym_fail_memory(error);
     strings->all.items[strings->all.count++] =
         (written_string){.at = strings->bytes.size, .size = (uint32_t)size};
+    if (size > strings->longest) strings->longest = size;
     buffer_put(&strings->bytes, bytes, size);
     if (strings->bytes.failed) return gsym_fail_memory(error);
     *number_ret = (uint32_t)strings->all.count;
@@ -57,24 +55,10 @@ gsym_status written_strings_add(written_strings *strings, const char *bytes, siz
     return GSYM_OK;
 }
 
-uint64_t written_strings_cost(const written_strings *strings, uint32_t number) {
-    const written_string *string;
-    if (number == 0) return 0;
-    string = written_strings_at(strings, number);
-    return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
-}
-
-bool written_strings_use(written_strings *strings, uint32_t number, bool is_forced) {
-    written_string *string;
-    if (number == 0) return true;
+bool written_strings_use_first(written_strings *strings, uint32_t number) {
     if (!ARRAY_RESERVE(strings->used, 1)) return false;
-    string = &strings->all.items[number - 1];
-    if (string->uses == 0) {
-        strings->used.items[strings->used.count++] = number;
-        strings->used_size += string->size + COST_OF_STRING;
-    }
-    if (string->uses < UINT32_MAX) string->uses++;
-    string->is_forced |= is_forced;
+    strings->used.items[strings->used.count++] = number;
+    strings->used_size += written_strings_cost(strings, number);
     return true;
 }
 

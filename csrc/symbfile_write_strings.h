@@ -27,6 +27,7 @@ typedef struct written_strings {
     struct { written_string *items; size_t count, capacity; } all;
     string_numbers used;  /* by the batch, in order of first use; then its table */
     uint64_t used_size; /* bytes of a table of all that the batch uses, at most */
+    size_t longest;     /* bytes of one */
     slot_table slots;
 } written_strings;
 
@@ -44,10 +45,32 @@ static inline const written_string *written_strings_at(const written_strings *st
     return &strings->all.items[number - 1];
 }
 
+enum { COST_OF_STRING = 5 /* key and length in front of it */ };
+
 /* Bytes that the table may grow by when a record uses a string. */
-uint64_t written_strings_cost(const written_strings *strings, uint32_t number);
+static inline uint64_t written_strings_cost(const written_strings *strings,
+                                            uint32_t number) {
+    const written_string *string;
+    if (number == 0) return 0;
+    string = written_strings_at(strings, number);
+    return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
+}
+
+/* What is left to do for the first record of the batch that uses a string. */
+bool written_strings_use_first(written_strings *strings, uint32_t number);
+
 /* A record of the batch uses a string. False where memory ran out. */
-bool written_strings_use(written_strings *strings, uint32_t number, bool is_forced);
+static inline bool written_strings_use(written_strings *strings, uint32_t number,
+                                       bool is_forced) {
+    written_string *string;
+    if (number == 0) return true;
+    string = &strings->all.items[number - 1];
+    if (string->uses == 0 && !written_strings_use_first(strings, number)) return false;
+    if (string->uses < UINT32_MAX) string->uses++;
+    string->is_forced |= is_forced;
+    return true;
+}
+
 /* Leave in `used` the strings of the table, which know their references. */
 bool written_strings_make_table(written_strings *strings);
 /* The batch is written. */

@@ -8,11 +8,13 @@
 
 enum {
     MOST_TABLE_SIZE = GSYM_SYMBFILE_MAX_MESSAGE_SIZE,
-    MOST_PENDING = 64 << 20, /* bytes of a batch in memory */
+    MOST_PENDING = 8 << 20, /* bytes of a batch in memory */
     HEAD_SIZE = 5,           /* of a message at most: 4 bytes of length, 1 of type */
+    SHORT_HEAD_SIZE = 2,     /* of most messages */
     FIELDS_SIZE = 128,       /* of a record at most, without texts and columns */
     RECORD_SIZE = 16,        /* of the same, about */
-    VALUE_SIZE = 5           /* of a number in a column, at most */
+    VALUE_SIZE = 5,          /* of a number in a column, at most */
+    FEW_BYTES = 4096
 };
 
 /* A record that waits. Its columns are bytes of a range, or entries of a return pad. */
@@ -85,23 +87,28 @@ gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
 
 /* ---- messages --------------------------------------------------------------------- */
 
-/* Where the body goes; length and type come in front of it when it is known. */
+/* Where the body goes, if it is short; length and type come in front of it when it is
+ * known. */
 static size_t begin_message(buffer *out) {
-    if (buffer_reserve(out, HEAD_SIZE)) out->size += HEAD_SIZE;
+    if (buffer_reserve(out, HEAD_SIZE)) out->size += SHORT_HEAD_SIZE;
     return out->size;
 }
 
+/* Bytes that a size takes beyond the one that there is room for. */
+static inline size_t more_for_size(size_t size) {
+    size_t more = 0;
+    for (size >>= 7; size > 0; size >>= 7) ++more;
+    return more;
+}
+
 static void end_message(buffer *out, size_t body_at, gsym_symbfile_message type) {
-    uint8_t head[HEAD_SIZE + MAX_LEB_SIZE], *end;
-    size_t size = out->size - body_at, head_size;
-    uint8_t *at;
-    if (out->failed) return;
-    end = put_uleb_covered(put_uleb_covered(head, size), type);
-    head_size = (size_t)(end - head);
-    at = out->bytes + body_at - HEAD_SIZE;
-    memcpy(at, head, head_size);
-    if (head_size < HEAD_SIZE) memmove(at + head_size, out->bytes + body_at, size);
-    out->size -= HEAD_SIZE - head_size;
+    size_t size = out->size - body_at, more = more_for_size(size);
+    uint8_t *body;
+    if (out->failed || !buffer_reserve(out, HEAD_SIZE)) return;
+    body = out->bytes + body_at;
+    if (more > 0) memmove(body + more, body, size);
+    *put_uleb_covered(body - SHORT_HEAD_SIZE, size) = (uint8_t)type;
+    out->size += more;
 }
 
 static void put_head(gsym_symbfile_writer *writer) {
@@ -164,11 +171,6 @@ static uint8_t *put_string(const gsym_symbfile_writer *writer, uint8_t *at,
                      string->size);
 }
 
-/* Bytes of a string where it stands in a record. */
-static uint64_t text_size(const gsym_symbfile_writer *writer, uint32_t number) {
-    return number == 0 ? 0 : written_strings_at(&writer->strings, number)->size;
-}
-
 static uint8_t *put_line_table(const gsym_symbfile_writer *writer, uint8_t *at,
                                const pending_record *record) {
     const uint8_t *offsets = writer->columns.bytes + record->columns_at;
@@ -213,17 +215,18 @@ static inline uint32_t pad_value(const gsym_symbfile_writer *writer, pad_column 
 static uint8_t *put_pad_column(const gsym_symbfile_writer *writer, uint8_t *at,
                                const pending_record *record, pad_column column) {
     const gsym_symbfile_entry *entries = writer->entries.items + record->columns_at;
-    uint64_t size = 0;
-    uint8_t number[MAX_LEB_SIZE];
+    uint8_t *values, *end;
+    size_t size, more;
     if (record->offsets_size == 0) return at;
+    at = put_key(at, RETURN_PAD_FUNC + (uint32_t)column, PROTOBUF_BYTES);
+    values = end = at + 1;
     for (uint32_t i = 0; i < record->offsets_size; ++i)
-        size += (uint64_t)(put_uleb_covered(number, pad_value(writer, column, &entries[i])) -
-                           number);
-    at = put_uleb_covered(
-        put_key(at, RETURN_PAD_FUNC + (uint32_t)column, PROTOBUF_BYTES), size);
-    for (uint32_t i = 0; i < record->offsets_size; ++i)
-        at = put_uleb_covered(at, pad_value(writer, column, &entries[i]));
-    return at;
+        end = put_uleb_covered(end, pad_value(writer, column, &entries[i]));
+    size = (size_t)(end - values);
+    more = more_for_size(size);
+    if (more > 0) memmove(values + more, values, size);
+    (void)put_uleb_covered(at, size);
+    return end + more;
 }
 
 static uint8_t *put_return_pad(gsym_symbfile_writer *writer, uint8_t *at,
@@ -234,14 +237,22 @@ static uint8_t *put_return_pad(gsym_symbfile_writer *writer, uint8_t *at,
     return put_pad_column(writer, at, record, PAD_LINE);
 }
 
+/* Bytes of a string where it stands in a record. */
+static uint64_t text_size(const gsym_symbfile_writer *writer, uint32_t number) {
+    return number == 0 ? 0 : written_strings_at(&writer->strings, number)->size;
+}
+
 /* Bytes of a body, at most. */
 static uint64_t body_size(const gsym_symbfile_writer *writer,
                           const pending_record *record) {
+    uint64_t size = FIELDS_SIZE;
     if (record->type == GSYM_SYMBFILE_RETURN_PAD_V1)
-        return FIELDS_SIZE + (uint64_t)record->offsets_size * 3 * VALUE_SIZE;
-    return FIELDS_SIZE + text_size(writer, record->func) +
-           text_size(writer, record->file) + text_size(writer, record->call_file) +
-           record->offsets_size + record->lines_size;
+        return size + (uint64_t)record->offsets_size * 3 * VALUE_SIZE;
+    size += (uint64_t)record->offsets_size + record->lines_size;
+    /* Where no string is long, none is looked at. */
+    if (writer->strings.longest < FEW_BYTES) return size + 3 * writer->strings.longest;
+    return size + text_size(writer, record->func) + text_size(writer, record->file) +
+           text_size(writer, record->call_file);
 }
 
 static void put_record(gsym_symbfile_writer *writer, const pending_record *record) {
