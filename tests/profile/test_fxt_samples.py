@@ -1,0 +1,107 @@
+"""Profiler records of a trace become samples in modules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.formats.fxt_records import Backtrace, KernelObject, Mmap, Module
+from gsym.profile.fxt_samples import read_fxt_samples
+from gsym.profile.model import Location, Mapping, Thread
+from gsym.profile.symbolizing import symbolize
+from tests.profile.symbols import BASE, BUILD_ID, Modules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.formats.fxt_records import Record
+
+ID = bytes.fromhex(BUILD_ID)
+LOADED = 0x7F0000001000
+SAMPLE = Backtrace(5, 100, 101, (LOADED + 0x10, LOADED + 0x50), ns=50)
+MODULE = Module(5, 100, 0, 3, "libmodule.so", ID)
+MMAP = Mmap(5, 100, 0, 3, 5, LOADED, 0x1000, BASE + 0x1000)
+HEADERS = Mmap(5, 100, 0, 3, 4, LOADED - 0x1000, 0x1000, BASE)
+NAMES = [
+    KernelObject(100, 1, "app"),
+    KernelObject(101, 2, "ma"),
+    KernelObject(101, 2, "main"),
+    KernelObject(101, 2, "m"),
+    KernelObject(7, 3, "a channel"),
+]
+
+
+def test_what_is_loaded_may_come_behind_the_samples(tmp_path: Path) -> None:
+    profile = read_fxt_samples([SAMPLE, *NAMES, HEADERS, MMAP, MODULE])
+    assert profile.threads == [Thread(100, 101, "app", "main")]
+    mapping = Mapping(
+        LOADED, LOADED + 0x1000, BASE + 0x1000, 0x1000, "libmodule.so", BUILD_ID
+    )
+    assert profile.mappings[1] == mapping
+    assert profile.locations == [
+        Location(LOADED + 0x10, 1),
+        Location(LOADED + 0x50, 1, is_return=True),
+    ]
+    (sample,) = profile.samples
+    assert (sample.time, sample.thread, sample.values) == (50, 0, (1,))
+    symbolize(profile, Modules(tmp_path))
+    names = [frame.name for frame in profile.frames_of(sample.stack)]
+    assert names == ["inner()", "outer(int)", "next()"]
+
+
+def test_each_process_has_modules_of_its_own() -> None:
+    other: list[Record] = [
+        SAMPLE._replace(process=200),
+        MODULE._replace(process=200, build_id=b"\1" * 20),
+        MMAP._replace(process=200),
+    ]
+    profile = read_fxt_samples([SAMPLE, MODULE, MMAP, *other])
+    ids = [
+        profile.mappings[location.mapping].build_id
+        for location in profile.locations
+        if location.mapping is not None
+    ]
+    assert ids == [BUILD_ID, BUILD_ID, "01" * 20, "01" * 20]
+
+
+@pytest.mark.parametrize(
+    ("offset", "is_covered"), [(-1, False), (0, True), (0xFFF, True), (0x1000, False)]
+)
+def test_only_what_is_mapped_has_a_module(offset: int, *, is_covered: bool) -> None:
+    sample = SAMPLE._replace(frames=(LOADED + offset,))
+    profile = read_fxt_samples([MODULE, MMAP, sample])
+    assert (profile.locations[0].mapping is not None) == is_covered
+
+
+def test_what_cannot_be_used_is_counted() -> None:
+    second = MODULE._replace(build_id=b"\2" * 20)
+    profile = read_fxt_samples(
+        [MODULE, MODULE, second, MMAP._replace(module_id=9), MMAP, SAMPLE]
+    )
+    assert profile.losses == {
+        "modules whose number another one has": 1,
+        "mappings of a module that is not named": 1,
+    }
+    assert profile.mappings[0].build_id == BUILD_ID
+
+
+@pytest.mark.parametrize(
+    ("build_id", "text"),
+    [
+        (ID, BUILD_ID),
+        (BUILD_ID.upper().encode(), BUILD_ID),
+        (b"ab" * 8, "6162" * 8),
+        (b"ab" * 16, "ab" * 16),
+        (b"", ""),
+    ],
+)
+def test_a_build_id_may_be_written_as_digits(build_id: bytes, text: str) -> None:
+    profile = read_fxt_samples([MODULE._replace(build_id=build_id), MMAP])
+    assert profile.mappings[0].build_id == text
+
+
+def test_an_empty_backtrace_is_a_sample_without_frames() -> None:
+    profile = read_fxt_samples([SAMPLE._replace(frames=())])
+    assert profile.stacks == [()]
+    assert len(profile.samples) == 1
