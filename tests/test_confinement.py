@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gsym.errors import FormatError
+from gsym.errors import FormatError, LimitError
 from gsym.server.confined_process import (
     ConfinedError,
     confinement_report,
@@ -192,6 +192,33 @@ def test_a_process_that_breaks_down_gives_no_answer(
     monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(ConfinedError, match=reason):
         run_confined("probe", {}, str(tmp_path), ChildLimits())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("ENOMEM", LimitError), ("EFBIG", LimitError)),
+        *(("ENOSPC", OSError), ("EDQUOT", OSError)),
+        ("EIO", FormatError),
+    ],
+)
+def test_a_fault_of_the_system_is_not_one_of_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
+) -> None:
+    code = (
+        "import errno, json, sys\n"
+        "order = json.load(sys.stdin.buffer)\n"
+        "sys.path[:] = order['path']\n"
+        "from gsym.server import confined_tasks\n"
+        "def fail():\n"
+        f"    raise OSError(errno.{name}, 'failed')\n"
+        "confined_tasks._TASKS['probe'] = fail\n"
+        "confined_tasks.run_order(order)\n"
+    )
+    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
+    with pytest.raises(kind) as caught:
+        run_confined("probe", {}, str(tmp_path), ChildLimits())
+    assert type(caught.value) is kind
 
 
 def test_credentials_of_the_server_are_not_handed_on(

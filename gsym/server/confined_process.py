@@ -7,6 +7,7 @@ up, or its parent is gone, it is killed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -71,7 +72,7 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         ConfinedError: It was stopped or broke down.
         FormatError: The task found its input to be of no use.
         LimitError: It found it to be too much.
-        OSError: The process cannot be started.
+        OSError: The process cannot be started, or the disk is full.
     """
     sizes = [os.path.getsize(path) for path in inputs]
     seconds = limits.seconds + limits.seconds_per_100_mib * sum(sizes) // _PER_SIZE
@@ -91,6 +92,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
     answer = _read_answer(folder) if status == 0 else None
     if answer is None:
         raise ConfinedError(_ending(status, seconds))
+    if answer.get("is_full"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if answer.get("is_limit"):
         raise LimitError(str(answer.get("error")))
     if "error" in answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_LIMITS = {errno.ENOMEM, errno.EFBIG}  # of this process
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
 def run_order(order: dict[str, Any]) -> None:
     """Give up all rights, do the task and write the answer."""
     folder = order["folder"]
@@ -30,7 +35,10 @@ def run_order(order: dict[str, Any]) -> None:
         answer = {"holds": holds, "error": error.reason, "is_limit": True}
     except MemoryError:
         answer = {"holds": holds, "error": "it takes too much memory", "is_limit": True}
-    except (GsymError, OSError, ValueError) as error:
+    except OSError as error:
+        answer = {"holds": holds, "error": _reason(error)}
+        answer |= {"is_limit": error.errno in _LIMITS, "is_full": error.errno in _FULL}
+    except (GsymError, ValueError) as error:
         answer = {"holds": holds, "error": _reason(error)}
     with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
         json.dump(answer, file)

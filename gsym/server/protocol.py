@@ -8,6 +8,8 @@ from http import HTTPStatus
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from gsym.server.lingering import LingeringTransport
+
 __all__ = ["Protocol"]
 
 TYPE_CHECKING = False
@@ -31,16 +33,21 @@ class Protocol(HttpToolsProtocol):
         write_timeout: Seconds in which a client has to take some of what is sent.
         connection_time: Seconds after which a connection ends with its next answer:
             clients come back, to a worker that was started meanwhile as well.
+        linger_time: Seconds for which a client that is refused may go on sending, so
+            that it gets to read why.
+        linger_size: How many bytes.
         others: As uvicorn gives them.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, each a limit
         self,
         *,
         head_size: int = 1 << 16,
         head_timeout: float = 10.0,
         write_timeout: float = 60.0,
         connection_time: float = 30.0,
+        linger_time: float = 10.0,
+        linger_size: int = 64 << 20,
         **others: Any,
     ) -> None:
         super().__init__(**others)
@@ -52,16 +59,23 @@ class Protocol(HttpToolsProtocol):
         self._write_timeout = write_timeout
         self._write_timer: TimerHandle | None = None
         self._ends = self.loop.time() + connection_time
+        self._linger = linger_time, linger_size
+        self._lingering: LingeringTransport | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
-        super().connection_made(transport)
+        self._lingering = LingeringTransport(
+            transport, self.loop, *self._linger, self._is_sent_to
+        )
+        super().connection_made(self._lingering)  # type: ignore[arg-type] # is as one
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
         self._end_head()
         self._end_writing()
+        if self._lingering is not None:
+            self._lingering.end()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -98,6 +112,9 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; who sends a head without an end is hung up on."""
+        if self._lingering is not None and self._lingering.is_lingering:
+            self._lingering.drop(len(data))
+            return
         super().data_received(_without_upgrade(data) if self._head_timer else data)
         if self._is_in_head or self._head_timer is not None:
             self._head_left -= len(data)
@@ -107,6 +124,17 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP."""
         self._refuse(_BAD_REQUEST, msg.rstrip("."))
+
+    def shutdown(self) -> None:
+        """End as soon as the request that is under way is answered."""
+        if self._lingering is not None and self._lingering.is_lingering:
+            self._lingering.end()
+        else:
+            super().shutdown()
+
+    def _is_sent_to(self) -> bool:
+        """Whether the client is in the middle of a request."""
+        return self.cycle is None or self.cycle.more_body or self._is_in_head
 
     @property
     def _owes_an_answer(self) -> bool:

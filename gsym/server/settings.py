@@ -143,6 +143,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Seconds,
         _said("seconds after which a connection ends with its next answer"),
     ] = 30.0
+    linger_time: Annotated[
+        Seconds,
+        _said("seconds for which a client may send on that was refused, to read why"),
+    ] = 10.0
+    linger_size: Annotated[Count, _said("bytes that are thrown away meanwhile")] = (
+        64 << 20
+    )
     request_timeout: Annotated[
         Seconds, _said("seconds for an answer; what is fetched goes on behind a 503")
     ] = 60.0

@@ -94,6 +94,8 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
             head_timeout=settings.head_timeout,
             write_timeout=settings.write_timeout,
             connection_time=settings.connection_time,
+            linger_time=settings.linger_time,
+            linger_size=settings.linger_size,
         ),
         workers=settings.workers,
         root_path=settings.root_path,

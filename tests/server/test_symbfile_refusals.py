@@ -178,6 +178,19 @@ def test_a_fault_of_the_disk_is_told_and_the_part_can_come_again(
         assert is_clean(server)
 
 
+def test_a_disk_that_is_full_for_who_reads_the_parts_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path / "store") as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "gsym.server.symbfiles.symbfile_publication.run_confined",
+                lambda *_, **__: raise_(OSError(errno.ENOSPC, "")),
+            )
+            refused(push(server, 1, ANY), "1503")
+        assert push(server, 1, ANY).json == TAKEN
+
+
 def raise_(error: Exception) -> None:
     raise error
 
