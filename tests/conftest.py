@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,20 @@ def fixtures() -> Path:
 def store(tmp_path: Path) -> Store:
     """An empty symbol store."""
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[str, str]:
+    """A certificate for symbols.example, and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    paths = str(tmp_path / "certificate"), str(tmp_path / "key")
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=symbols.example", "-out", paths[0], "-keyout", paths[1]]
+    command += ["-addext", "subjectAltName=DNS:symbols.example"]
+    subprocess.run(command, check=True, capture_output=True)
+    return paths
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-import shutil
 import socket
 import ssl
-import subprocess
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -204,20 +202,6 @@ def test_all_addresses_of_a_host_are_tried(
     with pytest.raises(SourceError):
         fetch("http://a.example/", tmp_path, Names(["8.8.8.8", "1.1.1.1", "8.8.8.8"]))
     assert connected == [("8.8.8.8", 80), ("1.1.1.1", 80)]
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[str, str]:
-    """A certificate for symbols.example, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    paths = str(tmp_path / "certificate"), str(tmp_path / "key")
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    command += ["-subj", "/CN=symbols.example", "-out", paths[0], "-keyout", paths[1]]
-    command += ["-addext", "subjectAltName=DNS:symbols.example"]
-    subprocess.run(command, check=True, capture_output=True)
-    return paths
 
 
 @pytest.mark.parametrize("host", ["symbols.example", "other.example"])

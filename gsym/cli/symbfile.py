@@ -12,6 +12,7 @@ VERBS = {
     "lookup": "Find the functions, files and lines at addresses",
     "convert": "Convert symbfiles to a GSYM file",
     "extract": "Write ranges and return pads of a binary as symbfiles",
+    "push": "Send the symbols of executables to a server of profilers",
     "id": "Print the FileID of executables",
 }
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli.extraction_text import extraction_lines, loss_lines
 from gsym.cli.options import Command, Operand, Option, UsageError
-from gsym.cli.search_options import SEARCH_OPTIONS, search_options
+from gsym.cli.symbfile_options import (
+    CONVERSION_OPTIONS,
+    NAMES,
+    extraction_options,
+    read_kinds,
+)
 from gsym.cli.terminal import printable, progress_for
 from gsym.errors import GsymError
 from gsym.symbfile.input_image import check_output
 from gsym.symbfile.kinds import KINDS, extract_kinds
-from gsym.symbfile.name_styles import STYLES
-from gsym.symbfile.return_pads import NoCallsError, ReturnPadReport
+from gsym.symbfile.return_pads import NoCallsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.options import Values
-    from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.kinds import KindReports
 
 COMMAND = Command(
@@ -44,22 +48,14 @@ COMMAND = Command(
             "binary with the machine code, for return pads (default: INPUT)",
             metavar="FILE",
         ),
-        Option(
-            "--names",
-            "symblib: demangled, without template arguments (default); full: "
-            "demangled; mangled: as the linker knows them",
-            metavar="STYLE",
-        ),
+        NAMES,
         Option(
             "--part-size",
             "write several files of about N bytes, OUT-0, OUT-1, ...; more such parts "
             "of an earlier extraction are removed",
             metavar="N",
         ),
-        Option("--arch", "slice of a fat file, such as arm64", metavar="NAME"),
-        *SEARCH_OPTIONS,
-        Option("--dwp", "package with the split units", metavar="FILE"),
-        Option("--threads", "worker threads (default: one per core)", metavar="N"),
+        *CONVERSION_OPTIONS,
         Option("--json", "print one JSON object that tells what was written"),
         Option("--quiet", "print errors only", short="-q"),
     ),
@@ -68,8 +64,6 @@ At every address the ranges answer as a lookup in the GSYM file of INPUT does. R
 pads are made of machine code; without any, of the call sites that INPUT has. OUT has
 the same bytes for the same input; each part is a whole symbfile.""",
 )
-
-_CHOICES = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
 
 def run(arguments: list[str]) -> int:
@@ -84,10 +78,9 @@ def run(arguments: list[str]) -> int:
             path,
             outputs,
             binary=values.text("--binary"),
-            names=values.choice("--names", tuple(STYLES)) or "symblib",
             part_size=part_size,
             progress=progress,
-            **_conversion_options(values),
+            **extraction_options(values),
         )
     except NoCallsError as error:
         raise GsymError(f"{error.reason}: use --binary", path=path) from None
@@ -100,9 +93,10 @@ def run(arguments: list[str]) -> int:
         _print_json(path, reports)
     for report in reports.written.values():
         if not values.flag("--json") and not values.flag("--quiet"):
-            _tell(path, report)
+            print(*extraction_lines(path, report), sep="\n")
         if not values.flag("--quiet"):
-            _warn(path, report)
+            for line in loss_lines(path, report.losses):
+                print(line, file=sys.stderr)
     if reports.missing:
         way_out = "" if values.text("--binary") else ": use --binary"
         warning = f"return pads left out: {reports.missing}{way_out}"
@@ -112,7 +106,7 @@ def run(arguments: list[str]) -> int:
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
     """The file for each kind of records that is wanted."""
-    kinds = _CHOICES[values.choice("--kind", tuple(_CHOICES)) or "ranges"]
+    kinds = read_kinds(values, "ranges")
     given = values.text("--output")
     if given is not None and len(kinds) == 1:
         outputs = dict.fromkeys(kinds, given)
@@ -128,17 +122,6 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
     return outputs
 
 
-def _conversion_options(values: Values) -> dict[str, Any]:
-    search = search_options(values)
-    return {
-        "architecture": values.text("--arch"),
-        "debug_directories": search.debug_directories,
-        "debuginfod": search.debuginfod,
-        "dwp": values.text("--dwp"),
-        "threads": values.number("--threads", minimum=1),
-    }
-
-
 def _print_json(path: str, reports: KindReports) -> None:
     """One object with the report of each kind, null for what was not written."""
     import json
@@ -148,28 +131,3 @@ def _print_json(path: str, reports: KindReports) -> None:
     for kind, report in reports.written.items():
         told[kind] = report._asdict()
     print(json.dumps(told))
-
-
-def _tell(path: str, report: ExtractionReport | ReturnPadReport) -> None:
-    for output in report.outputs:
-        print(printable(f"{path} -> {output}"))
-    for part in report.removed:
-        print(printable(f"  removed {part}, a part of an earlier extraction"))
-    if isinstance(report, ReturnPadReport):
-        origin = (
-            f"in {report.functions} functions" if report.functions else "of call sites"
-        )
-        found = f"{report.return_pads} return pads {origin}"
-    else:
-        found = (
-            f"{report.functions} functions, {report.inlined_calls} ranges of inlined "
-            f"calls, {report.line_rows} lines"
-        )
-    print(f"  {found}; {report.file_size} bytes in {report.seconds:.2f} s")
-
-
-def _warn(path: str, report: ExtractionReport | ReturnPadReport) -> None:
-    head = printable(f"{path}: warning: ")
-    for loss, count in report.losses.items():
-        times = "once" if count == 1 else f"{count} times"
-        print(f"{head}{loss} ({times})", file=sys.stderr)

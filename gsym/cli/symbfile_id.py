@@ -6,8 +6,8 @@ import json
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.cli.terminal import printable
-from gsym.errors import GsymError
 from gsym.file_id import FileId
+from gsym.symbfile.kernel_id import kernel_id
 
 COMMAND = Command(
     "gsym symbfile id",
@@ -32,21 +32,13 @@ def run(arguments: list[str]) -> int:
     is_debug = values.flag("--kernel-debug")
     is_kernel = is_debug or values.flag("--kernel")
     for path in values.operands("FILE"):
-        found = _of_kernel(path, is_debug) if is_kernel else FileId.of_file(path)
+        if is_kernel:
+            found = kernel_id(path, debug_file=is_debug)
+        else:
+            found = FileId.of_file(path)
         if values.flag("--json"):
             forms = {"file": path, "hex": found.hex(), "base64": found.base64}
             print(json.dumps(forms))
         else:
             print(f"{found.hex()} {found.base64} {printable(path)}")
     return 0
-
-
-def _of_kernel(path: str, is_debug: bool) -> FileId:
-    from gsym.sources.mapped_file import map_file
-    from gsym.sources.object_file import ObjectFile
-
-    with ObjectFile(map_file(path), path) as binary:
-        build_id = binary.uuid if binary.is_elf else b""
-    if not build_id:
-        raise GsymError("it has no build id to make a FileID of", path=path)
-    return FileId.of_kernel(build_id, debug_file=is_debug)

@@ -173,7 +173,7 @@ class Transport:
             wait = read_retry_after(fields.get("retry-after", ""))
             raise _PassingError(f"HTTP status {status}", wait)
         if status in _REDIRECTS:
-            target = _shown_target(url, fields.get("location", ""))
+            target = url.shown_target(fields.get("location", ""))
             reason = f"redirects to {target}: name that server"
             raise ServerError(reason, path=str(url))
         try:
@@ -196,11 +196,3 @@ class Transport:
                 reason = f"answers more than {self._settings.most_bytes} bytes"
                 raise ServerError(reason, path=str(url))
         return json.loads(bytes(body))
-
-
-def _shown_target(url: WebAddress, location: str) -> str:
-    """Where a redirect leads, without what is secret in it."""
-    try:
-        return str(url.joined(location)) if location else "nowhere"
-    except ValueError:
-        return "what is no URL"

@@ -16,9 +16,9 @@ from urllib.request import getproxies_environment, proxy_bypass
 import httpcore2
 import httpx2
 
-from gsym import __version__
 from gsym.store.answer_length import AnswerLength
 from gsym.store.network_guard import public_addresses
+from gsym.store.request_headers import request_headers
 
 __all__ = ["Answer", "Connections"]
 
@@ -52,7 +52,6 @@ else:
 
 _KEPT = 32  # connections that nobody uses
 _KEPT_SECONDS = 30
-_WRITE_SECONDS = 10
 _READ_SIZE = 1 << 20  # bytes read at once: each piece costs as much as 100 KiB of it
 _WRITE_SIZE = 1 << 16  # bytes, between which it is seen if time is left
 _LOOPBACK = ("localhost", "127.", "::1")
@@ -107,7 +106,7 @@ class Connections:
         *,
         is_trusted: bool,
         until: float,
-        body: bytes | None = None,
+        body: bytes | Iterator[bytes] | None = None,
     ) -> Iterator[Answer]:
         """The answer to a request, whose head is there and whose body is not yet.
 
@@ -116,7 +115,8 @@ class Connections:
             headers: (name, value) to send along.
             is_trusted: The operator named the server.
             until: When all has to be done, by `time.monotonic`.
-            body: To send by POST; None: GET.
+            body: To send by POST; None: GET. Pieces need a Content-Length among the
+                headers.
 
         Raises:
             AddressRefusedError: It may not be reached.
@@ -135,16 +135,10 @@ class Connections:
         timeouts = {
             "connect": min(limits.connect_seconds, left),
             "read": limits.idle_seconds,
-            "write": _WRITE_SECONDS,
+            "write": limits.write_seconds,
             "pool": left,
         }
-        sent = [
-            ("Host", address.host_header),
-            ("Accept", "*/*"),
-            *headers,
-        ]
-        if all(name.lower() != "user-agent" for name, _ in sent):
-            sent.append(("User-Agent", f"gsym/{__version__}"))
+        sent = request_headers(address, headers)
         pool = self._pool_for(address, is_trusted=is_trusted)
         with pool.stream(
             "GET" if body is None else "POST",

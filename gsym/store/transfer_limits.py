@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
         Attributes:
             connect_seconds: To connect to one address.
-            header_seconds: Until the head of the answer is there, with connecting.
+            header_seconds: Until the head of the answer is there, with connecting and
+                all that is sent.
             idle_seconds: In this time at least *least_bytes* have to come.
             total_seconds: For all, with redirects, retries and waits.
             most_bytes: Of an answer as it is sent.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
                 that is over it is asked now and then, to see if it answers.
             backoff_seconds: The longest wait before the second attempt; it doubles with
                 each. How long it is each time is left to chance.
+            write_seconds: In this time a server has to take something of what is sent.
         """
 
         connect_seconds: float = 4
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
         attempts: int = 3
         wait_seconds: float = 300
         backoff_seconds: float = 0.5
+        write_seconds: float = 10
 
 else:
     from gsym.records import record_type
@@ -48,7 +51,8 @@ else:
     TransferLimits = record_type(
         "TransferLimits",
         "connect_seconds header_seconds idle_seconds total_seconds most_bytes "
-        "most_inflated least_bytes redirects attempts wait_seconds backoff_seconds",
-        defaults=(4, 4, 4, 300, 4 << 30, 8 << 30, 4 << 10, 5, 3, 300, 0.5),
+        "most_inflated least_bytes redirects attempts wait_seconds backoff_seconds "
+        "write_seconds",
+        defaults=(4, 4, 4, 300, 4 << 30, 8 << 30, 4 << 10, 5, 3, 300, 0.5, 10),
     )
     TransferLimits.__doc__ = "Limits of one transfer."

@@ -92,6 +92,13 @@ class WebAddress(_Parts):
         """
         return read_web_address(urljoin(self.url, location))
 
+    def shown_target(self, location: str) -> str:
+        """Where a redirect from here leads, without what is secret in it."""
+        try:
+            return str(self.joined(location)) if location else "nowhere"
+        except ValueError:
+            return "what is no URL"
+
 
 def read_web_address(url: str) -> WebAddress:
     """The parts of a URL.

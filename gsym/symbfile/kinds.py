@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from os import fspath
+
 from gsym.calls import holds_code
 from gsym.errors import UnsupportedError
+from gsym.sources.fitting_binary import open_fitting
 from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import open_image
@@ -59,7 +62,8 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
     Args:
         source: What `gsym.convert` takes, or a GSYM file.
         outputs: The file to write for each of the kinds that is wanted.
-        binary: Has the machine code of *source*; by default *source* itself.
+        binary: Has the machine code of *source*; by default *source* itself. Another
+            one than *source* is of is refused, whatever is wanted.
         names: As for `extract_ranges`.
         part_size: Likewise.
         progress: Called now and then with (work done, work in all).
@@ -77,6 +81,9 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
     options["progress"] = progress
     missing = ""
     with open_image(source, progress, **conversion) as reader:
+        if binary is not None:
+            with open_fitting(fspath(binary), reader.uuid):
+                pass  # it is the one
         if "ranges" not in outputs:
             pads = extract_return_pads(
                 reader, outputs["returnpads"], binary=binary, **options

@@ -9,7 +9,7 @@ from gsym.formats.symbfile import Decoder
 from gsym.sources.inflated_stream import inflate_zstd
 from gsym.sources.mapped_file import map_file
 
-__all__ = ["decode", "open_symbfile"]
+__all__ = ["decode", "inflated_pieces", "open_symbfile"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +39,26 @@ def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
         data: Its bytes, plain or compressed by zstd.
         path: What it is called, for errors. Offsets count in what is inflated.
     """
-    pieces: Iterable[Buffer] = (data,)
-    if bytes(data[: len(_ZSTD_MAGIC)]) == _ZSTD_MAGIC:
-        pieces = _inflated(memoryview(data), path)
+    inflated = inflated_pieces(data, path)
+    pieces: Iterable[Buffer] = (data,) if inflated is None else inflated
     return Decoder(pieces, path)
+
+
+def inflated_pieces(
+    data: memoryview | bytes, path: str | None = None
+) -> Iterator[bytes] | None:
+    """The bytes of a symbfile that is compressed by zstd; None for a plain one.
+
+    Args:
+        data: The bytes of the file.
+        path: What it is called, for errors.
+
+    Raises:
+        FormatError: While they are taken: the stream is damaged.
+    """
+    if bytes(data[: len(_ZSTD_MAGIC)]) != _ZSTD_MAGIC:
+        return None
+    return _inflated(memoryview(data), path)
 
 
 def _inflated(data: memoryview, path: str | None) -> Iterator[bytes]:

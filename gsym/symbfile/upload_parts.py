@@ -1,0 +1,150 @@
+"""What is uploaded of an executable: extracted, or symbfiles that are there already.
+
+All of it stands in files before the first byte is sent: each request tells how many
+parts there are.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.atomic_file import AtomicFile
+from gsym.calls import holds_code
+from gsym.errors import EmptyError, FormatError, GsymError, LimitError
+from gsym.sources.mapped_file import map_file
+from gsym.symbfile.kinds import KINDS, extract_kinds
+from gsym.symbfile.opening import decode, inflated_pieces
+from gsym.symbfile.upload import MOST_PARTS, UploadPart
+
+__all__ = ["PART_SIZE", "Upload", "extract_upload", "ready_upload"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NamedTuple
+
+    from gsym.file_id import FileId
+
+    class Upload(NamedTuple):
+        """What is to be sent of one executable.
+
+        Attributes:
+            parts: In the order in which they are sent, of each kind all.
+            missing: Why there are no return pads that were asked for; else "".
+            losses: What was left out -> how often.
+        """
+
+        parts: tuple[UploadPart, ...]
+        missing: str
+        losses: dict[str, int]
+
+else:
+    from gsym.records import record_type
+
+    Upload = record_type("Upload", "parts missing losses")
+    Upload.__doc__ = "What is to be sent of one executable."
+
+# Bytes of a part that is extracted: what is lost when one has to be sent again.
+PART_SIZE = 16 << 20
+
+
+def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
+    executable: str,
+    file_id: FileId,
+    folder: str,
+    *,
+    debug_file: str | None = None,
+    kinds: Sequence[str] = KINDS,
+    part_size: int = PART_SIZE,
+    **extraction: Any,
+) -> Upload:
+    """Write the symbols of an executable as parts.
+
+    Args:
+        executable: As it is deployed; return pads are made of its machine code.
+        file_id: Of it.
+        folder: Where the parts shall be.
+        debug_file: Has the symbols of *executable*, where that has none: anything that
+            `gsym.convert` takes, or a GSYM file.
+        kinds: Of `KINDS`.
+        part_size: About so many bytes go into each part.
+        extraction: Other keywords of `extract_kinds`.
+
+    Raises:
+        GsymError: As for `extract_kinds`; its kinds, too. Also: *executable* has no
+            machine code, *debug_file* is of another one, or the parts are too many.
+        OSError: A file cannot be read or written.
+        ValueError: There is no such style of names.
+    """
+    if not holds_code(executable):
+        reason = "it has no machine code, and so is not the file that is deployed"
+        raise GsymError(reason, path=executable)
+    outputs = {kind: os.path.join(folder, kind) for kind in kinds}
+    source = executable if debug_file is None else debug_file
+    reports = extract_kinds(
+        source, outputs, binary=executable, part_size=part_size, **extraction
+    )
+    parts: list[UploadPart] = []
+    losses: dict[str, int] = {}
+    for kind, report in reports.written.items():
+        parts += _numbered(report.outputs, kind, file_id)
+        losses.update(report.losses)
+    return Upload(tuple(parts), reports.missing, losses)
+
+
+def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
+    """Symbfiles of an executable, each of which becomes a part of its kind.
+
+    Args:
+        paths: In the order of the parts.
+        file_id: Of the executable.
+        folder: Where those go that have to be inflated.
+
+    Raises:
+        EmptyError: One holds no record.
+        FormatError: One is damaged, or holds records of both kinds.
+        LimitError: They are too many.
+        OSError: A file cannot be read or written.
+    """
+    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for number, path in enumerate(paths):
+        plain = _inflated(path, os.path.join(folder, str(number)))
+        found[_kind(path)].append(plain)
+    parts = [_numbered(found[kind], kind, file_id) for kind in KINDS]
+    return Upload(tuple(part for each in parts for part in each), "", {})
+
+
+def _numbered(paths: Sequence[str], kind: str, file_id: FileId) -> list[UploadPart]:
+    count = len(paths)
+    if count > MOST_PARTS:
+        reason = f"{count} parts of {kind} are more than {MOST_PARTS}: make them larger"
+        raise LimitError(reason)
+    return [
+        UploadPart(path, os.stat(path).st_size, file_id, kind, number, count)
+        for number, path in enumerate(paths)
+    ]
+
+
+def _kind(path: str) -> str:
+    decoder = decode(map_file(path), path)
+    for _ in decoder.columns():
+        pass
+    counts = decoder.counts()
+    if counts.ranges and counts.return_pads:
+        reason = "it holds ranges and return pads, which go to different places"
+        raise FormatError(reason, path=path)
+    if not counts.ranges and not counts.return_pads:
+        raise EmptyError("it holds no records", path=path)
+    return KINDS[0] if counts.ranges else KINDS[1]
+
+
+def _inflated(path: str, target: str) -> str:
+    """*path*, or *target* with what it has compressed: bodies are sent plain."""
+    data = map_file(path)
+    pieces = inflated_pieces(data, path)
+    if pieces is None:
+        return path
+    with AtomicFile(target) as file:
+        for piece in pieces:
+            file.write(piece)
+    return target
