@@ -53,7 +53,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"breakpad_batches", "conversion_output"}),
     frozenset({"breakpad_conversion", "dwarf_conversion", "reencoding", "merging"}),
     frozenset({"conversion", "embedding", "verification"}),
-    frozenset({"symbfile"}),
+    frozenset({"fxt", "symbfile"}),
     frozenset({"binary_lookup"}),
     frozenset({"store"}),
     frozenset({"symbolizer"}),

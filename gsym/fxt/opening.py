@@ -1,0 +1,160 @@
+"""Opens a Fuchsia trace: a path, bytes or a stream, compressed by gzip or not."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+from gsym.errors import FormatError
+from gsym.formats.fxt import Decoder, Problem
+from gsym.sources.inflated_stream import inflate_gzip
+from gsym.sources.mapped_file import give_back, map_file
+
+__all__ = ["Trace", "open_trace"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from typing import Any, Literal, Protocol
+
+    from typing_extensions import Buffer
+
+    from gsym.formats.fxt import Columns, Counts
+    from gsym.formats.fxt_records import Record
+
+    class Readable(Protocol):
+        """A file that is open for reading in binary mode."""
+
+        def read(self, size: int, /) -> Any:
+            """Up to so many bytes."""
+
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_PIECE_SIZE = 1 << 20
+
+
+class Trace:
+    """A trace that is read once, as records or as columns.
+
+    Iterating over it gives its records. `open_trace` makes it.
+
+    Attributes:
+        path: What it is called; None where it has no name.
+        size: Bytes that there are to read, as they are stored; None where that is not
+            known.
+        bytes_read: How many of them have been read.
+    """
+
+    def __init__(
+        self,
+        pieces: Iterable[Buffer],
+        decoder: Decoder,
+        path: str | None = None,
+        size: int | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self.path = path
+        self.size = size
+        self.bytes_read = 0
+        self._strict = strict
+        self._decoder = decoder
+        self._pieces = self._inflated(self._counted(pieces))
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._decoder.records(self._pieces)
+
+    def columns(self) -> Iterator[Columns]:
+        """The records as columns, up to some thousands at a time."""
+        return self._decoder.columns(self._pieces)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with what has been read."""
+        return self._decoder.problems
+
+    @property
+    def byteorder(self) -> Literal["little", "big"]:
+        """That of what has been read."""
+        return self._decoder.byteorder
+
+    def counts(self) -> Counts:
+        """What has been read up to now."""
+        return self._decoder.counts()
+
+    def _counted(self, pieces: Iterable[Buffer]) -> Iterator[memoryview]:
+        for piece in pieces:
+            view = memoryview(piece).cast("B")
+            yield view
+            self.bytes_read += len(view)
+
+    def _inflated(self, pieces: Iterator[memoryview]) -> Iterator[Buffer]:
+        head = b""
+        for piece in pieces:
+            if head or len(piece) < len(_GZIP_MAGIC):
+                head += bytes(piece)
+                piece = memoryview(head)  # noqa: PLW2901 - what was read up to now
+            if len(piece) >= len(_GZIP_MAGIC):
+                whole = chain((piece,), pieces)
+                is_compressed = piece[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
+                yield from self._inflated_gzip(whole) if is_compressed else whole
+                return
+        yield head
+
+    def _inflated_gzip(self, pieces: Iterable[Buffer]) -> Iterator[bytes]:
+        size = 0
+        try:
+            for piece in inflate_gzip(pieces):
+                size += len(piece)
+                yield piece
+        except ValueError as error:
+            reason = f"the gzip stream around it is damaged: {error}"
+            if self._strict:
+                raise FormatError(reason, path=self.path, offset=size) from error
+            self.problems.append(Problem(size, reason))
+
+
+def open_trace(
+    source: str | os.PathLike[str] | Buffer | Readable,
+    *,
+    strict: bool = False,
+    kinds: Collection[str] | None = None,
+    byteorder: Literal["little", "big"] = "little",
+) -> Trace:
+    """A trace to be read once.
+
+    Args:
+        source: A path, bytes, or a file that is open for reading in binary mode, such
+            as a pipe: its records come out as they come in.
+        strict: The first problem is an error.
+        kinds: Those of `gsym.formats.fxt.KINDS` to hand out; None: all.
+        byteorder: See `Decoder`.
+
+    Raises:
+        FormatError: The file is empty or no regular file, or, while it is read, it is
+            damaged and *strict* is set.
+        OSError: It cannot be opened or read.
+    """
+    path, size = None, None
+    pieces: Iterable[Buffer]
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(source)
+        data = map_file(path)
+        size = len(data)
+        pieces = _mapped_pieces(data)
+    elif hasattr(source, "read"):
+        name = getattr(source, "name", None)
+        path = name if isinstance(name, str) else None
+        read = getattr(source, "read1", source.read)
+        pieces = iter(lambda: read(_PIECE_SIZE), b"")
+    else:
+        size = memoryview(source).nbytes
+        pieces = (source,)
+    decoder = Decoder(path, strict=strict, kinds=kinds, byteorder=byteorder)
+    return Trace(pieces, decoder, path, size, strict=strict)
+
+
+def _mapped_pieces(data: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(data), _PIECE_SIZE):
+        yield data[start : start + _PIECE_SIZE]
+        give_back(data, start, _PIECE_SIZE)

@@ -1,0 +1,175 @@
+"""gsym.fxt: traces as files, their objects and their blobs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.errors import FormatError
+from gsym.formats.fxt_records import (
+    Argument,
+    Blob,
+    Event,
+    KernelObject,
+    LargeBlob,
+    Thread,
+    UserspaceObject,
+)
+from gsym.fxt.blobs import Blobs
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.opening import open_trace
+from tests.inputs.fxt import Words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+W = Words("big")
+TRACE = W.magic() + b"".join(W.named_event(0, time, b"e") for time in range(50000))
+
+
+def ticks(trace: object) -> list[int]:
+    assert hasattr(trace, "__iter__")
+    return [record.ticks for record in trace if isinstance(record, Event)]
+
+
+@pytest.mark.parametrize("data", [TRACE, gzip.compress(TRACE)], ids=["plain", "gzip"])
+def test_a_trace_is_read_from_a_path_bytes_or_a_stream(
+    data: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.fxt"
+    path.write_bytes(data)
+    opened = [open_trace(path), open_trace(str(path)), open_trace(data)]
+    with path.open("rb") as file:
+        opened += [open_trace(file), open_trace(io.BytesIO(data))]
+        for trace in opened:
+            assert ticks(trace) == list(range(50000))
+            assert trace.problems == []
+            assert trace.byteorder == "big"
+            assert trace.bytes_read == len(data)
+            assert trace.size in {len(data), None}
+
+
+class _Trickle(io.RawIOBase):
+    """A file that gives a byte at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._left.read(min(size, 1))
+
+
+@pytest.mark.parametrize("data", [TRACE[:4000], gzip.compress(TRACE[:4000])])
+def test_a_trace_may_come_byte_by_byte(data: bytes) -> None:
+    assert ticks(open_trace(_Trickle(data))) == list(range(99))
+
+
+def test_records_of_a_pipe_come_out_as_they_come_in() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as source, os.fdopen(writing, "wb", 0) as sink:
+        sink.write(TRACE[: 8 + 40])
+        records = iter(open_trace(source))
+        next(records)
+        assert isinstance(next(records), Event)
+
+
+def test_a_gzip_stream_that_is_cut_gives_what_it_holds() -> None:
+    whole = gzip.compress(TRACE)
+    trace = open_trace(whole[:-100])
+    found = ticks(trace)
+    assert found == list(range(len(found)))
+    assert 0 < len(found) < 50000
+    (damage, *_) = trace.problems
+    assert damage.reason == "the gzip stream around it is damaged: it ends too early"
+    with pytest.raises(FormatError, match="it ends too early"):
+        ticks(open_trace(whole[:-100], strict=True))
+
+
+def test_an_empty_file_is_refused_and_no_bytes_hold_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(FormatError, match="empty"):
+        open_trace(tmp_path / "empty")
+    assert list(open_trace(b"")) == []
+
+
+def test_columns_come_from_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "trace.fxt"
+    path.write_bytes(TRACE)
+    trace = open_trace(path, kinds={"instant"})
+    assert sum(columns.event_count for columns in trace.columns()) == 50000
+    assert trace.counts().records["trace_info"] == 1
+
+
+# ---- blobs
+
+
+def test_blobs_of_one_name_are_one_stream_of_their_provider() -> None:
+    blobs = Blobs()
+    for record in (
+        Blob("a", 3, b"1", 5),
+        Blob("b", 1, b"2", 5),
+        Blob("a", 3, b"3", 6),
+        Event("instant", 1, 1, 1, "", ""),
+        Blob("a", 3, b"4", 5),
+        LargeBlob("cat", "a", b"5", provider=5),
+        LargeBlob("", "a", b"6", provider=5),
+    ):
+        blobs.add(record)
+    assert list(blobs.streams()) == [
+        (5, "", "a", 3, (b"1", b"4")),
+        (5, "", "b", 1, (b"2",)),
+        (6, "", "a", 3, (b"3",)),
+        (5, "cat", "a", None, (b"5",)),
+        (5, "", "a", None, (b"6",)),
+    ]
+
+
+# ---- objects
+
+
+def test_an_object_is_looked_for_at_its_provider_first() -> None:
+    objects = Objects()
+    objects.add(KernelObject(7, PROCESS, "of one", provider=1))
+    objects.add(KernelObject(7, PROCESS, "another name", provider=2))
+    objects.add(UserspaceObject(0xA, 7, "thing of one", provider=1))
+    objects.add(UserspaceObject(0xA, 7, "thing of two", provider=2))
+    koid, pointer = Argument("k", "koid", 7), Argument("p", "pointer", 0xA)
+    names = {
+        provider: [
+            None if found is None else found.name
+            for found in (
+                objects.referent(koid, 7, provider),
+                objects.referent(pointer, 7, provider),
+                objects.referent(pointer, 8, provider),
+                objects.referent(Argument("n", "uint64", 7), 7, provider),
+            )
+        ]
+        for provider in (1, 2, 3)
+    }
+    assert names == {
+        1: ["of one", "thing of one", None, None],
+        2: ["another name", "thing of two", None, None],
+        3: ["another name", "thing of two", None, None],
+    }
+
+
+def test_a_longer_name_counts_and_a_later_one() -> None:
+    objects = Objects()
+    for name in ("init", "initial", "main", "another"):
+        objects.add(KernelObject(7, PROCESS, name))
+    assert objects.name_of(7) == "another"
+    assert objects.name_of(8) is None
+
+
+def test_a_thread_gets_its_process_from_whatever_tells_it() -> None:
+    objects = Objects()
+    objects.add(KernelObject(70, THREAD, "t", (Argument("process", "koid", 7),)))
+    objects.add(Thread(1, 8, 80))
+    objects.add(Event("instant", 1, 9, 90, "", ""))
+    objects.add(Event("instant", 1, 2**64 - 1, 91, "", ""))
+    found = [objects.process_of(thread) for thread in (70, 80, 90, 91)]
+    assert found == [7, 8, 9, None]
