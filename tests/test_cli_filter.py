@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import fcntl
 import gzip
 import json
+import lzma
 import signal
 import subprocess
 import sys
@@ -216,6 +218,14 @@ def test_compressed_logs_one_behind_the_other(
     assert b"what is compressed is damaged" in capfdbinary.readouterr().err
 
 
+@pytest.mark.parametrize("program", ["xz", "bzip2", "zip"])
+def test_a_log_that_is_compressed_in_another_way(program: str, run: Run) -> None:
+    begin = {"xz": lzma.compress(b"a"), "bzip2": bz2.compress(b"a"), "zip": b"PK\3\4"}
+    done = run(begin[program])
+    assert (done.status, done.out) == (1, b"")
+    assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
+
+
 def test_a_log_compressed_by_zstd(run: Run) -> None:
     zstd = pytest.importorskip("backports.zstd")
     assert run(zstd.compress(CONTEXT + FRAME)).out == SUMMARY + SHOWN
@@ -268,11 +278,23 @@ def test_a_debug_file_is_converted_and_has_variables(
     assert list((tmp_path / "cache").rglob("*.gsym"))
 
 
+def test_who_names_no_folder_is_told_how(
+    run: Run, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    hint = b"gsym: --gsym-dir DIR says where binaries, debug files or GSYM files are\n"
+    assert hint not in run(CONTEXT + b"{{{pc:0x1080:pc}}}\n").err
+    main(["filter", run.path])
+    assert capfdbinary.readouterr().err.endswith(hint)
+    main(["filter", "--no-summary", run.path])
+    assert capfdbinary.readouterr().err == b""
+
+
 def test_what_is_not_resolved_is_told_at_the_end(run: Run) -> None:
     log = b"{{{module:0:x:elf:12}}}\n{{{mmap:0:0x10:load:0:r:0}}}\n{{{pc:0x1}}}\n" * 1
     done = run(log, "--debug-file-directory=/nowhere")
     assert done.err.startswith(b"gsym: 1 unresolved in 'x' (build id 12): ")
-    assert b"/nowhere: has no file of this build id" in done.err
+    assert b"/nowhere: is no folder" in done.err
+    assert b"symbols: has no file of this build id" in done.err
     assert run(log, "--no-summary").err == b""
 
 
@@ -537,6 +559,8 @@ def test_a_page_that_shows_details(run: Run) -> None:
     assert page.tags.count("span") == 4
     assert "<script>alert(1)</script> & <b>" in page.text
     assert "build id abcdef" in page.text
+    unknown = run(CONTEXT + b"{{{pc:0x1080:pc}}}\n", "--format=html").out
+    assert b"a.o + 0x80 (rx), build id abcdef\nno symbol is there</span>" in unknown
     assert b"\x1b" not in done.out
     assert done.out.endswith(HTML_END)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 
-from gsym.cli.filter_sources import MODULE_OPTIONS, open_modules
+from gsym.cli.filter_sources import MODULE_OPTIONS, PLACES, open_modules
 from gsym.cli.filter_words import CHOICES, read_words
 from gsym.cli.log_input import IDLE, IDLE_AFTER, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
@@ -107,7 +107,12 @@ COMMAND = Command(
             metavar="REGEX",
         ),
         Option("--json", "print one JSON object for each element"),
-        Option("--format", "text (default), json, html", metavar="FORM"),
+        Option(
+            "--format",
+            "text (default), json (as --json), html: a page that shows details on "
+            "hover",
+            metavar="FORM",
+        ),
         Option("--summary", "tell what was not resolved at the end (default)"),
         Option("--no-summary", "do not; the default in style llvm"),
     ),
@@ -115,7 +120,12 @@ COMMAND = Command(
 What is not markup passes as it is. Modules are found by build id: in folders as
 .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, and with
 --gsym-dir under any name; then in the store. What is no GSYM file is converted and
-kept. docs/markup.md lists the rules of each style.""",
+kept. docs/markup.md lists the rules of each style.
+
+  gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
+  tail -f app.log | gsym filter --gsym-dir build     one that grows
+  gsym filter --demux '^\\[(\\d+)\\]' all.log           lines [PID] of many processes
+  gsym filter --format=html crash.log > crash.html   a page""",
 )
 
 _HOOK_SECONDS = 60
@@ -150,7 +160,8 @@ def run(arguments: list[str]) -> int:
         for note in notes:
             _tell(note)
         if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
-            stack.callback(_tell_summary, log_filter)
+            is_told_where = any(map(values.texts, PLACES))
+            stack.callback(_tell_summary, log_filter, is_told_where=is_told_where)
         if form == "html":
             stack.callback(_end_page)
         is_stopped = filter_log(log_filter, values.operands("LOG"))
@@ -299,10 +310,13 @@ def _end_page() -> None:
     sys.stdout.buffer.write(HTML_END)
 
 
-def _tell_summary(log_filter: MarkupFilter) -> None:
+def _tell_summary(log_filter: MarkupFilter, *, is_told_where: bool) -> None:
     sys.stdout.buffer.flush()
-    for line in log_filter.summary():
+    lines = log_filter.summary()
+    for line in lines:
         _tell(line)
+    if lines and not is_told_where:
+        _tell("--gsym-dir DIR says where binaries, debug files or GSYM files are")
 
 
 def _tell(sentence: str) -> None:

@@ -71,6 +71,9 @@ class FolderModules:
     def _open_in(
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
     ) -> OpenModule | None:
+        if not os.path.isdir(folder):
+            attempts.append(Attempt(folder, "missing", "is no folder"))
+            return None
         fault = Attempt(folder, "missing", "has no file of this build id")
         for path in self._files(folder, key):
             try:

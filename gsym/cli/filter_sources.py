@@ -9,7 +9,7 @@ from gsym.cli.options import Option, UsageError
 from gsym.cli.server_options import HEADER, SERVER, read_headers
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
-__all__ = ["MODULE_OPTIONS", "open_modules", "open_store"]
+__all__ = ["MODULE_OPTIONS", "PLACES", "open_modules", "open_store"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ MODULE_OPTIONS = (
 )
 
 _FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
+# Options that say where modules are.
+PLACES = (*_FILES, "--debuginfod", SERVER.name)
 
 
 def open_modules(values: Values, style: Style) -> Opening | Asking:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.line_stream import read_ready
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, UnsupportedError
 
 __all__ = ["IDLE", "IDLE_AFTER", "log_pieces"]
 
@@ -18,6 +18,8 @@ IDLE = b""
 IDLE_AFTER = 0.2  # seconds
 _PIECE_SIZE = 1 << 19
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Programs whose files are no logs, by how these begin.
+_OTHER_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2", b"PK\3\4": "zip"}
 
 
 def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
@@ -29,6 +31,7 @@ def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
     Raises:
         FormatError: What is compressed is damaged.
         GsymError: Standard input is closed.
+        UnsupportedError: One is compressed in another way.
         OSError: One cannot be read.
     """
     for path in paths or ("-",):
@@ -46,6 +49,10 @@ def _pieces_of(source: int, path: str) -> Iterator[bytes]:
     first = next((piece for piece in pieces if piece != IDLE), None)
     if first is None:
         return
+    for magic, program in _OTHER_MAGICS.items():
+        if first.startswith(magic):
+            reason = f"compressed by {program}; only gzip and zstd are read"
+            raise UnsupportedError(f"{path}: {reason}")
     inflate = _inflater(first)
     chained = _chained(first, pieces)
     if inflate is None:

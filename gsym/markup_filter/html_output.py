@@ -31,10 +31,12 @@ _BEGIN = """\
 <title>Log</title>
 <style>
 :root { color-scheme: light dark }
-pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap }
-.e { position: relative; color: light-dark(#0550ae, #79c0ff); cursor: help }
-.e > span { display: none; position: absolute; z-index: 1; left: 0; top: 1.5em;
-  min-width: 20em; max-width: 90vw; width: max-content; padding: .4em .7em;
+pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
+  overflow-wrap: anywhere }
+.e { color: light-dark(#0550ae, #79c0ff); cursor: help }
+.e > span { display: none; position: absolute; z-index: 1; left: 1em;
+  min-width: min(20em, 80vw); max-width: calc(100vw - 4em); width: max-content;
+  padding: .4em .7em;
   color: CanvasText; background: Canvas; border: 1px solid; border-radius: 4px }
 .e:hover > span, .e:focus > span { display: block }
 </style>
@@ -153,4 +155,6 @@ def _detail(element: bytes, answer: Answer | None) -> bytes:
         ),
     ]
     lines += [b"%s %s:%d" % frame for frame in answer.frames]
+    if not answer.frames and not answer.variable and answer.symbols is not None:
+        lines.append(to_bytes(answer.symbols.reason or "no symbol is there"))
     return b"\n".join(lines)
