@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 
 from gsym.demangling import demangle
+from gsym.profile.binaries import Binaries, file_address
 from gsym.profile.model import Frame
 from gsym.store.module_key import ModuleKey
 
@@ -16,11 +17,12 @@ __all__ = ["symbolize"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Protocol
 
     from gsym.frames import Frames
     from gsym.profile.model import Location, Mapping, Profile
+    from gsym.sources.program_headers import Segment
     from gsym.symbolizer import OpenModule
 
     class Opening(Protocol):
@@ -33,13 +35,18 @@ if TYPE_CHECKING:
 _ADDRESS_MASK = (1 << 64) - 1
 
 
-def symbolize(profile: Profile, modules: Opening) -> None:
+def symbolize(
+    profile: Profile, modules: Opening, binaries: Binaries | None = None
+) -> None:
     """Give the locations that have no frames theirs, or a reason why they have none.
 
     Args:
         profile: What to complete.
         modules: Finds modules by the build ids of the mappings.
+        binaries: Tells the segments of modules, where only the place in the file is
+            known; by default the binaries of this machine.
     """
+    binaries = binaries or Binaries()
     locations = profile.locations
     waiting: dict[tuple[str, str], list[int]] = {}
     for index, location in enumerate(locations):
@@ -56,25 +63,34 @@ def symbolize(profile: Profile, modules: Opening) -> None:
         waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
     for (build_id, path), indexes in waiting.items():
         module = modules.open(_key(build_id, path))
-        found = _frames(module, [locations[index] for index in indexes], profile)
+        chosen = [locations[index] for index in indexes]
+        found = _frames(module, chosen, profile, binaries)
         for index, (frames, reason) in zip(indexes, found, strict=True):
             locations[index] = locations[index]._replace(frames=frames, reason=reason)
 
 
-def link_address(location: Location, mapping: Mapping, base: int) -> int:
+def link_address(
+    location: Location, mapping: Mapping, base: int, segments: Sequence[Segment] = ()
+) -> int | None:
     """The link-time address to look up for a location.
 
     Args:
         location: A location in *mapping*.
         mapping: What covers it.
-        base: The base address of the module, from which file offsets count where the
-            mapping does not say more.
+        base: The base address of the module, from which file offsets count where
+            neither the mapping nor *segments* say more.
+        segments: Of the binary; none where it is not to be had.
+
+    Returns:
+        None where the binary has nothing loaded there.
     """
-    start = mapping.link_start
-    if start is None:
-        start = base + mapping.file_offset
-    address = location.address - mapping.start + start - location.is_return
-    return address & _ADDRESS_MASK
+    offset = location.address - mapping.start - location.is_return
+    if mapping.link_start is not None:
+        return (mapping.link_start + offset) & _ADDRESS_MASK
+    place = (mapping.file_offset + offset) & _ADDRESS_MASK
+    if segments:
+        return file_address(place, segments)
+    return (base + place) & _ADDRESS_MASK
 
 
 def _key(build_id: str, path: str) -> ModuleKey:
@@ -82,21 +98,29 @@ def _key(build_id: str, path: str) -> ModuleKey:
 
 
 def _frames(
-    module: OpenModule, locations: list[Location], profile: Profile
+    module: OpenModule, locations: list[Location], profile: Profile, binaries: Binaries
 ) -> Iterable[tuple[tuple[Frame, ...], str]]:
     """The frames at each of the locations, all of one module, or why there are none."""
     reader = module.reader
     if reader is None:
         return [((), module.reason)] * len(locations)
     base = reader.header.base_address
-    addresses = array("Q")
+    places: list[int | None] = []
     for location in locations:
         assert location.mapping is not None  # noqa: S101 - they were chosen by it
         mapping = profile.mappings[location.mapping]
-        addresses.append(link_address(location, mapping, base))
-    rows = _rows(reader.lookup_many(addresses), len(locations))
+        segments = () if mapping.link_start is not None else binaries.segments(mapping)
+        places.append(link_address(location, mapping, base, segments))
+    addresses = array("Q", [place for place in places if place is not None])
+    rows = iter(_rows(reader.lookup_many(addresses), len(addresses)))
     missing = f"no function of {reader.path} is there"
-    return [(frames, "" if frames else missing) for frames in rows]
+    unloaded = "its binary has nothing loaded there"
+    found: list[tuple[tuple[Frame, ...], str]] = []
+    for place in places:
+        frames = () if place is None else next(rows)
+        reason = unloaded if place is None else missing
+        found.append((frames, "" if frames else reason))
+    return found
 
 
 def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:

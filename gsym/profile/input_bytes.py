@@ -1,0 +1,63 @@
+"""The bytes of a file that holds a profile, inflated within limits."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.errors import FormatError
+from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
+from gsym.sources.mapped_file import map_file
+
+__all__ = ["MOST_BYTES", "read_inflated", "read_pieces"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_BYTES = 128 << 20
+"""How large a profile may be, inflated, where nobody says otherwise.
+
+In memory, a profile that was made to take as much as it can is thirty times as large.
+"""
+
+_INFLATERS = ((b"\x1f\x8b", inflate_gzip), (b"\x28\xb5\x2f\xfd", inflate_zstd))
+_PIECE = 1 << 20
+
+
+def read_inflated(
+    path: str | os.PathLike[str], most_bytes: int = MOST_BYTES
+) -> tuple[bytes, str]:
+    """All bytes of a file, and its path as text.
+
+    Args:
+        path: A regular file, compressed by gzip or zstd, or not.
+        most_bytes: How many there may be.
+
+    Raises:
+        FormatError: The file is empty or no regular file, or what is compressed is
+            damaged, or inflates to more than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    return b"".join(read_pieces(name, most_bytes)), name
+
+
+def read_pieces(path: str, most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
+    """Likewise, piece by piece."""
+    data = map_file(path)
+    starts = range(0, len(data), _PIECE)
+    pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
+    for magic, inflate in _INFLATERS:
+        if data[: len(magic)] == magic:
+            pieces = inflate(pieces)
+    size = 0
+    try:
+        for piece in pieces:
+            size += len(piece)
+            if size > most_bytes:
+                reason = f"it holds more than {most_bytes} bytes"
+                raise FormatError(reason, path=path)
+            yield piece
+    except ValueError as error:
+        reason = f"what is compressed in it is damaged: {error}"
+        raise FormatError(reason, path=path) from error

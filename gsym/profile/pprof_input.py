@@ -1,0 +1,151 @@
+"""pprof -> `Profile`.
+
+Locations are taken for exact addresses, also those of callers: pprof looks up an
+address as it stands, so that those who write profiles leave return addresses one lower
+(Go's runtime, perf_to_profile, and pprof itself for what gperftools writes).
+
+Source: github.com/google/pprof, proto/profile.proto; its profile/legacy_profile.go and
+internal/symbolizer; google/perf_data_converter, src/perf_data_converter.cc.
+"""
+
+from __future__ import annotations
+
+from gsym.errors import FormatError
+from gsym.formats.pprof import decode
+from gsym.profile.building import ProfileBuilder
+from gsym.profile.input_bytes import MOST_BYTES, read_inflated
+from gsym.profile.model import Thread, ValueType
+from gsym.profile.pprof_places import Places, return_locations
+
+__all__ = ["COMM", "PID", "THREAD_COMM", "TID", "TIMESTAMP", "profile_of", "read_pprof"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from gsym.profile.model import Profile
+
+# Labels that say whose a sample is and when it was taken, as perf_to_profile has them.
+PID, TID = "pid", "tid"
+COMM, THREAD_COMM = "comm", "thread_comm"
+TIMESTAMP = "timestamp_ns"
+
+_UNSIGNED = (1 << 64) - 1
+
+
+def read_pprof(
+    path: str | os.PathLike[str],
+    *,
+    return_addresses: bool = False,
+    most_bytes: int = MOST_BYTES,
+) -> Profile:
+    """The profile in a file of pprof.
+
+    Args:
+        path: A file with a `Profile` message, compressed by gzip or not.
+        return_addresses: The addresses of callers are where calls return to, against
+            the custom of pprof.
+        most_bytes: How large it may be, inflated.
+
+    Raises:
+        FormatError: It is damaged: no such message, an index that leads nowhere, an id
+            that comes twice, a sample with more or fewer values than the profile has
+            types, or larger than *most_bytes*.
+        OSError: It cannot be read.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    data, name = read_inflated(path, most_bytes)
+    return profile_of(decode(data, name), name, return_addresses=return_addresses)
+
+
+def profile_of(
+    message: Any, path: str | None = None, *, return_addresses: bool = False
+) -> Profile:
+    """The profile that a `Profile` message holds.
+
+    Raises:
+        FormatError: As `read_pprof` says.
+    """
+    places = Places(message, path)
+    reader = _SampleReader(message, places, path)
+    profile = reader.builder.profile
+    profile.mappings.extend(places.mappings)
+    profile.locations.extend(places.locations)
+    if return_addresses:
+        for index in return_locations(message, places):
+            location = profile.locations[index]
+            profile.locations[index] = location._replace(is_return=True)
+    profile.start_time = message.time_nanos
+    profile.duration = message.duration_nanos
+    profile.period = message.period
+    if message.HasField("period_type"):
+        profile.period_type = places.value_type(message.period_type)
+    profile.comments.extend(map(places.text, message.comment))
+    profile.losses.update(places.losses)
+    for sample in message.sample:
+        reader.take(sample)
+    return profile
+
+
+class _SampleReader:
+    """Takes samples over, with those of their labels that the model has fields for."""
+
+    def __init__(self, message: Any, places: Places, path: str | None) -> None:
+        types = tuple(map(places.value_type, message.sample_type))
+        if message.sample and not types:
+            raise FormatError("it says not what its samples count", path=path)
+        self.builder = ProfileBuilder(types)
+        for kept in ("drop_frames", "keep_frames", "default_sample_type"):
+            if getattr(message, kept):
+                self.builder.lose(kept)
+        self._types: tuple[ValueType, ...] = types
+        self._places = places
+        self._path = path
+
+    def take(self, sample: Any) -> None:
+        """Take a sample in."""
+        values = tuple(sample.value)
+        if len(values) != len(self._types):
+            reason = f"a sample has {len(values)} values, not {len(self._types)}"
+            raise FormatError(reason, path=self._path)
+        stack = self.builder.stack(self._places.stack(sample))
+        if not sample.label:
+            self.builder.sample(stack, values)
+            return
+        labels = [self._label(label) for label in sample.label]
+        thread = self._thread(labels)
+        time = _pop(labels, TIMESTAMP, int)
+        self.builder.sample(
+            stack, values, thread=thread, time=time, labels=tuple(labels)
+        )
+
+    def _label(self, label: Any) -> tuple[str, str | int, str]:
+        text = self._places.text
+        if not label.str:
+            return text(label.key), label.num, text(label.num_unit)
+        if label.num:
+            self.builder.lose("numbers of labels that have a text")
+        return text(label.key), text(label.str), ""
+
+    def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
+        process, thread = _pop(labels, PID, int), _pop(labels, TID, int)
+        if process is None and thread is None:
+            return None
+        return self.builder.thread(
+            Thread(
+                (process or 0) & _UNSIGNED,
+                (thread or 0) & _UNSIGNED,
+                _pop(labels, COMM, str) or "",
+                _pop(labels, THREAD_COMM, str) or "",
+            )
+        )
+
+
+def _pop(labels: list[tuple[str, str | int, str]], key: str, kind: type) -> Any:
+    """The value of the first label of a key, which is taken out; None without one."""
+    for index, (name, value, unit) in enumerate(labels):
+        if name == key and isinstance(value, kind) and not unit:
+            del labels[index]
+            return value
+    return None
