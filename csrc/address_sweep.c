@@ -3,10 +3,12 @@
 #include "address_sweep.h"
 
 #include "buffer.h"
+#include "pages.h"
 
 enum {
     FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 4 /* addresses in one function that are worth an index */
+    LEAST_SWEPT = 4, /* addresses in one function that are worth an index */
+    MOST_PASSED = 1 << 20 /* bytes of records before their pages are given back */
 };
 
 bool address_sweep_reserve(address_sweep *sweep, size_t count) {
@@ -126,6 +128,17 @@ static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
     return GSYM_OK;
 }
 
+/* Give the pages of the image back if many were passed up to what was found. */
+static void give_back(address_sweep *sweep, const gsym_image *image,
+                      const found_frames *found) {
+    uint64_t offset;
+    if (!sweep->gives_back || found->count == FRAMES_UNKNOWN || found->count == 0) return;
+    offset = image_record_offset(image, found->entry);
+    if (offset >= sweep->given_back && offset - sweep->given_back < MOST_PASSED) return;
+    sweep->given_back = offset;
+    pages_give_back(image->data, image->size);
+}
+
 gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
                                const placed_address *addresses, size_t count,
                                gsym_error *error) {
@@ -134,13 +147,13 @@ gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
         found_frames *answer = &sweep->found[addresses[i].place];
         size_t done;
         GSYM_TRY(sweep_function(sweep, image, addresses + i, count - i, &done, error));
-        i += done;
-        if (done > 0) continue;
-        if (i > 0 && addresses[i].address == addresses[i - 1].address)
-            *answer = sweep->found[addresses[i - 1].place];
+        if (done > 0)
+            i += done;
+        else if (i > 0 && addresses[i].address == addresses[i - 1].address)
+            *answer = sweep->found[addresses[i++ - 1].place];
         else
-            GSYM_TRY(look_up(sweep, image, addresses[i].address, answer, error));
-        ++i;
+            GSYM_TRY(look_up(sweep, image, addresses[i++].address, answer, error));
+        give_back(sweep, image, answer);
     }
     return GSYM_OK;
 }

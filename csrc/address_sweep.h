@@ -31,6 +31,10 @@ typedef struct address_sweep {
     } frames;
     function_sweep function;
     uint64_t single_below; /* addresses that are looked up by themselves */
+    /* The image is a map of a file: pages of records that are passed are given back to the
+     * system, which still has them. */
+    bool gives_back;
+    uint64_t given_back; /* offset of the record up to which they are */
 } address_sweep;
 
 /* Make room for `count` addresses. */

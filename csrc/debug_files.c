@@ -1,12 +1,9 @@
 /* debug_files.c - the sets of debug sections that a conversion reads: how they are
  * given, which units they hold, when their pages are given back. */
-#define _DEFAULT_SOURCE /* madvise */
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "debug_files.h"
 
 #include "conversion.h"
+#include "pages.h"
 
 #define DROP_SIZE (4u << 20) /* give finished pages back in steps of this size */
 
@@ -356,27 +353,17 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     return pages;
 }
 
-static void drop_pages(page_span span) {
-    uintptr_t page, start, end;
-    if (span.size == 0) return;
-    page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    start = ((uintptr_t)span.start + page - 1) & ~(page - 1);
-    end = ((uintptr_t)span.start + span.size) & ~(page - 1);
-    if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
-}
-
 void debug_file_drop(const debug_file *file) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
         const dwarf_bytes *section = &file->input.sections[i];
-        if (section->is_file_mapping)
-            drop_pages((page_span){section->data, section->size});
+        if (section->is_file_mapping) pages_give_back(section->data, section->size);
     }
 }
 
 void done_pages_drop(const done_pages *pages) {
-    drop_pages(pages->info);
-    drop_pages(pages->lines);
-    drop_pages(pages->split_info);
+    pages_give_back(pages->info.start, pages->info.size);
+    pages_give_back(pages->lines.start, pages->lines.size);
+    pages_give_back(pages->split_info.start, pages->split_info.size);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);
 }

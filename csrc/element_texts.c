@@ -1,9 +1,9 @@
 /* element_texts.c - a ring of texts, and a hash table that tells where they are. What is
- * asked for is moved to the end of the ring before its turn to be overwritten comes. */
+ * asked for is moved to the end of the ring if half of that came behind it. */
 #include "element_texts.h"
 
 enum {
-    RING_SIZE = 1 << 23,
+    RING_SIZE = 6 << 20,
     MOST_TEXT_SIZE = 1 << 16,
     BUCKET_BITS = 14,
     ENTRIES = 2, /* of a bucket, which is a line of the cache */
@@ -63,11 +63,31 @@ static kept_text *entry_at(const element_texts *texts, uint32_t place) {
     return &texts->buckets[(place - 1) / ENTRIES].entries[(place - 1) % ENTRIES];
 }
 
-uint32_t element_texts_place(const element_texts *texts, uint64_t looked_up) {
-    const element_bucket *bucket = bucket_of(texts, looked_up);
-    for (size_t i = 0; i < ENTRIES; ++i)
-        if (bucket->entries[i].looked_up == looked_up && is_kept(texts, &bucket->entries[i]))
-            return (uint32_t)((size_t)(bucket - texts->buckets) * ENTRIES + i + 1);
+/* Room for a text at the end of the ring. */
+static uint8_t *begin_text(element_texts *texts, uint32_t size, kept_text *entry) {
+    const uint64_t left = RING_SIZE - texts->end % RING_SIZE;
+    if (left < size) texts->end += left; /* no text is in two pieces */
+    entry->at = texts->end;
+    entry->size = size;
+    texts->end += size;
+    return texts->bytes + entry->at % RING_SIZE;
+}
+
+/* Have a text outlive many that come. */
+static void move_to_end(element_texts *texts, kept_text *entry) {
+    const uint8_t *from = texts->bytes + entry->at % RING_SIZE;
+    uint8_t *to = begin_text(texts, entry->size, entry);
+    memmove(to, from, entry->size);
+}
+
+uint32_t element_texts_place(element_texts *texts, uint64_t looked_up) {
+    element_bucket *bucket = bucket_of(texts, looked_up);
+    for (size_t i = 0; i < ENTRIES; ++i) {
+        kept_text *entry = &bucket->entries[i];
+        if (entry->looked_up != looked_up || !is_kept(texts, entry)) continue;
+        if (texts->end - entry->at > RING_SIZE / 2) move_to_end(texts, entry);
+        return (uint32_t)((size_t)(bucket - texts->buckets) * ENTRIES + i + 1);
+    }
     return 0;
 }
 
@@ -86,11 +106,12 @@ void element_texts_fetch_text(const element_texts *texts, uint32_t place) {
     __builtin_prefetch(text + 2 * LINE_OF_CACHE);
 }
 
-static kept_text *find_entry(const element_texts *texts, const code_element *element) {
-    element_bucket *bucket = bucket_of(texts, element->looked_up);
+static const kept_text *find_entry(const element_texts *texts,
+                                   const code_element *element) {
+    const element_bucket *bucket = bucket_of(texts, element->looked_up);
     const uint16_t kind = kind_of(element);
     for (size_t i = 0; i < ENTRIES; ++i) {
-        kept_text *entry = &bucket->entries[i];
+        const kept_text *entry = &bucket->entries[i];
         if (entry->looked_up == element->looked_up && entry->kind == kind &&
             is_kept(texts, entry))
             return entry;
@@ -98,31 +119,16 @@ static kept_text *find_entry(const element_texts *texts, const code_element *ele
     return NULL;
 }
 
-/* Room for a text at the end of the ring. */
-static uint8_t *begin_text(element_texts *texts, uint32_t size, kept_text *entry) {
-    const uint64_t left = RING_SIZE - texts->end % RING_SIZE;
-    if (left < size) texts->end += left; /* no text is in two pieces */
-    entry->at = texts->end;
-    entry->size = size;
-    texts->end += size;
-    return texts->bytes + entry->at % RING_SIZE;
-}
-
-void element_texts_get(element_texts *texts, const code_element *element,
+void element_texts_get(const element_texts *texts, const code_element *element,
                        element_text *text_ret) {
-    kept_text *entry = find_entry(texts, element);
-    const uint8_t *at;
+    const kept_text *entry = find_entry(texts, element);
+    const uint8_t *bytes;
     text_ret->count = 0;
     if (entry == NULL) return;
-    at = texts->bytes + entry->at % RING_SIZE;
-    if (texts->end - entry->at > RING_SIZE / 2) {
-        uint8_t *to = begin_text(texts, entry->size, entry);
-        memmove(to, at, entry->size);
-        at = to;
-    }
+    bytes = texts->bytes + entry->at % RING_SIZE;
     text_ret->count = entry->count;
-    text_ret->sizes = (const uint32_t *)(const void *)at;
-    text_ret->bytes = at + entry->count * sizeof *text_ret->sizes;
+    text_ret->sizes = (const uint32_t *)(const void *)bytes;
+    text_ret->bytes = bytes + entry->count * sizeof *text_ret->sizes;
 }
 
 /* Whether an element came before. */

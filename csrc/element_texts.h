@@ -39,16 +39,16 @@ void element_texts_deinit(element_texts *texts);
 /* The texts that follow are of one version of what is loaded where. False where there is
  * no memory. */
 bool element_texts_begin(element_texts *texts, uint64_t version);
-/* Where the text of an element is kept that is looked up at an address; 0: nowhere. Texts
- * that are met later may take its place. */
-uint32_t element_texts_place(const element_texts *texts, uint64_t looked_up);
+/* Where the text of an element is kept that is looked up at an address; 0: nowhere. It
+ * takes many that are met later to have it forgotten. */
+uint32_t element_texts_place(element_texts *texts, uint64_t looked_up);
 /* Have the memory fetched that is needed to find that; that tells where the text at a
  * place is; that text. */
 void element_texts_fetch_bucket(const element_texts *texts, uint64_t looked_up);
 void element_texts_fetch_place(const element_texts *texts, uint32_t place);
 void element_texts_fetch_text(const element_texts *texts, uint32_t place);
 /* The text of an element, until the next one is met. */
-void element_texts_get(element_texts *texts, const code_element *element,
+void element_texts_get(const element_texts *texts, const code_element *element,
                        element_text *text_ret);
 /* Take note of an element without a text, whose parts stand in `out`; from the second time
  * on they are kept. */

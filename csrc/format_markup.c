@@ -105,7 +105,7 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
 
 /* Take out of the addresses that are to be looked up those whose texts are kept. */
 static void leave_out_kept(gsym_text *text) {
-    const element_texts *elements = &text->elements;
+    element_texts *elements = &text->elements;
     answer_queue *queue = &text->queue;
     placed_address *order = queue->sweep.order;
     uint32_t left = 0;
@@ -132,7 +132,8 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
     for (size_t i = 0, end; i < queue->sought; i = end) {
         const gsym_markup_segment *segment =
             markup_find_segment(work->job, order[i].address);
-        const gsym_image *image = work->job->modules[segment->module].image;
+        const gsym_markup_module *module = &work->job->modules[segment->module];
+        const gsym_image *image = module->image;
         const uint64_t first = order[i].address, past = segment->start + segment->size;
         for (end = i; end < queue->sought && order[end].address - first < past - first; ++end) {
             uint64_t linked = markup_linked(segment, order[end].address);
@@ -140,6 +141,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
             if (end > i && linked < order[end - 1].address) break;
             order[end].address = linked;
         }
+        queue->sweep.gives_back = module->is_map != 0;
         if (image != NULL)
             GSYM_TRY(address_sweep_find(&queue->sweep, image, order + i, end - i, error));
     }

@@ -499,6 +499,7 @@ typedef struct gsym_markup_module {
     const char *name;
     size_t name_size;
     uint64_t unknown; /* counts the addresses without a frame */
+    uint64_t is_map;  /* the image is a map of a file; nobody writes to that */
 } gsym_markup_module;
 
 typedef struct gsym_markup_segment {

@@ -64,7 +64,11 @@ class MarkupText:
             for reader in readers
         ]
         count = len(modules)
-        records = zip(images, names, map(len, names), [0] * count, strict=True)
+        maps = [
+            reader is not None and reader._is_map  # noqa: SLF001 - by design
+            for reader in readers
+        ]
+        records = zip(images, names, map(len, names), [0] * count, maps, strict=True)
         module_records = ffi.new("gsym_markup_module[]", list(records))
         segment_records = ffi.new("gsym_markup_segment[]", list(segments))
         job = self._job

@@ -77,9 +77,11 @@ def open(  # the name is the API
         except (ValueError, OSError):  # empty, or a pipe
             return Reader(file.readall(), path=name, uuid=uuid, index_limit=index_limit)
     by_pages = None if read_ahead else mapped
-    return Reader(
+    reader = Reader(
         mapped, path=name, uuid=uuid, index_limit=index_limit, by_pages=by_pages
     )
+    reader._is_map = True  # noqa: SLF001 - of a file, which a map that is given need not be
+    return reader
 
 
 def wants_read_ahead(addresses: int) -> bool:
@@ -110,6 +112,7 @@ class Reader:
         "__weakref__",
         "_functions_by_name",
         "_header",
+        "_is_map",
         "_mapped",
         "_path",
         "_read_by_pages",
@@ -129,6 +132,7 @@ class Reader:
 
             by_pages.madvise(MADV_RANDOM)
         self._read_by_pages = by_pages
+        self._is_map = False
         mapped = MappedImage(data, path, index_limit)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None

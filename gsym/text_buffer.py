@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-_TEXT_LIMIT = 1 << 20  # bytes; what is there by then is handed out
+_TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 
 
 class TextBuffer:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import random
+from mmap import mmap
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -366,6 +369,77 @@ def test_more_texts_than_are_kept_are_right(monkeypatch: pytest.MonkeyPatch) -> 
     for seed in range(4):
         lines, shown = ManyFunctions.frames(seed)
         assert made.feed(lines) == shown
+
+
+LARGE_FUNCTIONS = 200
+
+
+def large_file() -> bytes:
+    """Functions with records of 100,000 bytes."""
+    with gsym.Creator(uuid=BUILD_ID) as creator:
+        for number in range(LARGE_FUNCTIONS):
+            more = {1000: bytes(100_000)}
+            creator.add(gsym.FunctionInfo(number, 1, f"f{number}", extra=more))
+        return creator.to_bytes()
+
+
+def large_frames() -> tuple[bytes, bytes]:
+    """A frame of each function, and what becomes of it."""
+    lines = [b"{{{bt:0:%#x}}}\n" % (0x1001 + at) for at in range(LARGE_FUNCTIONS)]
+    shown = [
+        b"    #0    0x%016x f%d (a.o+%#x)\n" % (0x1001 + at, at, at)
+        for at in range(LARGE_FUNCTIONS)
+    ]
+    return b"".join(lines), b"".join(shown)
+
+
+class Large:
+    """Opens one module."""
+
+    def __init__(self, reader: gsym.Reader) -> None:
+        self._module = OpenModule(None, reader)
+
+    def open(self, _key: ModuleKey) -> OpenModule:
+        return self._module
+
+
+def resident(path: Path) -> int:
+    """Bytes of a mapped file that are in the memory of this process."""
+    counted, is_counted = 0, False
+    for row in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        name, *words = row.split()
+        if not name.endswith(":"):
+            is_counted = row.endswith(str(path))
+        elif is_counted and name == "Rss:":
+            counted += 1024 * int(words[0])
+    return counted
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux")
+def test_records_that_were_passed_do_not_stay_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "large.gsym"
+    path.write_bytes(large_file())
+    lines, shown = large_frames()
+    with gsym.open(path) as reader:
+        made = MarkupFilter(Large(reader))
+        made.feed(CONTEXT + b"text\n")
+        for _ in range(3):
+            assert made.feed(lines) == shown
+        assert 0 < resident(path) < path.stat().st_size // 2
+
+
+def test_memory_that_is_of_no_file_stays() -> None:
+    whole = large_file()
+    lines, shown = large_frames()
+    with mmap(-1, len(whole)) as memory:
+        memory[:] = whole
+        with gsym.Reader(memory) as reader:
+            made = MarkupFilter(Large(reader))
+            made.feed(CONTEXT + b"text\n")
+            assert [made.feed(lines) for _ in range(3)] == [shown] * 3
+        assert memory[:] == whole
+        del made, reader
+        gc.collect()
 
 
 @pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
