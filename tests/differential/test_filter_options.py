@@ -5,8 +5,10 @@ llvm-symbolizer ignores what is not an option; for `gsym filter` that are names 
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -156,6 +158,7 @@ def run_symbolizer(
     symbols: str, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Callable[[str], Printed]:
     def run(words: str) -> Printed:
+        os.lseek(sys.stdin.fileno(), 0, os.SEEK_SET)
         command = ["--filter-markup", symbols, *words.split(" ")]
         status = symbolizer.main(list(filter(None, command)))
         return _printed(status, *capfdbinary.readouterr())
@@ -191,7 +194,8 @@ def test_the_differences_that_are_listed(
     theirs: Callable[[str], Printed],
     run_symbolizer: Callable[[str], Printed],
 ) -> None:
-    assert run_symbolizer("") != run_symbolizer("-s")
     ours = run_symbolizer(words)
+    assert b"first.c" in ours.out
     assert ours == run_symbolizer("")
+    assert ours != run_symbolizer("-s")
     assert ours != theirs(words)
