@@ -7,7 +7,6 @@ may be left out. In style `llvm` they mean what they mean there.
 from __future__ import annotations
 
 from gsym.cli.options import UsageError
-from gsym.cli.symbolizer_options import read_word
 from gsym.markup_filter.settings import HEXDICT_FORMS
 from gsym.markup_filter.symbols import FUNCTION_NAMES
 
@@ -134,6 +133,8 @@ class _Reader:
 
     def _read_foreign(self, word: str) -> None:
         """Take letters in, and what only llvm-symbolizer has."""
+        from gsym.cli.symbolizer_options import read_word
+
         faults: list[str] = []
         coming = iter(self._left[:-2:-1])  # at most one is a value
         found = read_word(word, coming, faults)

@@ -6,7 +6,6 @@ from gsym.markup_filter.address_space import AddressSpace
 from gsym.markup_filter.colours import Colours
 from gsym.markup_filter.contextual_elements import ContextualElements
 from gsym.markup_filter.document_lines import DocumentLines
-from gsym.markup_filter.element_runs import ElementRuns
 from gsym.markup_filter.element_text import ElementText
 from gsym.markup_filter.frame_runs import FrameRuns
 from gsym.markup_filter.line_elements import LineElements
@@ -18,6 +17,7 @@ __all__ = ["LineFilter"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.markup_filter.address_space import Room
+    from gsym.markup_filter.element_runs import ElementRuns
     from gsym.markup_filter.failures import Failures
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
@@ -51,6 +51,8 @@ class LineFilter:
         self._runs = FrameRuns(settings, symbols, space)
         self._element_runs: ElementRuns | None = None
         if output.element_run is not None:
+            from gsym.markup_filter.element_runs import ElementRuns
+
             self._element_runs = ElementRuns(
                 settings,
                 symbols,
