@@ -28,10 +28,11 @@ PARTS = (
     ("growth",),
     ("in_process",),
     ("server", ROUNDS),
+    ("symbfile_push",),
     ("soak", "--minutes=1"),
     ("soak", "--minutes=1", "--faults"),
 )
-WITHOUT_CORPUS = ("growth",)
+WITHOUT_CORPUS = ("growth", "symbfile_push")
 
 
 def main() -> None:

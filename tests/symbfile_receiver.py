@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-import struct
 import threading
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
+
+from benchmarks.faulty_proxy import reset
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -145,7 +146,7 @@ class Receiver:
                     pass
             else:
                 stream.read(size // 2)
-                _reset(connection)
+                reset(connection)
             return False
         body = self._read_body(stream, size)
         if self._keeps_bodies and len(body) < size:
@@ -173,7 +174,7 @@ class Receiver:
         else:
             self.requests.append(request)
         if reply.fault == "reset behind body":
-            _reset(connection)
+            reset(connection)
         elif reply.fault == "half":
             connection.sendall(reply.to_bytes()[:-5])
         elif reply.fault == "garbage":
@@ -196,11 +197,3 @@ class Receiver:
         if (method, version) != ("POST", "HTTP/1.1") or not path.endswith(ends):
             self.problems.append(f"first line: {request.first_line}")
         return int(request.header("Content-Length"))
-
-
-def _reset(connection: socket.socket) -> None:
-    """Close a connection so that the other end sees an error."""
-    linger = struct.pack("ii", 1, 0)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    connection.shutdown(socket.SHUT_RD)
-    connection.close()

@@ -86,7 +86,8 @@ COMMAND = Command(
         *CONVERSION_OPTIONS,
         Option(
             "--timeout",
-            "seconds in which the server must take something, or answer (default: 120)",
+            "seconds in which the server must answer, once it has a part (default: "
+            "300)",
             metavar="N",
         ),
         Option(

@@ -99,7 +99,7 @@ class PartTransport:
                 connect_seconds=settings.connect_timeout,
                 header_seconds=settings.attempt_timeout,
                 idle_seconds=settings.timeout,
-                write_seconds=settings.timeout,
+                write_seconds=settings.write_timeout,
             )
         )
 

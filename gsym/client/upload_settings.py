@@ -18,7 +18,9 @@ if TYPE_CHECKING:
             longest_backoff: It does not grow beyond.
             longest_wait: Where a server asks for a longer one, it is given up.
             connect_timeout: Until a connection must stand.
-            timeout: In which the server must take something, or answer.
+            write_timeout: In which the server must take something of what is sent.
+            timeout: In which something of the answer must come. With the last part
+                a server may convert all of them first, which takes minutes.
             attempt_timeout: For all of one attempt.
         """
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
         longest_backoff: float = 30.0
         longest_wait: float = 300.0
         connect_timeout: float = 10.0
-        timeout: float = 120.0
+        write_timeout: float = 60.0
+        timeout: float = 300.0
         attempt_timeout: float = 3600.0
 
 else:
@@ -35,8 +38,8 @@ else:
 
     UploadSettings = record_type(
         "UploadSettings",
-        "attempts backoff longest_backoff longest_wait connect_timeout timeout "
-        "attempt_timeout",
-        defaults=(8, 0.5, 30.0, 300.0, 10.0, 120.0, 3600.0),
+        "attempts backoff longest_backoff longest_wait connect_timeout write_timeout "
+        "timeout attempt_timeout",
+        defaults=(8, 0.5, 30.0, 300.0, 10.0, 60.0, 300.0, 3600.0),
     )
     UploadSettings.__doc__ = "The choices of a client that sends symbfiles."
