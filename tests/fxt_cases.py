@@ -5,7 +5,7 @@ Strings and threads stand inline, provider and offset are left to their place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gsym.formats.fxt_records import (
     Argument,
@@ -33,7 +33,7 @@ from gsym.formats.fxt_records import (
 from tests.inputs.fxt import MAGIC, Words, inline, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from gsym.formats.fxt_records import Record
 
@@ -314,3 +314,13 @@ UNKNOWN: dict[str, tuple[tuple[int, int | None], Callable[[Words], bytes]]] = {
 def unknown_record(name: str, w: Words) -> Unknown:
     (kind, subtype), make = UNKNOWN[name]
     return Unknown(kind, subtype, make(w))
+
+
+def bare(records: Iterable[Any]) -> list[Any]:
+    """Records without where they stand and, unless they name it, their provider."""
+    return [
+        record._replace(
+            offset=0, **dict.fromkeys({"provider"} & {*record._field_defaults})
+        )
+        for record in records
+    ]

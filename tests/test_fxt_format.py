@@ -8,7 +8,7 @@ import struct
 import tracemalloc
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,14 @@ from gsym.formats.fxt_records import (
     TraceInfo,
     Unknown,
 )
-from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
+from tests.fxt_cases import (
+    ARGUMENTS,
+    EVENTS,
+    OTHERS,
+    UNKNOWN,
+    bare,
+    unknown_record,
+)
 from tests.guarded import GuardedMemory
 from tests.inputs.fxt import Words, inline, stream
 
@@ -46,16 +53,6 @@ U64 = 2**64 - 1
 
 def decoded(*pieces: bytes, strict: bool = True) -> list[Record]:
     return list(Decoder(strict=strict).records(pieces))
-
-
-def bare(records: Iterable[Any]) -> list[Any]:
-    """Records without where they stand and, unless they name it, their provider."""
-    return [
-        record._replace(
-            offset=0, **dict.fromkeys({"provider"} & {*record._field_defaults})
-        )
-        for record in records
-    ]
 
 
 def mended(*pieces: bytes) -> tuple[list[Record], list[Problem]]:

@@ -1,0 +1,131 @@
+"""References of a Fuchsia trace that is being written: strings and threads.
+
+Each provider has tables of its own. What a reference needs in its table is written in
+front of the record that has it.
+"""
+
+from __future__ import annotations
+
+from gsym.formats.fxt_words import field, stream, text_bytes
+
+__all__ = ["References"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from gsym.formats.fxt_words import Words
+
+_STRING, _THREAD = 2, 3  # types of records
+_MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF
+_INLINE = 0x8000
+
+
+class References:
+    """Makes references for the records of one provider after the other.
+
+    Args:
+        words: Makes words.
+        out: Takes the records of the tables.
+        interning: Use the tables.
+    """
+
+    def __init__(self, words: Words, out: bytearray, *, interning: bool) -> None:
+        self._words = words
+        self._out = out
+        self._interning = interning
+        self._tables: dict[int | None, tuple[_Table, _Table]] = {}
+        self.enter(None)
+
+    def enter(self, provider: int | None) -> None:
+        """References are for the records of this provider from now on."""
+        new = (_Table(_MOST_STRINGS), _Table(_MOST_THREADS))
+        self._strings, self._threads = self._tables.setdefault(provider, new)
+
+    def name(self, text: str) -> tuple[int, bytes]:
+        """Reference and stream of a string that is likely to come again."""
+        if not self._interning or not text:
+            return self.text(text)
+        index = self._strings.find(text)
+        if index is None:
+            data = text_bytes(text)
+            index = self._strings.add(text)
+            self._put_string(index, data)
+        return index, b""
+
+    def text(self, text: str) -> tuple[int, bytes]:
+        """Reference and stream of another string."""
+        if not text:
+            return 0, b""
+        index = self._strings.find(text) if self._interning else None
+        if index is not None:
+            return index, b""
+        data = text_bytes(text)
+        return _INLINE | len(data), stream(data)
+
+    def thread(self, process: int, thread: int) -> tuple[int, bytes]:
+        """Reference and words of a thread."""
+        if not self._interning:
+            return 0, self._words(process, thread)
+        index = self._threads.find((process, thread))
+        if index is None:
+            koids = self._words(process, thread)
+            index = self._threads.add((process, thread))
+            self._put_thread(index, koids)
+        return index, b""
+
+    def define_string(self, index: int, text: str) -> None:
+        """Write an entry of the string table."""
+        data = text_bytes(text)
+        field(index, 0, 15, "the index")
+        self._put_string(index, data)
+        if index:
+            self._strings.put(index, text)
+
+    def define_thread(self, index: int, process: int, thread: int) -> None:
+        """Write an entry of the thread table."""
+        field(index, 0, 8, "the index")
+        self._put_thread(index, self._words(process, thread))
+        if index:
+            self._threads.put(index, (process, thread))
+
+    def _put_string(self, index: int, data: bytes) -> None:
+        header = index << 16 | len(data) << 32
+        self._out += self._words.with_header(_STRING, header, stream(data))
+
+    def _put_thread(self, index: int, koids: bytes) -> None:
+        self._out += self._words.with_header(_THREAD, index << 16, koids)
+
+
+class _Table:
+    """What stands at each index from 1 on.
+
+    Where all are taken, entries are replaced in turn: what a record has just been given
+    stays until all others were replaced.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._indexes: dict[Hashable, int] = {}
+        self._entries: dict[int, Hashable] = {}
+        self._last = 0
+        self.find = self._indexes.get
+
+    def put(self, index: int, entry: Hashable) -> None:
+        """Have an entry at an index; what was there is gone."""
+        old = self._entries.get(index)
+        if self._indexes.get(old) == index:
+            del self._indexes[old]
+        self._entries[index] = entry
+        self._indexes[entry] = index
+
+    def add(self, entry: Hashable) -> int:
+        """The index that an entry gets, a free one as long as there are some."""
+        while len(self._entries) < self._most:
+            self._last += 1
+            if self._last not in self._entries:
+                break
+        else:
+            self._last = self._last % self._most + 1
+        self.put(self._last, entry)
+        return self._last
