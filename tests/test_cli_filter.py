@@ -480,6 +480,19 @@ def test_lines_of_several_processes_keep_their_numbers(run: Run) -> None:
     assert places(done.out) == [(2, 3, "symbol"), (1, 3, "hexdict"), (5, 3, "symbol")]
 
 
+def test_each_object_says_of_which_process_it_is(run: Run) -> None:
+    log = (
+        b"[1] {{{symbol:a}}}\n[\xff] {{{pc:1}}}\nnone {{{symbol:b}}}\n"
+        b"[1] {{{pc:0x9}}} {{{reset}}}\n[2] {{{hexdict: A: 0\n[1] text\n[2] B: 1}}}\n"
+    )
+    log += b"".join(b"[3] " + line for line in CONTEXT.splitlines(keepends=True))
+    log += b"[3] {{{pc:0x1011:pc}}}\n[1] {{{symbol:a}}}\n"
+    out = run(log, "--json", r"--demux=^\[(.+?)\]").out
+    processes = [json.loads(line).get("process") for line in out.splitlines()]
+    assert processes == ["1", "?", None, "1", "1", "2", "3", "3", "3", "1"]
+    assert b"process" not in run(log, "--json").out
+
+
 ELEMENTS = st.sampled_from(
     [
         *(b"{{{symbol:a}}}", b"{{{symbol}}}", b"{{{pc:0x1011}}}", b"{{{pc:1:2:3}}}"),

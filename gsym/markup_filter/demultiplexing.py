@@ -24,7 +24,7 @@ class Demultiplexer:
     Args:
         key: Finds in a line what tells its process: the first group, else all that it
             matches. Lines without a match are a stream of their own.
-        make: Makes the stream of a process.
+        make: Makes the stream of a process, which it gets the key of.
         mark: What a line begins with that is a part of the one before: without a match
             it is of the same process.
         most: How many streams there are; the one that was idle longest is let go of.
@@ -34,7 +34,7 @@ class Demultiplexer:
     def __init__(
         self,
         key: re.Pattern[bytes],
-        make: Callable[[], LogStream | LineJoiner],
+        make: Callable[[bytes | None], LogStream | LineJoiner],
         *,
         mark: re.Pattern[bytes] | None = None,
         most: int = 256,
@@ -132,7 +132,7 @@ class Demultiplexer:
         if stream is None:
             if len(self._streams) >= self._most:
                 self._streams.popitem(last=False)[1].finish()
-            stream = self._streams[key] = self._make()
+            stream = self._streams[key] = self._make(key)
         else:
             self._streams.move_to_end(key)
         return stream

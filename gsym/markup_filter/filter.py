@@ -87,20 +87,22 @@ class MarkupFilter:
         # What follows the modules ahead of the filter knows as many of them again.
         room, room_ahead = Room(), Room()
 
-        def make() -> LogStream | LineJoiner:
+        def make(process: bytes | None) -> LogStream | LineJoiner:
             ahead = None
             if isinstance(found, RemoteSymbols):
                 ahead = AddressCollector(chosen, found, room_ahead)
             lines = LineFilter(chosen, found, self._failures, self._output, room)
-            stream = LogStream(chosen, lines, self._output, ahead)
+            stream = LogStream(chosen, lines, self._output, ahead, process)
             if mark is None:
                 return stream
             from gsym.markup_filter.line_joining import LineJoiner
 
             return LineJoiner(mark, stream, counts_lines=counts_lines)
 
-        self._stream: LogStream | LineJoiner | Demultiplexer = make()
-        if demux is not None:
+        self._stream: LogStream | LineJoiner | Demultiplexer
+        if demux is None:
+            self._stream = make(None)
+        else:
             from gsym.markup_filter.demultiplexing import Demultiplexer
 
             self._stream = Demultiplexer(_pattern(demux), make, mark=mark)

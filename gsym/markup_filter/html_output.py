@@ -60,7 +60,7 @@ class HtmlOutput:
         self._parts = [_BEGIN]
         self._size = 0  # of these
 
-    def begin_line(self, number: int, line: bytes) -> None:
+    def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
         """Lines need no numbers."""
 
     def element_run(self, run: ElementRun) -> None:

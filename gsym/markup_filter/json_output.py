@@ -51,13 +51,19 @@ class JsonOutput:
         self._code = CodeText()
         self._number = 0  # of the line that elements come from
         self._line = b""
+        self._process: bytes | None = None  # that the line is of
+        self._process_text = ""
         self._is_folded = False  # it is several lines
 
-    def begin_line(self, number: int, line: bytes) -> None:
+    def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
         """Elements come from this line."""
         self._end_line()
         self._number = number
         self._line = line
+        if process != self._process:
+            self._process = process
+            quoted = json.dumps(to_str(process or b""), ensure_ascii=False)
+            self._process_text = f'"process": {quoted}, ' if process is not None else ""
         self._is_in_order = not may_have_context(line)
         self._is_folded = -1 < line.find(b"\n") < len(line) - 1
 
@@ -71,7 +77,7 @@ class JsonOutput:
             at = start
             self._put(
                 f'{{"log_line": {number}, "column": {start - begin + 1}, '
-                f"{self._code.of(answer)}}}\n"
+                f"{self._process_text}{self._code.of(answer)}}}\n"
             )
 
     def text(self, text: bytes) -> None:
@@ -109,7 +115,10 @@ class JsonOutput:
             number += self._line.count(b"\n", 0, token.start)
             begin = self._line.rfind(b"\n", 0, token.start) + 1
         column = token.start - begin + 1
-        return {"log_line": number, "column": column, "element": to_str(token.tag)}
+        place: dict[str, Any] = {"log_line": number, "column": column}
+        if self._process is not None:
+            place["process"] = to_str(self._process)
+        return place | {"element": to_str(token.tag)}
 
     def _add(self, token: Token, record: dict[str, Any]) -> None:
         line = f"{json.dumps(record, ensure_ascii=False)}\n"

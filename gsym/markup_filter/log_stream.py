@@ -31,6 +31,7 @@ class LogStream:
         lines: Filters lines by themselves, and runs of them.
         output: Gets what comes out.
         collector: Gets each piece of whole lines before it is filtered.
+        process: What tells the process that they are of; None: nothing does.
 
     Attributes:
         lines_before: How many lines came before the next one; it is counted where the
@@ -43,11 +44,13 @@ class LogStream:
         lines: LineFilter,
         output: Output,
         collector: AddressCollector | None = None,
+        process: bytes | None = None,
     ) -> None:
         self._settings = settings
         self._lines = lines
         self._output = output
         self._collector = collector
+        self._process = process
         self.lines_before = 0
         self._counts_lines = output.run is None
         self._rest = bytearray()  # the beginning of a line
@@ -128,6 +131,8 @@ class LogStream:
                 if lines.startswith(_CODE, begin):
                     run = memoryview(lines)[start:end]
                     number = self.lines_before + 1
+                    if self._counts_lines:
+                        self._output.begin_line(number, b"", self._process)
                     at = start + self._lines.filter_run(run, begin - start, number)
                     if at > start:
                         if self._counts_lines:
@@ -173,7 +178,7 @@ class LogStream:
             self._output.text(line)
             return
         if self._counts_lines:
-            self._output.begin_line(number, line)
+            self._output.begin_line(number, line, self._process)
         self._lines.filter(line)
 
     def _give_up_line(self) -> None:

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
             None: it takes them as text, or each by itself.
             """
 
-        def begin_line(self, number: int, line: bytes) -> None:
+        def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
             """What comes is of a line of the log; told where runs are not taken.
 
             Args:
                 number: From 1.
-                line: All of it; of an element that goes over several lines, these.
+                line: All of it; of an element that goes over several lines, these;
+                    b"" where several may come at once.
+                process: What tells the process that it is of; None: nothing does.
             """
 
         def text(self, text: bytes, /) -> object:
@@ -72,7 +74,7 @@ class TextOutput:
         self.text: Callable[[bytes], object] = self._parts.append
         self.run: Callable[[Buffer], object] | None = self._add_copy
 
-    def begin_line(self, _number: int, _line: bytes) -> None:
+    def begin_line(self, _number: int, _line: bytes, _process: bytes | None) -> None:
         """Lines need no numbers."""
 
     def element(
