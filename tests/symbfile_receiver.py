@@ -40,7 +40,8 @@ class Reply(NamedTuple):
     *fault* is "": none; "reset in body": the connection is reset in the middle of the
     body; "reset behind body": behind it, without an answer; "early": the answer comes
     before the body is read, and the connection ends; "half": in the middle of the
-    answer the connection ends; "stall": there is no answer; "garbage": it is no HTTP.
+    answer the connection ends; "deaf": the body is not read; "stall": there is no
+    answer; "garbage": it is no HTTP.
     """
 
     status: int = 200
@@ -137,6 +138,9 @@ class Receiver:
         request = Request(lines[0], headers, b"")
         size = self._body_size(request)
         reply = self._replies.pop(0) if self._replies else Reply()
+        if reply.fault == "deaf":
+            self._stopped.wait(20)
+            return False
         if reply.fault in {"early", "reset in body"}:
             self.broken += 1
             if reply.fault == "early":

@@ -63,7 +63,7 @@ def test_an_executable_is_pushed_and_told(capsys: pytest.CaptureFixture[str]) ->
     with Receiver() as receiver:
         assert push("-e", "app", "--url", receiver.url, "--api-key", KEY) == 0
     told = capsys.readouterr()
-    assert told.err == ""
+    assert told.err.startswith("app: warning: no lines: ")
     first, ranges, pads = told.out.splitlines()
     assert first == f"app: FileID {FileId.of_file('app').base64}"
     assert ranges.startswith("  ranges: 1 of 1 arrived, ")
@@ -151,7 +151,7 @@ def test_what_did_not_arrive_is_told_and_the_exit_code_is_1(
     told = capsys.readouterr()
     assert "  ranges: 1 of 1 arrived" in told.out
     assert "  returnpads: 0 of 1 arrived, 0 bytes" in told.out
-    first, last = told.err.splitlines()
+    _, first, _, last = told.err.splitlines()
     reason = "HTTP status 413: error 1000: too large, ***\\x1b"
     uuid = "f1ada52e-d705-423f-a1b0-fc054eb8900e"
     assert first == (
@@ -230,7 +230,9 @@ def test_the_same_can_be_told_as_json(capsys: pytest.CaptureFixture[str]) -> Non
             "uuid": "f1ada52e-d705-423f-a1b0-fc054eb8900e",
         },
     ]
-    assert (app["error"], app["missing"], app["losses"]) == (None, None, {})
+    assert (app["error"], app["losses"]) == (None, {})
+    (note,) = app["notes"]
+    assert note.startswith("no lines: ")
     assert (gone["file_id"], gone["parts"]) == (None, [])
     assert "No such file" in gone["error"]
 

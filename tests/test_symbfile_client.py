@@ -46,6 +46,14 @@ def made_parts(folder: Path, *sizes: int, kind: str = "ranges") -> list[UploadPa
     return made
 
 
+def large_part(folder: Path) -> UploadPart:
+    """One of 64 MiB, more than waits on its way to who does not read."""
+    path = folder / "large"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+    return UploadPart(str(path), 64 << 20, FILE_ID, "ranges", 0, 1)
+
+
 def send(
     receiver: Receiver,
     parts: list[UploadPart],
@@ -238,6 +246,13 @@ def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
     assert (outcome.arrived, outcome.reason) == (False, "no answer in time")
 
 
+def test_a_server_that_takes_nothing_of_a_body_is_given_up(tmp_path: Path) -> None:
+    with Receiver(*[Reply(fault="deaf")] * 2) as receiver:
+        parts = [large_part(tmp_path)]
+        (outcome,) = send(receiver, parts, attempts=2, write_timeout=0.2)
+    assert (outcome.attempts, outcome.reason) == (2, "no answer in time")
+
+
 def test_a_stranger_with_another_certificate_is_asked_once(
     certificate: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -342,10 +357,7 @@ def test_progress_counts_the_bytes_of_all_parts(tmp_path: Path) -> None:
 
 
 def test_a_large_part_is_not_held_in_memory(tmp_path: Path) -> None:
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        file.truncate(64 << 20)
-    part = UploadPart(str(path), 64 << 20, FILE_ID, "ranges", 0, 1)
+    part = large_part(tmp_path)
     with Receiver(keeps_bodies=False) as receiver:
         tracemalloc.start()
         try:

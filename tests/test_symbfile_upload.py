@@ -147,7 +147,9 @@ def write_program(
 
 def write_debug_file(name: str, build_id: bytes = BUILD_ID) -> None:
     """Names for the functions of a program, in a GSYM file."""
-    functions = [gsym.FunctionInfo(START, 6, "main"), gsym.FunctionInfo(0x1006, 6, "f")]
+    line = (gsym.LineEntry(START, "/main.c", 7),)
+    main = gsym.FunctionInfo(START, 6, "main", line)
+    functions = [main, gsym.FunctionInfo(START + 6, 6, "f")]
     Path(name).write_bytes(create(functions, uuid=build_id))
 
 
@@ -177,7 +179,7 @@ def test_an_executable_becomes_parts_of_both_kinds() -> None:
         START + 4,
         START + 10,
     ]
-    assert upload.missing == ""
+    assert upload.notes == ("no lines: there is no debug information that tells them",)
 
 
 @pytest.mark.usefixtures("folder")
@@ -205,6 +207,7 @@ def test_names_come_from_the_debug_file_and_calls_from_the_executable() -> None:
     upload = extract_upload("app", ID, "parts", debug_file="app.debug")
     assert functions_of(upload, "ranges") == ["main", "f"]
     assert functions_of(upload, "returnpads") == ["main", "f"]
+    assert upload.notes == ()
 
 
 @pytest.mark.usefixtures("folder")
@@ -230,7 +233,8 @@ def test_without_a_decoder_for_the_processor_there_are_only_ranges() -> None:
     write_program("app", machine=elf.RISCV)
     upload = extract_upload("app", ID, "parts")
     assert [part.kind for part in upload.parts] == ["ranges"]
-    assert "riscv64" in upload.missing
+    assert upload.notes[0].startswith("return pads left out: ")
+    assert "riscv64" in upload.notes[0]
 
 
 @pytest.mark.usefixtures("folder")

@@ -31,10 +31,8 @@ def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
     Raises:
         UsageError: The command line makes no sense.
     """
-    executables, debug_files = (
-        values.texts("--executable"),
-        values.texts("--debug-file"),
-    )
+    executables = values.texts("--executable")
+    debug_files = values.texts("--debug-file")
     symbfiles = values.operands("SYMBFILE")
     part_size = values.number("--part-size", minimum=1)
     kinds, extraction = read_kinds(values, "both"), extraction_options(values)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
             file_id: None where it could not be read.
             outcomes: Of each part; none where there is an error.
             heads: Of a dry run, the files with the heads of the requests.
-            missing: Why return pads that were asked for are not there; else "".
+            notes: What its symbols lack, and why.
             losses: What was left out -> how often.
             error: Why there are no parts; else "".
         """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         file_id: FileId | None = None
         outcomes: tuple[PartOutcome, ...] = ()
         heads: tuple[str, ...] = ()
-        missing: str = ""
+        notes: tuple[str, ...] = ()
         losses: dict[str, int] | None = None
         error: str = ""
 
@@ -41,8 +41,8 @@ else:
 
     PushReport = record_type(
         "PushReport",
-        "executable file_id outcomes heads missing losses error",
-        defaults=(None, (), (), "", None, ""),
+        "executable file_id outcomes heads notes losses error",
+        defaults=(None, (), (), (), None, ""),
     )
     PushReport.__doc__ = "What became of one executable."
 
@@ -65,9 +65,8 @@ def push_lines(report: PushReport) -> Iterator[str]:
 def warning_lines(report: PushReport) -> Iterator[str]:
     """What is not in the symbfiles."""
     yield from loss_lines(report.executable, report.losses or {})
-    if report.missing:
-        reason = f"warning: return pads left out: {report.missing}"
-        yield printable(f"{report.executable}: {reason}")
+    for note in report.notes:
+        yield printable(f"{report.executable}: warning: {note}")
 
 
 def error_lines(report: PushReport) -> Iterator[str]:
@@ -102,7 +101,7 @@ def _executable(report: PushReport) -> dict[str, Any]:
         "file_id": file_id and {"hex": file_id.hex(), "base64": file_id.base64},
         "parts": [_part(each) for each in report.outcomes],
         "heads": list(report.heads),
-        "missing": report.missing or None,
+        "notes": list(report.notes),
         "losses": report.losses or {},
         "error": report.error or None,
     }

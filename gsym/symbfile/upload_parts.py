@@ -12,6 +12,7 @@ from gsym.atomic_file import AtomicFile
 from gsym.calls import holds_code
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
 from gsym.sources.mapped_file import map_file
+from gsym.symbfile.extraction import ExtractionReport
 from gsym.symbfile.kinds import KINDS, extract_kinds
 from gsym.symbfile.opening import decode, inflated_pieces
 from gsym.symbfile.upload import MOST_PARTS, UploadPart
@@ -20,28 +21,29 @@ __all__ = ["PART_SIZE", "Upload", "extract_upload", "ready_upload"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any, NamedTuple
 
     from gsym.file_id import FileId
+    from gsym.symbfile.kinds import KindReports
 
     class Upload(NamedTuple):
         """What is to be sent of one executable.
 
         Attributes:
             parts: In the order in which they are sent, of each kind all.
-            missing: Why there are no return pads that were asked for; else "".
+            notes: What these symbols lack, and why.
             losses: What was left out -> how often.
         """
 
         parts: tuple[UploadPart, ...]
-        missing: str
+        notes: tuple[str, ...]
         losses: dict[str, int]
 
 else:
     from gsym.records import record_type
 
-    Upload = record_type("Upload", "parts missing losses")
+    Upload = record_type("Upload", "parts notes losses")
     Upload.__doc__ = "What is to be sent of one executable."
 
 # Bytes of a part that is extracted: what is lost when one has to be sent again.
@@ -89,7 +91,7 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
     for kind, report in reports.written.items():
         parts += _numbered(report.outputs, kind, file_id)
         losses.update(report.losses)
-    return Upload(tuple(parts), reports.missing, losses)
+    return Upload(tuple(parts), tuple(_notes(reports)), losses)
 
 
 def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
@@ -111,7 +113,15 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
         plain = _inflated(path, os.path.join(folder, str(number)))
         found[_kind(path)].append(plain)
     parts = [_numbered(found[kind], kind, file_id) for kind in KINDS]
-    return Upload(tuple(part for each in parts for part in each), "", {})
+    return Upload(tuple(part for each in parts for part in each), (), {})
+
+
+def _notes(reports: KindReports) -> Iterator[str]:
+    if reports.missing:
+        yield f"return pads left out: {reports.missing}"
+    ranges = reports.written.get("ranges")
+    if isinstance(ranges, ExtractionReport) and not ranges.line_rows:
+        yield "no lines: there is no debug information that tells them"
 
 
 def _numbered(paths: Sequence[str], kind: str, file_id: FileId) -> list[UploadPart]:
