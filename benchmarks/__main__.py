@@ -21,6 +21,7 @@ PARTS = (
     ("conversion", "--set=plain", ROUNDS),
     ("conversion", "--set=containers", ROUNDS),
     ("breakpad", ROUNDS),
+    ("symbfile", ROUNDS),
     ("break_even",),
     ("start", "--rounds=9"),
     ("lookup", ROUNDS),

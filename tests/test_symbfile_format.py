@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from itertools import chain
 from pathlib import Path
@@ -47,7 +48,7 @@ from tests.inputs.symbfile import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 U32_MAX, U64_MAX = 2**32 - 1, 2**64 - 1
@@ -71,6 +72,18 @@ def failure(*pieces: bytes) -> FormatError:
     with pytest.raises(FormatError) as caught:
         decoded(*pieces)
     return caught.value
+
+
+@pytest.mark.parametrize("switch", [gc.enable, gc.disable])
+def test_the_garbage_collector_is_left_as_it_was(switch: Callable[[], None]) -> None:
+    file = encoded([Range(0x1000, 4, "f", line_table=(LineTableRow(0, 1),))] * 3)
+    was_collecting = gc.isenabled()
+    try:
+        switch()
+        assert len(decoded(file)) == 3
+        assert gc.isenabled() == (switch is gc.enable)
+    finally:
+        (gc.enable if was_collecting else gc.disable)()
 
 
 # ---- the real file

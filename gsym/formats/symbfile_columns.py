@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+import gc
 from itertools import chain, repeat
 
 from gsym._native import ffi, lib
@@ -19,15 +19,10 @@ __all__ = ["Columns"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
     CData = Any  # a cffi object
-
-# Named tuples from tuples, without the handling of their arguments.
-_new_row = partial(tuple.__new__, LineTableRow)
-_new_range = partial(tuple.__new__, Range)
-_new_entry = partial(tuple.__new__, ReturnPadEntry)
-_new_return_pad = partial(tuple.__new__, ReturnPad)
+    T = TypeVar("T")
 
 
 class Columns:
@@ -76,52 +71,56 @@ class Columns:
 
     def records(self) -> Iterator[Record]:
         """The same as records, in file order."""
-        if not self._columns.pad_count:
-            return self._ranges()
-        if not self._columns.range_count:
-            return self._return_pads()
+        is_collecting = gc.isenabled()
+        # It would go through what is made here time and again and find nothing.
+        gc.disable()
+        try:
+            ranges, return_pads = self._ranges(), self._return_pads()
+        finally:
+            if is_collecting:
+                gc.enable()
+        if not return_pads:
+            return iter(ranges)
+        if not ranges:
+            return iter(return_pads)
         sources: dict[int, Iterator[Any]] = {
-            lib.GSYM_SYMBFILE_RANGE_V1: self._ranges(),
-            lib.GSYM_SYMBFILE_RETURN_PAD_V1: self._return_pads(),
+            lib.GSYM_SYMBFILE_RANGE_V1: iter(ranges),
+            lib.GSYM_SYMBFILE_RETURN_PAD_V1: iter(return_pads),
         }
         in_order: Iterator[Iterator[Any]] = map(
             sources.__getitem__, self.kinds.tolist()
         )
         return map(next, in_order)
 
-    def _ranges(self) -> Iterator[Range]:
-        text = self.strings.__getitem__
+    def _ranges(self) -> list[Range]:
         tables: Iterable[Any] = repeat(())
         if self._columns.row_count:
             offsets, lines = self.rows()
-            rows = map(_new_row, zip(offsets.tolist(), lines.tolist(), strict=True))
-            tables = _runs(tuple(rows), self.range_column("row_ends"))
-        numbers = {
-            name: self.range_column(name).tolist()
-            for name in ("func", "file", "call_file")
-        }
-        fields = zip(
+            rows = _new(LineTableRow, offsets.tolist(), lines.tolist())
+            tables = _runs(rows, self.range_column("row_ends"))
+        return _new(
+            Range,
             self.range_column("elf_va").tolist(),
             self.range_column("length").tolist(),
-            map(text, numbers["func"]),
-            map(text, numbers["file"]),
-            map(text, numbers["call_file"]),
+            self._texts(self.range_column("func")),
+            self._texts(self.range_column("file")),
+            self._texts(self.range_column("call_file")),
             self.range_column("call_line").tolist(),
             self.range_column("depth").tolist(),
             tables,
-            strict=False,  # `repeat` has no end
         )
-        return map(_new_range, fields)
 
-    def _return_pads(self) -> Iterator[ReturnPad]:
-        text = self.strings.__getitem__
-        funcs, files, lines = (column.tolist() for column in self.entries())
-        entries = map(
-            _new_entry, zip(map(text, funcs), map(text, files), lines, strict=True)
+    def _return_pads(self) -> list[ReturnPad]:
+        funcs, files, lines = self.entries()
+        entries = _new(
+            ReturnPadEntry, self._texts(funcs), self._texts(files), lines.tolist()
         )
-        runs = _runs(tuple(entries), self.pad_column("entry_ends"))
-        elf_va = self.pad_column("elf_va").tolist()
-        return map(_new_return_pad, zip(elf_va, runs, strict=True))
+        runs = _runs(entries, self.pad_column("entry_ends"))
+        return _new(ReturnPad, self.pad_column("elf_va").tolist(), runs)
+
+    def _texts(self, numbers: memoryview) -> list[str | None]:
+        strings = self.strings
+        return [strings[number] for number in numbers.tolist()]
 
     def _view(self, field: str, code: Literal["B", "I", "Q"], count: int) -> memoryview:
         if not count:
@@ -131,7 +130,16 @@ class Columns:
         return memoryview(ffi.buffer(start, width * count)).cast("B").cast(code)
 
 
-def _runs(items: tuple[Any, ...], ends: memoryview) -> Iterator[tuple[Any, ...]]:
+def _new(kind: type[T], *columns: Iterable[Any]) -> list[T]:
+    """Named tuples of columns, without the handling of their arguments."""
+    values = zip(*columns, strict=False)  # `repeat` has no end
+    return list(map(tuple.__new__, repeat(kind), values))  # type: ignore[arg-type]
+
+
+def _runs(items: list[Any], ends: memoryview) -> list[tuple[Any, ...]]:
     """The items up to each end, from the end before on."""
-    listed = ends.tolist()
-    return map(items.__getitem__, map(slice, chain((0,), listed), listed))
+    whole, listed = tuple(items), ends.tolist()
+    return [
+        whole[start:end]
+        for start, end in zip(chain((0,), listed), listed, strict=False)
+    ]
