@@ -139,16 +139,13 @@ static gsym_status name_nodes(go_reader *reader, const go_function *function, ui
     nodes[0].reserved = 0;
     for (size_t i = 1; i < reader->builder.nodes.count; ++i) {
         const go_call *call = &reader->calls.items[nodes[i].reserved];
-        size_t size;
-        const char *text = go_pclntab_name(&reader->table, call->name, &size);
+        bool is_known;
         nodes[i].reserved = 0;
         nodes[i].call_file = call->call_file;
         nodes[i].call_line = call->call_line;
-        if (text == NULL)
-            go_reader_warn(reader, GSYM_WARN_GO_CALLS, function);
-        else
-            GSYM_TRY(creator_intern(reader->creator, text, size, string_hash(text, size),
-                                    &nodes[i].name, error));
+        GSYM_TRY(
+            go_name_number(reader, call->name, &is_known, &nodes[i].name, error));
+        if (!is_known) go_reader_warn(reader, GSYM_WARN_GO_CALLS, function);
     }
     return GSYM_OK;
 }

@@ -26,6 +26,7 @@ bool go_reader_spend(go_reader *reader, uint64_t count) {
 
 static void deinit(go_reader *reader) {
     number_map_deinit(&reader->files);
+    number_map_deinit(&reader->names);
     buffer_deinit(&reader->path);
     free(reader->rows.items);
     free(reader->calls.items);
@@ -103,19 +104,17 @@ static gsym_status add_function(go_reader *reader, const go_function *function,
                                 uint64_t *count_ret, gsym_error *error) {
     gsym_function made = {.address = function->address};
     uint32_t size;
-    size_t name_size;
-    const char *name = go_pclntab_name(&reader->table, function->name, &name_size);
-    if (name == NULL || name_size == 0) {
-        go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, function);
-        return GSYM_OK;
-    }
+    bool is_known;
     if (!dwarf_in_text(conversion_input(reader->conversion), function->address)) {
         go_reader_warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, function);
         return GSYM_OK;
     }
     reader->is_cut = false;
-    GSYM_TRY(creator_intern(reader->creator, name, name_size, string_hash(name, name_size),
-                            &made.name, error));
+    GSYM_TRY(go_name_number(reader, function->name, &is_known, &made.name, error));
+    if (!is_known || made.name == 0) {
+        go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, function);
+        return GSYM_OK;
+    }
     GSYM_TRY(make_rows(reader, function, &size, error));
     GSYM_TRY(go_calls_read(reader, function, size, made.name, error));
     if (reader->is_cut) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
@@ -135,7 +134,8 @@ static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
     uint64_t size = reader->table.end - reader->table.offset;
     reader->work_left = WORK_PER_BYTE * size + LEAST_WORK;
     creator_supply_strings(reader->creator, size);
-    if (!number_map_init(&reader->files)) return gsym_fail_memory(error);
+    if (!number_map_init(&reader->files) || !number_map_init(&reader->names))
+        return gsym_fail_memory(error);
     for (uint32_t i = 0; i < reader->table.function_count; ++i) {
         go_function function;
         if (!go_pclntab_function(&reader->table, i, &function))
@@ -172,6 +172,9 @@ gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
     if (!is_found) return GSYM_OK;
     if (only_undescribed) GSYM_TRY(is_described(&reader, &is_known, error));
     if (is_known) return GSYM_OK;
+    if (reader.table.work_left == 0)
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_LIMIT, reader.table.offset,
+                   reader.table.address);
     status = add_functions(&reader, count_ret, error);
     deinit(&reader);
     return status;

@@ -20,6 +20,8 @@ enum {
     PLACES_TRIED = 16, /* that name the table */
     TREES_TRIED = 16,
     VALUES_TRIED = 256, /* of a function */
+    FUNCTION_WORDS = 8, /* what it takes to read a function, and an inlined call */
+    CALL_WORDS = 4,
     MACHO_TARGET_BITS = 36
 };
 
@@ -39,7 +41,7 @@ static bool read_words(const go_pclntab *table, cursor c, uint64_t *words) {
     return !c.failed && words[WORD_NAMES] == table->names_address;
 }
 
-static bool find_words(const go_pclntab *table, uint64_t *words) {
+static bool find_words(go_pclntab *table, uint64_t *words) {
     const gsym_object *object = table->object;
     unsigned size = table->pointer_size;
     /* What is written to stands behind what is only read, and is less. */
@@ -47,11 +49,13 @@ static bool find_words(const go_pclntab *table, uint64_t *words) {
         gsym_object_section section;
         cursor c;
         if (!go_holds_data(object, i, &section)) continue;
+        if (!go_pclntab_spend(table, section.size / size)) return false;
         for (c = go_section_bytes(object, &section); cursor_left(&c) >= size;) {
             cursor start = c;
-            if (address_of(table, cursor_uint_covered(&c, size)) == table->address &&
-                read_words(table, start, words))
-                return true;
+            if (address_of(table, cursor_uint(&c, size)) != table->address)
+                continue;
+            if (!go_pclntab_spend(table, WORD_COUNT)) return false;
+            if (read_words(table, start, words)) return true;
         }
     }
     return false;
@@ -68,9 +72,9 @@ typedef struct relocation {
 static bool next_relative(cursor *c, unsigned size, relocation *ret) {
     while (cursor_left(c) >= 3 * size) {
         uint64_t info;
-        ret->place = cursor_uint_covered(c, size);
-        info = cursor_uint_covered(c, size);
-        ret->addend = cursor_uint_covered(c, size);
+        ret->place = cursor_uint(c, size);
+        info = cursor_uint(c, size);
+        ret->addend = cursor_uint(c, size);
         if (info >> (size == 8 ? 32 : 8) == 0) return true;
     }
     return false;
@@ -81,6 +85,7 @@ static bool relocate_words(go_pclntab *table, cursor c, uint64_t place, uint64_t
     unsigned size = table->pointer_size;
     cursor bytes = go_bytes_at(table, place);
     relocation found;
+    if (!go_pclntab_spend(table, cursor_left(&c) / size)) return false;
     for (unsigned i = 0; i < WORD_COUNT; ++i) words[i] = cursor_uint(&bytes, size);
     while (next_relative(&c, size, &found)) {
         uint64_t word = (found.place - place) / size;
@@ -99,6 +104,7 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
         relocation found;
         if (section.type != ELF_SECTION_RELA || !(section.flags & ELF_FLAG_ALLOC)) continue;
         all = c = elf_section_bytes(elf, &section);
+        if (!go_pclntab_spend(table, cursor_left(&c) / table->pointer_size)) return false;
         while (tried < PLACES_TRIED && next_relative(&c, table->pointer_size, &found)) {
             if (found.addend != table->address) continue;
             tried++;
@@ -121,6 +127,7 @@ static bool has_sound_tree(go_pclntab *table, const go_function *function) {
         cursor names = table->names;
         uint32_t name, caller;
         bool is_padded = true;
+        if (!go_pclntab_spend(table, CALL_WORDS)) return false;
         if (table->layout == GO_LAYOUT_1_20) {
             (void)cursor_u8(&c); /* which kind of function it is */
             is_padded = cursor_uint(&c, 3) == 0;
@@ -144,6 +151,7 @@ static bool has_sound_trees(go_pclntab *table) {
     unsigned sound = 0;
     for (uint32_t i = 0; i < table->function_count && sound < TREES_TRIED; ++i) {
         go_function function;
+        if (!go_pclntab_spend(table, FUNCTION_WORDS)) return false;
         if (!go_pclntab_function(table, i, &function) || function.is_gap ||
             function.calls == 0 || function.tree == 0)
             continue;

@@ -151,12 +151,15 @@ const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *siz
     return object_symbol_name(table->names, place, size_ret);
 }
 
-const char *go_pclntab_path(const go_pclntab *table, uint32_t unit, int32_t number,
-                            uint32_t *place_ret, size_t *size_ret) {
+bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
+                           uint32_t *place_ret) {
     cursor c = table->units;
-    if (unit == UINT32_MAX || number < 0) return NULL;
+    if (unit == UINT32_MAX || number < 0) return false;
     cursor_skip(&c, 4 * ((uint64_t)unit + (uint32_t)number));
     *place_ret = cursor_u32(&c);
-    if (c.failed || *place_ret == UINT32_MAX) return NULL;
-    return object_symbol_name(table->paths, *place_ret, size_ret);
+    return !c.failed && *place_ret != UINT32_MAX;
+}
+
+const char *go_pclntab_path(const go_pclntab *table, uint32_t place, size_t *size_ret) {
+    return object_symbol_name(table->paths, place, size_ret);
 }

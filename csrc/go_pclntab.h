@@ -32,6 +32,7 @@ typedef struct go_pclntab {
     uint64_t names_address; /* which the module data repeats */
     uint64_t text;  /* what addresses count from; GO_LAYOUT_1_16: 0 */
     uint64_t trees; /* likewise those of inlined calls; 0: not known */
+    uint64_t work_left; /* words that may still be read to find these two, and sections */
     gsym_object_section tree_section; /* that had the last inlined calls */
     /* Each from its start to the end of the table. */
     cursor names;
@@ -56,6 +57,15 @@ typedef struct go_function {
     bool is_gap; /* between code of one section and another: no function */
 } go_function;
 
+/* Take words from the work that is left. Sections may lie over each other, and what stands
+ * in a file once may be tried for many things: none of it takes more than a time that the
+ * size of the file sets. */
+static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
+    bool is_enough = words <= table->work_left;
+    table->work_left = is_enough ? table->work_left - words : 0;
+    return is_enough;
+}
+
 /* Find and open the table of an object. *is_found_ret false: this is no Go binary. Fails
  * where the table is damaged as a whole or of an older Go. */
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
@@ -71,11 +81,14 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret);
 /* NULL where there is none at this place, or it is longer than any language makes. */
 const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret);
-/* The path of file `number` of a unit; NULL: not known. *place_ret tells it from others. */
-const char *go_pclntab_path(const go_pclntab *table, uint32_t unit, int32_t number,
-                            uint32_t *place_ret, size_t *size_ret);
+/* Where the path of file `number` of a unit is; false where that is not known. */
+bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
+                           uint32_t *place_ret);
+/* The path at a place, likewise NULL. */
+const char *go_pclntab_path(const go_pclntab *table, uint32_t place, size_t *size_ret);
 
-/* The bytes at an address, to the end of the section that holds it. */
+/* The bytes at an address, to the end of the section that holds it; none, and failed, where
+ * too much work went into such searches. */
 cursor go_bytes_at(go_pclntab *table, uint64_t address);
 static inline cursor go_section_bytes(const gsym_object *object,
                                       const gsym_object_section *section) {

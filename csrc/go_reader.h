@@ -1,7 +1,7 @@
 /* go_reader.h - what is needed to make GSYM functions of those of a pclntab.
  *
  * go_functions.c takes one function after the other and makes its lines, go_files.c
- * numbers its files, go_calls.c makes the tree of its inlined calls. */
+ * numbers names and files, go_calls.c makes the tree of its inlined calls. */
 #ifndef GSYM_GO_READER_H
 #define GSYM_GO_READER_H
 
@@ -33,6 +33,7 @@ typedef struct go_reader {
     gsym_conversion *conversion;
     gsym_creator *creator;
     number_map files; /* place of a path -> file of the output */
+    number_map names; /* place of a name -> its number in the output, plus 1 */
     uint64_t work_left; /* values and calls that may still be read: tables may be shared */
     bool is_cut;        /* there was too little for the function */
     /* scratch: one function */
@@ -49,6 +50,9 @@ void go_reader_warn(go_reader *reader, gsym_warning_category category,
 /* Take `count` from the work that is left; where there is less, the function is cut. */
 bool go_reader_spend(go_reader *reader, uint64_t count);
 
+/* The name of the output for the one at a place. *is_known_ret false: there is none. */
+gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
+                           uint64_t *name_ret, gsym_error *error);
 /* The file of the output for file `number` of the function's unit; 0: it is not known. */
 gsym_status go_file_number(go_reader *reader, const go_function *function, int32_t number,
                            uint32_t *file_ret, gsym_error *error);

@@ -5,6 +5,9 @@ enum {
     SCAN_STEP = 4,
     BUILD_INFO_STEP = 16,
     BUILD_INFO_REACH = 1 << 16,
+    SECTION_WORDS = 8,   /* what it takes to look at a section */
+    WORK_PER_BYTE = 4,   /* words to a byte of the file: plain ones take half of one */
+    LEAST_WORK = 1 << 16,
     MOST_CANDIDATES = 16 /* that look like a table until the module data is looked for */
 };
 
@@ -25,7 +28,8 @@ cursor go_bytes_at(go_pclntab *table, uint64_t address) {
     for (uint32_t i = 0; address < section->address ||
                          address - section->address >= section->size;
          ++i) {
-        if (i == table->object->header.section_count) {
+        if (i == table->object->header.section_count ||
+            !go_pclntab_spend(table, SECTION_WORDS)) {
             memset(section, 0, sizeof *section);
             return cursor_at(NULL, 0, 1, false);
         }
@@ -66,6 +70,7 @@ static gsym_status open_at(go_pclntab *table, const gsym_object *object,
                            const gsym_object_section *section, uint64_t offset,
                            uint32_t magic, gsym_error *error) {
     *table = (go_pclntab){.object = object,
+                          .work_left = table->work_left,
                           .pointer_size = object->header.is_64 ? 8 : 4,
                           .address = section->address + (offset - section->offset),
                           .offset = offset,
@@ -99,6 +104,7 @@ static gsym_status open_named(const gsym_object *object, go_pclntab *table,
 static bool open_within(const gsym_object *object, const gsym_object_section *section,
                         unsigned *candidates_left, go_pclntab *table) {
     cursor c = go_section_bytes(object, section);
+    if (!go_pclntab_spend(table, section->size / SCAN_STEP)) return false;
     for (; cursor_left(&c) >= GO_MAGIC_SIZE; cursor_skip(&c, SCAN_STEP)) {
         uint32_t magic;
         gsym_error ignored;
@@ -116,6 +122,8 @@ gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error) {
     unsigned candidates_left = MOST_CANDIDATES;
     *is_found_ret = false;
+    *table_ret = (go_pclntab){.work_left = WORK_PER_BYTE * (uint64_t)object->size +
+                                           LEAST_WORK};
     if (object->header.is_relocatable) return GSYM_OK;
     GSYM_TRY(open_named(object, table_ret, is_found_ret, error));
     if (*is_found_ret) {

@@ -1,0 +1,110 @@
+"""Crafted Go binaries cost no more time than their size allows.
+
+Time is counted in instructions, those of the C library included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import pack_into, unpack_from
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.callgrind import count_instructions
+from tests.inputs.elf import ALLOC, PROGBITS, Section
+from tests.inputs.go import RODATA, GoCall, GoFunction, go_elf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CONVERT = """
+import gsym, sys
+for path in sys.argv[1:]:
+    try:
+        gsym.convert(path, threads=1)
+    except gsym.GsymError:
+        pass
+"""
+MOST_PER_BYTE = 100  # instructions
+LONG = "n" * 60_000  # as long as names can be, about
+SECTION_HEADER_SIZE = 64
+
+
+def instructions(folder: Path, *images: bytes) -> list[int]:
+    """What the conversion of each takes."""
+    paths = [folder / f"input{number}" for number in range(len(images))]
+    for path, image in zip(paths, images, strict=True):
+        path.write_bytes(image)
+    counts = count_instructions(
+        CONVERT, *map(str, paths), folder=folder, starts=["gsym_creator_create"]
+    )
+    return [each.total for each in counts]
+
+
+def named(name: str) -> bytes:
+    """Many functions with one name, each with a call of it."""
+    call = GoCall(name, 0, "/a.go", 1)
+    rows = ((0, "/a.go", 1),)
+    functions = [
+        GoFunction(name, 8 * at, 8, rows, (call,), ((0, 0), (4, -1)))
+        for at in range(400)
+    ]
+    return go_elf(functions).to_bytes()
+
+
+def in_files(name: str) -> bytes:
+    """A function that goes back and forth between two files."""
+    rows = [(at, f"/{at % 2}{name}", at) for at in range(4000)]
+    return go_elf([GoFunction("f", 0, 4000, rows)]).to_bytes()
+
+
+@pytest.mark.parametrize("make", [named, in_files])
+def test_a_long_name_is_read_once_whatever_shares_it(
+    make: Callable[[str], bytes], tmp_path: Path
+) -> None:
+    short, long = instructions(tmp_path, make("n"), make(LONG))
+    assert long - short < MOST_PER_BYTE * 2 * len(LONG)
+
+
+def test_sections_that_lie_over_each_other_are_searched_up_to_a_limit(
+    tmp_path: Path,
+) -> None:
+    data = Section(".data", bytes(1 << 16), PROGBITS, ALLOC, 0x100000)
+    others = [
+        Section(f".d{at}", b"", PROGBITS, ALLOC, 0x200000 + at * 0x100000)
+        for at in range(2000)
+    ]
+    elf = go_elf([GoFunction("f", 0, 8)], has_module=False, more=(data, *others))
+    plain = elf.to_bytes()
+    image = bytearray(plain)
+    (headers,) = unpack_from("<Q", image, 0x28)
+    (count,) = unpack_from("<H", image, 0x3C)
+    for number in range(count):
+        header = headers + SECTION_HEADER_SIZE * number
+        if unpack_from("<Q", image, header + 16)[0] >= data.address:
+            pack_into("<QQ", image, header + 24, 0, len(image))
+    apart, over = instructions(tmp_path, plain, bytes(image))
+    assert over - apart < MOST_PER_BYTE * len(image)
+
+
+def test_inlined_calls_are_tried_up_to_a_limit(tmp_path: Path) -> None:
+    """Sixteen functions have all calls that there are, and the last one some more."""
+    size = 1 << 18
+    last = size // 16 - 1
+    calls = (GoCall("f", 0, "/a.go", 1),)
+    functions = [
+        GoFunction(f"f{at}", 8 * at, 8, (), calls, ((0, last + (at == 15)),))
+        for at in range(16)
+    ]
+    elf = go_elf(functions)
+    trees = Section(".rodata", bytes(size + 24 + 15 * 16), PROGBITS, ALLOC, RODATA)
+    sections = [trees if each.name == ".rodata" else each for each in elf.sections]
+    module = bytearray(sections[3].data)
+    for word in range(32, 48):
+        pack_into("<Q", module, 16 + 8 * word, RODATA)
+    sections[3] = replace(sections[3], data=bytes(module))
+    image = replace(elf, sections=sections).to_bytes()
+    (count,) = instructions(tmp_path, image)
+    assert count < MOST_PER_BYTE * len(image)
