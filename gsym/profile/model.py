@@ -25,10 +25,12 @@ if TYPE_CHECKING:
             start: Its first address while the program ran.
             limit: The address behind its last.
             link_start: The link-time address of what was loaded at *start*; None where
-                only its place in the file is known.
+                only its place in the file is known. From the base address of the
+                module where *is_relative*.
             file_offset: Where that stands in the file, in bytes.
             path: Of the file, as far as it is known; "" where it is not.
             build_id: Hexadecimal digits, lower-case; "" where it is not known.
+            is_relative: What *link_start* counts from.
         """
 
         start: int
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         file_offset: int = 0
         path: str = ""
         build_id: str = ""
+        is_relative: bool = False
 
     class Frame(NamedTuple):
         """A function at a location; "" and 0 for what is not known.
@@ -104,8 +107,8 @@ else:
     ValueType.__doc__ = "What the numbers of samples count, and in which unit."
     Mapping = record_type(
         "Mapping",
-        "start limit link_start file_offset path build_id",
-        defaults=(None, 0, "", ""),
+        "start limit link_start file_offset path build_id is_relative",
+        defaults=(None, 0, "", "", False),
     )
     Mapping.__doc__ = "A range of addresses that a part of a module was loaded at."
     Frame = record_type("Frame", "name system_name path line", defaults=("", "", 0))

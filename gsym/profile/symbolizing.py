@@ -77,7 +77,7 @@ def link_address(
     Args:
         location: A location in *mapping*.
         mapping: What covers it.
-        base: The base address of the module, from which file offsets count where
+        base: The base address of the module. File offsets count from it, too, where
             neither the mapping nor *segments* say more.
         segments: Of the binary; none where it is not to be had.
 
@@ -86,7 +86,8 @@ def link_address(
     """
     offset = location.address - mapping.start - location.is_return
     if mapping.link_start is not None:
-        return (mapping.link_start + offset) & _ADDRESS_MASK
+        start = mapping.link_start + (base if mapping.is_relative else 0)
+        return (start + offset) & _ADDRESS_MASK
     place = (mapping.file_offset + offset) & _ADDRESS_MASK
     if segments:
         return file_address(place, segments)
