@@ -67,7 +67,7 @@ class HeldBody:
 
     def take(self, size: int) -> None:
         """Take room for more of it."""
-        self._room.take(size)
+        self._room.take(size, self._taken)
         self._taken += size
 
 

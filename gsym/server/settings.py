@@ -99,7 +99,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Count, _said("bytes of the body of a request, also after inflation")
     ] = 8 << 20
     max_jobs: Annotated[Count, _said("jobs of a request")] = 10
-    max_frames: Annotated[Count, _said("frames of a request")] = 1_000_000
+    max_frames: Annotated[
+        Count,
+        _said(
+            "frames of a request; each takes some 14 bytes of it and 200 to 400 of the "
+            "answer, for which `max_body` and `max_answer` hold as well"
+        ),
+    ] = 1_000_000
     max_modules: Annotated[Count, _said("modules of a request")] = 10_000
     max_paste: Annotated[Count, _said("characters of a paste on the page")] = 1 << 20
     max_answer: Annotated[Count, _said("bytes of the frames of an answer, about")] = (
@@ -109,14 +115,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Count,
         _said(
             "bytes of all large answers that a worker holds until clients have taken "
-            "them; to more it answers 503"
+            "them; to more it answers 503, and 413 where one has more"
         ),
     ] = 1 << 30
     max_in_flight: Annotated[
         Count, _said("requests that a worker has begun; to more it answers 503")
     ] = 200
     max_waiting_bytes: Annotated[
-        Count, _said("bytes of all bodies that a worker holds; to more it answers 503")
+        Count,
+        _said(
+            "bytes of all bodies that a worker holds; to more it answers 503, and 413 "
+            "where one has more"
+        ),
     ] = 256 << 20
     rate_limit: Annotated[
         float,

@@ -413,6 +413,39 @@ def test_answers_that_nobody_takes_are_held_within_a_limit(
         assert len(server.post(body).body) == size
 
 
+def test_an_answer_that_would_never_have_room_is_refused_for_good(
+    modules: KnownModules,
+) -> None:
+    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
+    with RunningServer(Symbolizer(modules)) as server:
+        size = len(server.post(body).body)
+    statuses = {}
+    for room in (size - 1, size):
+        with RunningServer(Symbolizer(modules), max_held_answers=room) as server:
+            answer = server.post(body)
+            statuses[answer.status] = room
+            assert "retry-after" not in answer.headers
+            assert server.post(job()).status == 200
+    assert statuses == {413: size - 1, 200: size}
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_a_body_that_would_never_have_room_is_refused_for_good(
+    modules: KnownModules, coding: str
+) -> None:
+    body = padded(LIMIT)
+    packed = gzip.compress(body) if coding == "gzip" else body
+    size = len(packed) + (len(body) if coding == "gzip" else 0)
+    statuses = {}
+    for room in (size - 1, size):
+        with RunningServer(Symbolizer(modules), max_waiting_bytes=room) as server:
+            answer = server.post(packed, Content_Encoding=coding)
+            statuses[answer.status] = room
+            assert "retry-after" not in answer.headers
+            assert server.post(BODY).status == 200  # all was given back
+    assert statuses == {413: size - 1, 200: size}
+
+
 def test_a_request_is_under_way_until_its_answer_is_taken(
     modules: KnownModules,
 ) -> None:
