@@ -79,6 +79,14 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
         ("source", "outcome"),
         "what sources said of modules: found, missing, failed, refused",
     ),
+    "gsym_symbfile_parts": (
+        ("kind", "result"),
+        (
+            "parts of symbfiles that were pushed: stored, repeated, refused; and those "
+            "that completed one: added, replaced, kept, as the store has it"
+        ),
+    ),
+    "gsym_symbfile_bytes": (("kind",), "bytes of those that were not refused"),
     "gsym_shadow_requests": (
         ("result",),
         "requests sent to the other server: same, different, failed, dropped",
@@ -103,6 +111,8 @@ class Metrics:
         self._frames = self._histogram("gsym_symbolicate_frames", _COUNTS)
         self._modules = self._counter("gsym_modules")
         self._source_answers = self._counter("gsym_source_answers")
+        self._symbfile_parts = self._counter("gsym_symbfile_parts")
+        self._symbfile_bytes = self._counter("gsym_symbfile_bytes")
         self.shadow_requests = self._counter("gsym_shadow_requests")
         self.shadow_frames = self._counter("gsym_shadow_frames")
         self._open_modules = self._gauge("gsym_open_modules")
@@ -148,6 +158,11 @@ class Metrics:
         if self._symbolizer is not None:
             self._open_modules.set(len(self._symbolizer))
             self._mapped_bytes.set(self._symbolizer.mapped)
+
+    def count_part(self, kind: str, result: str, size: int = 0) -> None:
+        """Count a part of a symbfile, and its bytes."""
+        self._symbfile_parts.labels(kind, result).inc()
+        self._symbfile_bytes.labels(kind).inc(size)
 
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""

@@ -319,3 +319,29 @@ def test_the_endpoints_are_described(server: RunningServer) -> None:
     paths = server.ask("GET", "/openapi.json").json["paths"]
     for path in (RANGES, PADS, "/{first}/{second}/{file_id}/{file}"):
         assert paths[path]
+
+
+def test_parts_are_counted(server: RunningServer) -> None:
+    def counted() -> dict[str, float]:
+        lines = server.ask("GET", "/metrics").body.decode().splitlines()
+        pairs = (line.rpartition(" ") for line in lines if "symbfile_" in line)
+        return {name: float(number) for name, _, number in pairs if name[0] != "#"}
+
+    before = counted()
+    bodies = [return_pads(80, 3 * part) for part in range(2)]
+    for part in (0, 0, 1):
+        assert push(server, 80, bodies[part], part, 2, path=PADS).status == 200
+    assert push(server, 80, b"x", path=PADS).status == 400
+    now = counted()
+    grown = {
+        name: now[name] - before.get(name, 0)
+        for name in now
+        if "returnpads" in name and "_created" not in name
+    }
+    parts = 'gsym_symbfile_parts_total{kind="returnpads",result="%s"}'
+    results = ("stored", "repeated", "added", "refused")
+    assert {name: count for name, count in grown.items() if count} == {
+        **dict.fromkeys([parts % result for result in results], 1),
+        'gsym_symbfile_bytes_total{kind="returnpads"}': 2 * len(bodies[0])
+        + len(bodies[1]),
+    }

@@ -101,10 +101,15 @@ class _Receiving:
 
     async def answer(self, request: Request, kind: str) -> Response:
         """The answer to a request that brings a part."""
-        facts: dict[str, Any] = {}
+        facts: dict[str, Any] = {"symbfile": "refused"}
         request.scope["gsym.log"] = facts
+        size = 0
         try:
-            facts["symbfile"] = await self._take(request, kind)
+            owner = key_owner(request.headers, self._keys)
+            head = read_part_head(request.headers, self._part_limits)
+            facts |= {"file_id": head.file_id.hex(), "part": head.part}
+            facts["symbfile"] = await self._take(request, kind, owner, head)
+            size = head.size
         except ClientDisconnect:
             raise
         except PartError as error:
@@ -115,6 +120,8 @@ class _Receiving:
             return self._refuse(PartError(NO_ROOM, "the disk is full"), facts)
         except Exception:  # noqa: BLE001 - the answer has a form of its own
             return self._fail(facts)
+        finally:
+            self._service.metrics.count_part(kind, facts["symbfile"], size)
         return success_response()
 
     def _refuse(self, error: PartError, facts: dict[str, Any]) -> Response:
@@ -131,15 +138,15 @@ class _Receiving:
         text = "Something went wrong on our side."
         return fault_response(PartError(INTERNAL, text, closes=True), uuid)
 
-    async def _take(self, request: Request, kind: str) -> str:
+    async def _take(
+        self, request: Request, kind: str, owner: str, head: PartHead
+    ) -> str:
         """What became of a part.
 
         Raises:
             OSError: The store cannot be written to.
             PartError: It is refused.
         """
-        owner = key_owner(request.headers, self._keys)
-        head = read_part_head(request.headers, self._part_limits)
         run = self._service.opening.run
         place = self._store.temporary_folder()
         folder = await run(place.__enter__)
@@ -202,7 +209,11 @@ class _Receiving:
 
 
 def _shared(code: str, text: str) -> str:
-    """What became of the upload, as who finished it has written it down."""
+    """What becomes of a part whose upload was finished by another request.
+
+    Raises:
+        PartError: It was refused.
+    """
     if code:
         raise PartError(_FAULT_OF_CODE[code], text)
-    return text
+    return "repeated"
