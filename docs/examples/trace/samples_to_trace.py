@@ -1,0 +1,86 @@
+"""The samples of sampled.cc -> a Fuchsia trace with profiler records.
+
+python samples_to_trace.py samples.txt samples.fxt
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gsym
+from gsym.errors import GsymError
+from gsym.formats.fxt_records import (
+    Backtrace,
+    Initialization,
+    KernelObject,
+    Mmap,
+    Module,
+)
+from gsym.formats.fxt_writer import encode
+from gsym.sources.mapped_file import map_file
+from gsym.sources.program_headers import load_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.formats.fxt_records import Record
+
+PROCESS = 1  # a type of kernel objects
+PATH_AT = 5  # in a line of maps
+
+
+def records(lines: list[str]) -> Iterator[Record]:
+    """What the sampler wrote, as records."""
+    yield Initialization(1_000_000_000)
+    process = 0
+    mapped = []
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        words = rest.split()
+        if kind == "process":
+            process = int(words[0])
+            yield KernelObject(process, PROCESS, words[1])
+        elif kind == "sample":
+            frames = tuple(int(word, 16) for word in words[1:])
+            yield Backtrace(int(words[0]), process, process, frames)
+        elif kind == "map" and "x" in words[1] and words[-1].startswith("/"):
+            mapped.append((words[0], int(words[2], 16), " ".join(words[PATH_AT:])))
+    yield from modules(process, mapped)
+
+
+def modules(process: int, mapped: list[tuple[str, int, str]]) -> Iterator[Record]:
+    """Where there is code: range, offset in the file, path."""
+    paths = list(dict.fromkeys(path for _, _, path in mapped))
+    for number, path in enumerate(paths):
+        try:
+            build_id = bytes.fromhex(gsym.identify(path).code_id)
+            segments = load_segments(map_file(path), path)
+        except (GsymError, OSError) as problem:
+            print(f"left out: {problem}", file=sys.stderr)
+            continue
+        yield Module(0, process, 0, number, path, build_id)
+        for span, offset, mapped_path in mapped:
+            if mapped_path != path:
+                continue
+            start, end = (int(bound, 16) for bound in span.split("-"))
+            for segment in segments:
+                # A segment begins anywhere in its first page, and may end in it.
+                ends = segment.offset + segment.size
+                if segment.is_executable and segment.offset & -4096 <= offset < ends:
+                    address = segment.address + offset - segment.offset
+                    yield Mmap(0, process, 0, number, 5, start, end - start, address)
+                    break
+
+
+def main() -> None:
+    """Convert one file."""
+    source, target = map(Path, sys.argv[1:])
+    text = source.read_text(encoding="utf-8", errors="surrogateescape")
+    with target.open("wb") as out:
+        out.writelines(encode(records(text.splitlines())))
+
+
+if __name__ == "__main__":
+    main()
