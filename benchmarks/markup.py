@@ -13,6 +13,7 @@ import statistics
 import sys
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from benchmarks.markup_logs import (
     frames_of_two_modules,
     locations,
     mixed,
+    stacks,
     write_log,
 )
 from benchmarks.memory_kinds import measure_memory
@@ -39,12 +41,31 @@ if TYPE_CHECKING:
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 OUR_GSYM = str(Path(sys.executable).parent / "gsym")
 INPUTS = ("libc.plain", "libjvm.plain")
-# How many lines of a hundred are frames of a backtrace -> how many lines there are, so
-# that the start of a process is a small part.
-LINES = {0: 4_000_000, 10: 2_000_000, 100: 1_000_000}
 STARTS = 20
 FORM_LINES = 200_000
 DEFAULT = "--style=llvm"
+
+
+class Log(NamedTuple):
+    """A log that is long enough for the start of a process to be a small part.
+
+    Attributes:
+        title: What is in it.
+        size: How many lines.
+        lines: Makes them.
+    """
+
+    title: str
+    size: int
+    lines: Lines
+
+
+LOGS = (
+    Log("0 % frames", 4_000_000, partial(mixed, share=0)),
+    Log("10 % frames", 2_000_000, partial(mixed, share=10)),
+    Log("100 % frames", 1_000_000, partial(mixed, share=100)),
+    Log("stacks", 1_000_000, stacks),
+)
 
 
 class Form(NamedTuple):
@@ -77,14 +98,17 @@ FORMS = (
 )
 HEAD = (
     *("log", "lines", "llvm-symbolizer", "gsym filter", "ratio", "MB/s"),
-    *("its memory", "its files", "our memory", "our files"),
+    *("its memory", "its files", "its peak"),
+    *("our memory", "our files", "our peak"),
 )
 LEGEND = """\
 Thousands of lines a second of processor time, medians of {rounds} rounds, start of the
 process included; megabytes that `gsym filter` prints a second; peaks in MiB of memory
-of a process's own, and of pages of files that it has mapped. Frames are at random
-addresses inside functions; both print the same but for columns, and which of several
-names of a function."""
+of a process's own, of pages of files that it has mapped, and of both together. Frames
+are at random addresses inside functions, each at another one: the worst case. Those of
+stacks are at 20,000 such addresses, of which the n-th is 1/n as frequent as the first:
+programs call from few places most of the time. Both print the same but for columns, and
+which of several names of a function."""
 START_HEAD = ("log", "llvm-symbolizer", "gsym filter", "python -c pass")
 START_LEGEND = """\
 Milliseconds of processor time for a log of one line, medians of {starts}."""
@@ -151,19 +175,18 @@ def thousands(count: int, spent: float) -> str:
     return f"{count / spent / 1000:.0f}"
 
 
-def measure_log(module: Module, share: int, rounds: int) -> list[str]:
+def measure_log(module: Module, log: Log, rounds: int) -> list[str]:
     """A line of the first table."""
-    count = LINES[share]
-    write_log(module.log, mixed(count, module.addresses, share))
+    write_log(module.log, log.lines(log.size, module.addresses))
     commands = module.ours(DEFAULT), module.theirs()
     our_seconds, their_seconds = seconds(commands, module.log, rounds)
     ours, theirs = (measure_memory(command, module.log) for command in commands)
-    sizes = (theirs.anonymous, theirs.mapped, ours.anonymous, ours.mapped)
+    sizes = (*theirs[:3], *ours[:3])
     return [
-        f"{module.name}, {share} % frames",
-        str(count),
-        thousands(count, their_seconds),
-        thousands(count, our_seconds),
+        f"{module.name}, {log.title}",
+        str(log.size),
+        thousands(log.size, their_seconds),
+        thousands(log.size, our_seconds),
         f"**{their_seconds / our_seconds:.1f}x**",
         f"{ours.printed / our_seconds / 1e6:.0f}",
         *(f"{size:.0f}" for size in sizes),
@@ -221,7 +244,7 @@ def main() -> None:
     rows, starts, forms = [], [], []
     for name in INPUTS:
         with module_of(arguments.corpus / "big" / name) as module:
-            rows += [tell(measure_log(module, share, rounds)) for share in LINES]
+            rows += [tell(measure_log(module, log, rounds)) for log in LOGS]
             starts += [tell(row) for row in measure_start(module)]
             if name == INPUTS[0]:
                 forms = [tell(measure_form(module, form, rounds)) for form in FORMS]

@@ -18,6 +18,7 @@ TEXT = "[01040.461][1885][2639][app] INFO: request {} was answered in 12 ms, 200
 BUILD_ID = b"\xab\xcd"
 SIZE = 1 << 32
 BASES = (0x7F00_0000_0000, 0x7E00_0000_0000)
+CALL_SITES = 20_000
 _DEPTH = 30  # frames of a backtrace
 
 
@@ -43,6 +44,14 @@ def mixed(count: int, addresses: Sequence[int], share: int) -> Iterator[str]:
             yield _frame(number, addresses, BASES[0])
         else:
             yield TEXT.format(number)
+
+
+def stacks(count: int, addresses: Sequence[int]) -> Iterator[str]:
+    """Frames that repeat: the n-th of 20,000 addresses is 1/n as frequent."""
+    source = random.Random(2)  # noqa: S311
+    sites = addresses[:CALL_SITES]
+    weights = [1 / place for place in range(1, len(sites) + 1)]
+    return frames(count, source.choices(sites, weights, k=count))
 
 
 def frames(count: int, addresses: Sequence[int]) -> Iterator[str]:

@@ -18,11 +18,13 @@ class MemoryKinds(NamedTuple):
     Attributes:
         anonymous: Memory of its own.
         mapped: Pages of files, which the system can take away at any time.
+        resident: Both at the same time.
         printed: Bytes of output.
     """
 
     anonymous: float
     mapped: float
+    resident: float
     printed: int
 
 
@@ -32,7 +34,7 @@ def measure_memory(command: list[str], stdin: Path) -> MemoryKinds:
     Raises:
         CalledProcessError: The command failed.
     """
-    anonymous = mapped = 0.0
+    anonymous = mapped = resident = 0.0
     printed: list[int] = []
     with (
         stdin.open("rb") as source,
@@ -52,11 +54,12 @@ def measure_memory(command: list[str], stdin: Path) -> MemoryKinds:
             sizes = _sizes(status)
             anonymous = max(anonymous, sizes.get("RssAnon", 0.0))
             mapped = max(mapped, sizes.get("RssFile", 0.0))
+            resident = max(resident, sizes.get("VmHWM", 0.0))
             time.sleep(_INTERVAL)
         reader.join()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return MemoryKinds(anonymous, mapped, sum(printed))
+    return MemoryKinds(anonymous, mapped, resident, sum(printed))
 
 
 def _count(stream: IO[bytes], printed: list[int]) -> None:
