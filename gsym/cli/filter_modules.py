@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
 
 _GSYM = ".gsym"
-_INDEX_LIMIT = 12 << 20  # bytes of each open file
+_INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
 _LEAST_DIGITS = 4  # two for a folder, and a name
 _MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
 
