@@ -194,6 +194,24 @@ def test_the_same_executable_is_sent_once(capsys: pytest.CaptureFixture[str]) ->
     assert "copy: it has the FileID of app" in capsys.readouterr().err
 
 
+def test_after_a_failure_the_same_executable_may_come_again() -> None:
+    Path("copy").write_bytes(Path("app").read_bytes())
+    write_debug_file("app.debug")
+    with Receiver() as receiver:
+        words = ["-e", "app", "-d", "gone", "-e", "copy", "-d", "app.debug"]
+        assert push(*words, "--url", receiver.url) == 1
+    assert functions(receiver, "copy", "ranges") == ["main", "f"]
+
+
+def test_any_text_of_a_server_can_be_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Receiver(Reply.error(400, "\ud800\udc80\x1b[2J\r\n")) as receiver:
+        assert push("-e", "app", "--url", receiver.url) == 1
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if "400" in each]
+    assert "\x1b" not in line
+
+
 def test_the_same_can_be_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     replies = [Reply.error(503), Reply(), Reply.error(400)]
     with Receiver(*replies) as receiver:

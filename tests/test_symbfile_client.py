@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import ssl
+import sys
 import tracemalloc
 from base64 import b64encode
 from pathlib import Path
@@ -18,6 +20,11 @@ from gsym.file_id import FileId
 from gsym.symbfile.upload import ENDPOINTS, UploadPart
 from tests.fault_server import FaultServer
 from tests.symbfile_receiver import SUCCESS, Receiver, Reply
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,6 +184,24 @@ def test_an_error_is_told_with_code_text_and_uuid(tmp_path: Path) -> None:
         (outcome,) = send(receiver, made_parts(tmp_path, 9))
     assert outcome.reason == "HTTP status 400: error 1000: no room for this"
     assert outcome.uuid == "f1ada52e-d705-423f-a1b0-fc054eb8900e"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "attempts"),
+    [
+        ("gzip", gzip.compress(SUCCESS, mtime=0), 1),
+        ("zstd", zstd.compress(SUCCESS), 1),
+        ("gzip", SUCCESS, 2),
+        ("br", SUCCESS, 2),
+    ],
+)
+def test_a_compressed_answer_counts_if_it_can_be_read(
+    encoding: str, body: bytes, attempts: int, tmp_path: Path
+) -> None:
+    reply = Reply(body=body, headers=(("Content-Encoding", encoding),))
+    with Receiver(reply) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9))
+    assert (outcome.arrived, outcome.attempts) == (True, attempts)
 
 
 def test_a_redirect_is_named_without_its_secrets(tmp_path: Path) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gsym
 from gsym.errors import (
@@ -31,9 +35,9 @@ from gsym.symbfile.upload_parts import Upload, extract_upload, ready_upload
 from tests.creations import create
 from tests.inputs import elf
 
-try:
+if sys.version_info >= (3, 14):
     from compression import zstd
-except ImportError:
+else:
     from backports import zstd
 
 ID = FileId(bytes(range(16)))
@@ -95,6 +99,10 @@ def test_heads_are_those_of_the_protocol() -> None:
             UploadAnswer(False, 0, "", "", ""),  # noqa: FBT003 - a record
         ),
         (
+            {"success": False, "error": {"Text": "a\ud800b"}},
+            UploadAnswer(False, 0, "", "a?b", ""),  # noqa: FBT003 - a record
+        ),
+        (
             {"success": False, "error": {"Text": 2000 * "x", "Code": True}},
             UploadAnswer(False, 0, "", 1000 * "x", ""),  # noqa: FBT003 - a record
         ),
@@ -114,6 +122,31 @@ def test_answers_are_read(answer: object, read: UploadAnswer) -> None:
 )
 def test_what_tells_of_no_success_is_no_answer(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
+        read_answer(body)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(["success", "status", "uuid", "error", "Code", "Text"])
+
+
+@given(st.dictionaries(FIELDS, JSON | st.dictionaries(FIELDS, JSON)) | JSON)
+def test_any_answer_is_read_or_is_none(answer: object) -> None:
+    try:
+        read = read_answer(json.dumps(answer).encode())
+    except ValueError:
+        return
+    assert isinstance(read.success, bool)
+    assert isinstance(read.status, int)
+    assert all(text.encode() is not None for text in read[2:])
+
+
+@given(st.binary())
+def test_any_bytes_are_read_or_are_no_answer(body: bytes) -> None:
+    with suppress(ValueError):
         read_answer(body)
 
 

@@ -183,7 +183,7 @@ def _file_id(executable: str, values: Values, others: list[PushReport]) -> FileI
     is_kernel = values.flag("--kernel")
     file_id = kernel_id(executable) if is_kernel else FileId.of_file(executable)
     for other in others:
-        if other.file_id == file_id:
+        if other.file_id == file_id and not other.error:
             reason = f"it has the FileID of {other.executable}"
             raise GsymError(reason, path=executable)
     return file_id

@@ -10,7 +10,9 @@ import ssl
 import time
 
 from gsym.errors import GsymError, ServerError, UnsupportedError
+from gsym.store.received_file import inflated_pieces, within_size
 from gsym.store.retry_after import read_retry_after
+from gsym.store.source import SourceError
 from gsym.store.transfer_limits import TransferLimits
 from gsym.store.web_address import read_web_address
 from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
@@ -153,7 +155,7 @@ class PartTransport:
         wait = read_retry_after(fields.get("retry-after", "")) or 0.0
         try:
             said = read_answer(_body(answer))
-        except ValueError as error:
+        except (SourceError, ValueError) as error:
             reason = f"HTTP status {status}, with another answer than expected: {error}"
             # Who answers 200 with a page may be somebody in between.
             result = LATER if status in _OK else _result(status)
@@ -195,9 +197,11 @@ def _pieces(part: UploadPart, sent: Callable[[int], object]) -> Iterator[bytes]:
 
 
 def _body(answer: Answer) -> bytes:
-    body = bytearray()
-    for piece in answer.pieces:
-        body += piece
-        if len(body) > _MOST_ANSWER:
-            raise ValueError(f"it has more than {_MOST_ANSWER} bytes")
-    return bytes(body)
+    """What is answered; some servers compress it without being asked to.
+
+    Raises:
+        SourceError: It is damaged or too large.
+    """
+    encoding = answer.headers.get("content-encoding", "")
+    pieces = within_size(answer.pieces, _MOST_ANSWER)
+    return b"".join(inflated_pieces(pieces, encoding, _MOST_ANSWER))

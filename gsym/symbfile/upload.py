@@ -125,4 +125,7 @@ def _text(value: Any) -> str:
     """A text, or a number in the place of one; anything else says nothing."""
     if type(value) is int:
         value = str(value) if -(10**18) < value < 10**18 else ""
-    return value[:_MOST_SHOWN] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    # A half of a pair of surrogates, which JSON can have, cannot be printed.
+    return value[:_MOST_SHOWN].encode("utf-8", "replace").decode()
