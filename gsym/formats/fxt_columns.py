@@ -43,10 +43,12 @@ class Texts:
     Attributes:
         strings: Of all columns up to the last.
         providers: Likewise; None where records stand in front of any provider.
+        version: Another number whenever strings have changed.
     """
 
     def __init__(self) -> None:
         self.strings = [""]
+        self.version = 0
         self.providers: list[int | None] = [None]
 
     def take(self, columns: CData) -> None:
@@ -58,6 +60,7 @@ class Texts:
         del self.strings[first:]
         if first == end:
             return
+        self.version += 1
         ends = ffi.unpack(columns.string_ends + (first - 1), end - first)
         start = columns.string_ends[first - 2] if first > 1 else 0
         raw = ffi.buffer(columns.string_bytes + start, ends[-1] - start)[:]
@@ -75,6 +78,7 @@ class Columns:
         event_count: How many are events.
         argument_count: How many arguments they all have.
         strings: Texts by the numbers in columns.
+        strings_version: Another number whenever they are others than before.
         providers: Ids likewise.
     """
 
@@ -82,6 +86,7 @@ class Columns:
         self._columns = columns
         self._data = data
         self.strings: Sequence[str] = texts.strings
+        self.strings_version = texts.version
         self.providers: Sequence[int | None] = texts.providers
         self.kinds = self._view("kinds", "B", columns.count)
         self.event_count: int = columns.event_count
