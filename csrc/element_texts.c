@@ -169,6 +169,8 @@ void element_texts_meet(element_texts *texts, const code_element *element,
         parts->count > MOST_ELEMENT_PARTS || (size = kept_size(parts)) == 0)
         return;
     entry = entry_for(texts, element);
+    /* What lines that wait count on stays. */
+    if (is_kept(texts, entry) && texts->end - entry->at <= RING_SIZE / 2) return;
     at = begin_text(texts, size, entry);
     memcpy(at, parts->sizes, parts->count * sizeof *parts->sizes);
     at += parts->count * sizeof *parts->sizes;
