@@ -25,7 +25,7 @@ from gsym.store.directory import Store
 from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.store.sidecar import identity_text
 
-__all__ = ["download_routes"]
+__all__ = ["FileRoute", "download_routes"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ def download_routes(service: Service) -> list[Route]:
         return []
     downloads = _Downloads(service)
     return [
-        _FileRoute(
+        FileRoute(
             "/buildid/{build_id}/{kind}", downloads.by_build_id, methods=_METHODS
         ),
-        _FileRoute("/{name}/{module_id}/{file}", downloads.by_name, methods=_METHODS),
+        FileRoute("/{name}/{module_id}/{file}", downloads.by_name, methods=_METHODS),
     ]
 
 
-class _FileRoute(Route):
+class FileRoute(Route):
     """A route whose path may be anything, so that other methods have none there."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:

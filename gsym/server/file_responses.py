@@ -30,10 +30,16 @@ _GZIP_STREAM = 31
 
 
 class FileBody:
-    """The bytes of an open file, which nothing else uses."""
+    """The bytes of an open file, which nothing else uses.
 
-    def __init__(self, file: FileIO) -> None:
+    Args:
+        file: The file.
+        is_packed: Whether it is compressed already.
+    """
+
+    def __init__(self, file: FileIO, *, is_packed: bool = False) -> None:
         self._file = file
+        self.is_packed = is_packed
         self.size: int | None = os.fstat(file.fileno()).st_size
 
     def pieces(self, start: int, end: int | None) -> Iterator[bytes]:
@@ -65,6 +71,7 @@ class TextBody:
     """
 
     size: int | None = None
+    is_packed = False
 
     def __init__(self, text: Iterator[bytes], close: Callable[[], object]) -> None:
         self._text = text
@@ -126,7 +133,8 @@ def _whole(
     sent: dict[str, str],
 ) -> Response:
     pieces = body.pieces(0, None)
-    if allows_coding(_header(request, "accept-encoding"), "gzip"):
+    accepted = _header(request, "accept-encoding")
+    if not body.is_packed and allows_coding(accepted, "gzip"):
         sent["content-encoding"] = "gzip"
         sent["etag"] = f'{sent["etag"][:-1]}-gzip"'
         pieces = _compressed(pieces)

@@ -15,6 +15,7 @@ from gsym.store.publication import (
     remove_module,
     swap_lock_path,
 )
+from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
 
 __all__ = ["Collection", "collect", "remove_all_leftovers"]
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
         """What `Store.collect` did.
 
         Attributes:
-            size_before: Bytes of the files of all modules.
+            size_before: Bytes of the files of all modules, and of return pads.
             size_after: The same afterwards.
-            removed: Modules that are gone.
+            removed: Modules that are gone, and files of return pads.
             locked: Modules that were to go, and stay since somebody works on them.
         """
 
@@ -40,11 +41,15 @@ if TYPE_CHECKING:
         locked: int = 0
 
     class _Kept(NamedTuple):
-        """A module; *used* is a time stamp of its last use in nanoseconds."""
+        """A module, or return pads, which have no debug id.
+
+        *used* is a time stamp of the last use in nanoseconds, of return pads that of
+        their coming; *place* is the folder of a module, the path of return pads.
+        """
 
         used: int
         debug_id: str
-        folder: str
+        place: str
         size: int
 
 else:
@@ -54,18 +59,23 @@ else:
         "Collection", "size_before size_after removed locked", defaults=(0,) * 4
     )
     Collection.__doc__ = "What `Store.collect` did."
-    _Kept = record_type("_Kept", "used debug_id folder size")
+    _Kept = record_type("_Kept", "used debug_id place size")
 
 
 def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
     """Carry `Store.collect` out on the store at *store*."""
     remove_all_leftovers(store)
-    modules = sorted(_modules(store, debug_ids))
+    modules = sorted([*_modules(store, debug_ids), *_return_pads(store)])
     before = size = sum(module.size for module in modules)
     removed = locked = 0
     for module in modules:
         if size <= max_size:
             break
+        if not module.debug_id:
+            os.unlink(module.place)
+            size -= module.size
+            removed += 1
+            continue
         with held_at_once(_locks(store, module)) as is_mine:
             if not is_mine:
                 locked += 1
@@ -99,6 +109,13 @@ def _modules(store: str, debug_ids: Iterable[str]) -> Iterator[_Kept]:
             yield _Kept(_used(folder), debug_id, folder, size)
 
 
+def _return_pads(store: str) -> Iterator[_Kept]:
+    for path in iter_return_pads(store):
+        with suppress(FileNotFoundError):
+            status = os.stat(path)
+            yield _Kept(status.st_mtime_ns, "", path, status.st_size)
+
+
 def _used(folder: str) -> int:
     """When the module in a folder was used last; 0 for one that cannot be."""
     try:
@@ -110,8 +127,8 @@ def _used(folder: str) -> int:
 def _is_unused(store: str, module: _Kept) -> bool:
     """Whether a module is as it was when it was chosen."""
     return (
-        published_folder(store, module.debug_id) == module.folder
-        and _used(module.folder) == module.used
+        published_folder(store, module.debug_id) == module.place
+        and _used(module.place) == module.used
     )
 
 
@@ -119,7 +136,7 @@ def _locks(store: str, module: _Kept) -> Iterator[str]:
     """The locks of those who may work on a module."""
     keys = {ModuleKey(debug_id=module.debug_id)}
     with suppress(FormatError, FileNotFoundError):
-        identity = read_entry(module.folder).identity
+        identity = read_entry(module.place).identity
         if identity.code_id:
             keys.add(ModuleKey(code_id=identity.code_id))
             keys.add(ModuleKey(code_id=identity.code_id, code_file=identity.code_file))

@@ -13,10 +13,12 @@ import os
 
 from gsym.atomic_file import sync
 from gsym.module_identity import ModuleIdentity, macho_debug_id
+from gsym.store.layout import names_in
 from gsym.store.module_key import ModuleKey
 
 __all__ = [
     "file_id_identity",
+    "iter_return_pads",
     "key_of_file_id",
     "publish_return_pads",
     "return_pads_path",
@@ -24,6 +26,8 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.file_id import FileId
 
 _RETURN_PADS = ".return-pads"
@@ -52,6 +56,14 @@ def return_pads_path(store: str, file_id: FileId) -> str:
     """
     digits = file_id.hex()
     return os.path.join(store, _RETURN_PADS, digits[:2], f"{digits[2:]}.zst")
+
+
+def iter_return_pads(store: str) -> Iterator[str]:
+    """The paths of all return pads in a store."""
+    root = os.path.join(store, _RETURN_PADS)
+    for shelf in names_in(root):
+        for name in names_in(os.path.join(root, shelf)):
+            yield os.path.join(root, shelf, name)
 
 
 def publish_return_pads(store: str, file_id: FileId, path: str) -> None:

@@ -274,6 +274,36 @@ def test_what_is_old_makes_room(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"symbfile": "/etc/passwd"},
+        {"symbfile": ["x"]},
+        {"refusal": "nothing that is known", "text": {"a": 1}},
+        {"modules": []},
+        {"modules": [1, 2]},
+        {"modules": [{"path": "/etc/passwd"}]},
+        {"modules": 7},
+    ],
+)
+def test_what_a_process_makes_up_that_reads_parts_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]
+) -> None:
+    def run(_task: str, arguments: dict[str, Any], *_: Any, **__: Any) -> Any:
+        made = Path(arguments["folder"], "made")
+        made.write_bytes(b"")
+        return {"symbfile": str(made), **answer} if "modules" in answer else answer
+
+    target = "gsym.server.symbfiles.symbfile_publication.run_confined"
+    with running(tmp_path / "store") as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(target, run)
+            refused(push(server, 1, ANY), "1401")
+        assert is_clean(server)
+        assert function_at(server, 1, 0x1000) is None
+
+
 # ---- limits
 
 

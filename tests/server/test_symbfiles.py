@@ -1,8 +1,9 @@
-"""Symbfiles in parts: what is taken, and handed out."""
+"""Symbfiles in parts: what is taken."""
 
 from __future__ import annotations
 
 import gzip
+import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError
-from gsym.formats.symbfile import (
-    encode,
-)
 from gsym.server.symbfiles.pending import PendingUpload
 from gsym.server.zstd import zstd
 from gsym.store.store_verification import verify_store
@@ -193,62 +191,15 @@ def test_the_scheme_of_the_key_may_be_in_any_case(server: RunningServer) -> None
     assert answer.status == 200
 
 
-# ---- what is handed out
-
-
-def test_ranges_are_handed_out_where_devfiler_asks(server: RunningServer) -> None:
-    assert download(server, 40, "metadata.json").status == 404
-    assert push(server, 40, ranges(40)).status == 200
-    answer = download(server, 40, "metadata.json")
-    references = {"dwarfFileID": file_id(40).base64}
-    assert answer.json == {"version": 1, "symbolFileReferences": references}
-    data = download(server, 40, "ranges").body
-    assert data[:4] == b"\x28\xb5\x2f\xfd"
-    assert records(data) == records(ranges(40))
-
-
-def test_return_pads_are_kept_beside(server: RunningServer) -> None:
-    for part in (1, 0):
-        body = return_pads(41, 3 * part)
-        assert push(server, 41, body, part, 2, path=PADS).json == TAKEN
-    assert records(download(server, 41, "returnpads").body) == records(
-        return_pads(41, count=6)
-    )
-    assert download(server, 41, "ranges").status == 404
-    assert push(server, 41, ranges(41)).json == TAKEN
-    assert download(server, 41, "ranges").status == 200
-    assert download(server, 41, "returnpads").status == 200
-    assert push(server, 41, return_pads(7), path=PADS).json == TAKEN
-    assert records(download(server, 41, "returnpads").body) == records(return_pads(7))
-
-
-def test_there_may_be_no_return_pads_at_all(server: RunningServer) -> None:
-    assert push(server, 42, b"".join(encode([])), path=PADS).json == TAKEN
-    assert records(download(server, 42, "returnpads").body) == []
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/xx/yy/{id}/ranges",
-        "/{0}/{1}/{hex}/ranges",
-        "/{0}/{1}/{id}=/ranges",
-        "/{0}/{1}/{id}/module.gsym",
-        "/{0}/{1}/{id}/..",
-        "/{0}/{1}/x/ranges",
-    ],
-)
-def test_no_other_path_leads_to_a_symbfile(server: RunningServer, path: str) -> None:
-    assert push(server, 43, ranges(43)).status == 200
-    text = file_id(43).base64
-    place = path.format(text[:2], text[2:4], id=text, hex=file_id(43).hex())
-    assert server.ask("GET", place).status == 404
-
-
-def test_the_gsym_file_is_handed_out_by_file_id(server: RunningServer) -> None:
-    assert push(server, 44, ranges(44)).status == 200
-    answer = server.ask("GET", f"/buildid/{file_id(44).hex()}/gsym")
-    assert answer.body[:4] == b"MYSG"[::-1] or answer.body[:4] in {b"GSYM", b"MYSG"}
+def test_what_was_left_unfinished_before_a_start_is_forgotten(tmp_path: Path) -> None:
+    for is_old in (True, False):
+        with running(tmp_path / "store", symbfile_time=1000) as server:
+            assert push(server, 1, ranges(1), 0, 2).status == 200
+            (folder,) = tmp_path.glob("store/.symbfiles/*/*")
+            if is_old:
+                os.utime(folder, (0, 0))
+        with running(tmp_path / "store", symbfile_time=1000) as server:
+            assert len(waiting(server)) == (not is_old)
 
 
 # ---- several at once

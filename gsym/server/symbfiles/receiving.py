@@ -61,6 +61,7 @@ def symbfile_routes(service: Service) -> list[Route]:
     if not service.settings.symbfile_keys:
         return []
     receiving = _Receiving(service)
+    receiving.forget_old()
 
     def endpoint(kind: str) -> Route:
         async def receive(request: Request) -> Response:
@@ -98,6 +99,13 @@ class _Receiving:
         )
         # Of its own: parts do not wait for what converts.
         self._threads = ThreadPoolExecutor(settings.max_uploads, "gsym-symbfile")
+
+    def forget_old(self) -> None:
+        """Remove what was not finished in time, while no server was there."""
+        try:
+            self._pending.forget_old()
+        except OSError as error:
+            _LOG.error("old parts of symbfiles cannot be removed: %s", error)
 
     async def answer(self, request: Request, kind: str) -> Response:
         """The answer to a request that brings a part."""

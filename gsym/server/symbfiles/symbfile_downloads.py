@@ -13,10 +13,10 @@ from io import FileIO
 
 import msgspec
 from starlette.responses import Response
-from starlette.routing import Route
 
 from gsym.errors import GsymError
 from gsym.file_id import FileId
+from gsym.server.downloads import FileRoute
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import store_path
@@ -28,6 +28,7 @@ __all__ = ["symbfile_download_routes"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.routing import Route
 
     from gsym.server.service import Service
 
@@ -43,7 +44,7 @@ def symbfile_download_routes(service: Service) -> list[Route]:
     store = Store(store_path(service.settings))
 
     def metadata(file_id: FileId) -> bytes:
-        if _ranges(store, file_id) is None:
+        if not _ranges(store, file_id):
             raise ServerError(_NOT_FOUND)
         references = {"dwarfFileID": file_id.base64}
         found = {"version": _VERSION, "symbolFileReferences": references}
@@ -59,7 +60,7 @@ def symbfile_download_routes(service: Service) -> list[Route]:
         return body_response(request, service, body, tag, headers)
 
     path = "/{first}/{second}/{file_id}/{file}"
-    return [Route(path, answer, methods=["GET", "HEAD"])]
+    return [FileRoute(path, answer, methods=["GET", "HEAD"])]
 
 
 def _file_id(request: Request) -> FileId:
@@ -80,13 +81,13 @@ def _file_id(request: Request) -> FileId:
     return file_id
 
 
-def _ranges(store: Store, file_id: FileId) -> str | None:
-    """The path of the ranges, if they are there."""
+def _ranges(store: Store, file_id: FileId) -> str:
+    """The path of the ranges, "" if they are not there."""
     try:
         entry = store.get(key_of_file_id(file_id))
     except GsymError:
-        return None
-    return None if entry is None else entry.originals.get("ranges")
+        return ""
+    return "" if entry is None else entry.originals.get("ranges", "")
 
 
 def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
@@ -95,14 +96,21 @@ def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
     Raises:
         ServerError: There is none.
     """
-    path: str | None = None
-    if name == "ranges":
-        path = _ranges(store, file_id)
-    elif name == "returnpads":
-        path = return_pads_path(store.path, file_id)
-    try:
-        file = FileIO(path or "")
-    except FileNotFoundError:
-        raise ServerError(_NOT_FOUND) from None
+    file = None
+    if name == "returnpads":
+        file = _opened(return_pads_path(store.path, file_id))
+    elif name == "ranges":
+        # They may be replaced between the two steps.
+        file = _opened(_ranges(store, file_id)) or _opened(_ranges(store, file_id))
+    if file is None:
+        raise ServerError(_NOT_FOUND)
     status = os.fstat(file.fileno())
-    return FileBody(file), f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
+    tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
+    return FileBody(file, is_packed=True), tag
+
+
+def _opened(path: str) -> FileIO | None:
+    try:
+        return FileIO(path)
+    except FileNotFoundError:
+        return None
