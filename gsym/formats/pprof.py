@@ -12,15 +12,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.formats.protobuf_messages import decode_message, message_types
-from gsym.formats.protobuf_wire import LENGTH_DELIMITED
 
-__all__ = ["decode", "is_pprof_field", "new_profile"]
+__all__ = ["decode", "new_profile"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from gsym.formats.protobuf_wire import Field
 
 _PACKAGE = "perftools.profiles"
 _MESSAGES = {
@@ -71,8 +68,6 @@ _MESSAGES = {
         "start_line 5 int64",
     ),
 }
-# What tells a profile from other messages: every one has texts.
-_STRING_TABLE = 6
 
 
 def new_profile() -> Any:
@@ -96,11 +91,6 @@ def decode(data: bytes, path: str | None = None) -> Any:
         UnsupportedError: The runtime of protobuf is not installed.
     """
     return decode_message(_types()["Profile"], data, path)
-
-
-def is_pprof_field(field: Field) -> bool:
-    """Whether a field of a message says that the message is a profile of pprof."""
-    return field.number == _STRING_TABLE and field.wire_type == LENGTH_DELIMITED
 
 
 @lru_cache(maxsize=1)

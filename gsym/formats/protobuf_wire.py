@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gsym.errors import FormatError
 
-__all__ = ["LENGTH_DELIMITED", "Field", "check_fields", "each_field"]
+__all__ = ["LENGTH_DELIMITED", "VARINT", "Field", "check_fields", "each_field"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,20 +15,29 @@ if TYPE_CHECKING:
     from typing import NamedTuple
 
     class Field(NamedTuple):
-        """A field: its number and wire type, and where it starts and ends."""
+        """A field: its number and wire type, and where it is in the message.
+
+        Attributes:
+            number: From 1 on.
+            wire_type: How its value is written.
+            start: Where its key starts.
+            content: Where its value starts; behind the length, where there is one.
+            end: Behind its value.
+        """
 
         number: int
         wire_type: int
         start: int
+        content: int
         end: int
 
 else:
     from gsym.records import record_type
 
-    Field = record_type("Field", "number wire_type start end")
-    Field.__doc__ = "A field: its number and wire type, and where it starts and ends."
+    Field = record_type("Field", "number wire_type start content end")
+    Field.__doc__ = "A field: its number and wire type, and where it is in the message."
 
-_VARINT = 0
+VARINT = 0
 _FIXED64 = 1
 LENGTH_DELIMITED = 2
 """The wire type of texts, messages and packed numbers."""
@@ -63,11 +72,12 @@ def each_field(data: bytes) -> Iterator[Field]:
         number, wire_type = key >> 3, key & 7
         if not 0 < number <= _MOST_NUMBER:
             raise FormatError(f"no protobuf field has number {number}", offset=start)
-        if wire_type == _VARINT:
+        content = at
+        if wire_type == VARINT:
             _, at = _varint(data, at, start)
         elif wire_type == LENGTH_DELIMITED:
-            size, at = _varint(data, at, start)
-            at += size
+            size, content = _varint(data, at, start)
+            at = content + size
         elif wire_type in {_FIXED64, _FIXED32}:
             at += 8 if wire_type == _FIXED64 else 4
         else:
@@ -76,7 +86,7 @@ def each_field(data: bytes) -> Iterator[Field]:
         if at > len(data):
             reason = f"protobuf field {number} reaches past the end"
             raise FormatError(reason, offset=start)
-        yield Field(number, wire_type, start, at)
+        yield Field(number, wire_type, start, content, at)
 
 
 def _varint(data: bytes, at: int, start: int) -> tuple[int, int]:

@@ -1,0 +1,191 @@
+"""A file with a profile of any format -> `Profile`; its contents tell the format.
+
+Source of the protobuf formats' first fields: `gsym.formats.pprof`,
+`gsym.formats.otlp_profiles`.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from gsym.errors import FormatError
+from gsym.formats.fxt import MAGICS
+from gsym.formats.perf_script import is_perf_script
+from gsym.formats.protobuf_wire import LENGTH_DELIMITED, VARINT, each_field
+from gsym.profile.address_list_input import is_address_list, read_addresses
+from gsym.profile.input_bytes import MOST_BYTES, read_inflated, read_pieces
+
+__all__ = ["KINDS", "ProfileOptions", "profile_kind", "read_profile"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import NamedTuple
+
+    from gsym.profile.model import Profile
+
+    class ProfileOptions(NamedTuple):
+        """What a caller can say of a profile; each format takes what it has use for.
+
+        Attributes:
+            build_ids: Of modules by their paths: perf script, addresses.
+            keep_symbols: Those that are in the file stay: perf script.
+            return_addresses: Addresses of callers, or all of a list, are where calls
+                return to: pprof, addresses.
+            build_id: Of the module of addresses without one: addresses.
+            module: Its path: addresses.
+            most_bytes: How large the file may be, inflated; None: as large as the
+                format's own limit.
+        """
+
+        build_ids: Mapping[str, str] | None = None
+        keep_symbols: bool = True
+        return_addresses: bool = False
+        build_id: str = ""
+        module: str = ""
+        most_bytes: int | None = None
+
+else:
+    from gsym.records import record_type
+
+    ProfileOptions = record_type(
+        "ProfileOptions",
+        "build_ids keep_symbols return_addresses build_id module most_bytes",
+        defaults=(None, True, False, "", "", None),
+    )
+    ProfileOptions.__doc__ = "What a caller can say of a profile."
+
+_LINES_LOOKED_AT = 256
+_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
+_LAST_OF_OTLP = 2
+# Of the fields of pprof, which has those of OTLP among them.
+_WIRE_TYPES = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
+    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
+    13: (VARINT, LENGTH_DELIMITED),
+}
+
+
+def read_profile(
+    path: str | os.PathLike[str], options: ProfileOptions | None = None
+) -> Profile:
+    """The profile in a file, whatever its format is.
+
+    Args:
+        path: A regular file, compressed by gzip or zstd, or not.
+        options: What the caller knows of it.
+
+    Raises:
+        FormatError: It is of no known format, or damaged.
+        OSError: It cannot be read.
+        UnsupportedError: It is of a layout that is not read, or needs a library that is
+            not installed.
+    """
+    name = os.fspath(path)
+    kind = profile_kind(name)
+    if not kind:
+        known = ", ".join(KINDS)
+        reason = f"this is no profile of a known format ({known})"
+        raise FormatError(reason, path=name, offset=0)
+    return _READERS[kind](name, options or ProfileOptions())
+
+
+def profile_kind(path: str | os.PathLike[str]) -> str:
+    """The format of a file, one of `KINDS`; "" for an unknown one.
+
+    Raises:
+        FormatError: It is empty or no regular file, or what is compressed is damaged.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    head = next(read_pieces(name), b"")
+    if head.startswith(MAGICS):
+        return "fxt"
+    lines = head.decode("utf-8", "replace").split("\n")
+    first_lines = list(islice(lines, _LINES_LOOKED_AT))
+    if is_perf_script(first_lines):
+        return "perf script"
+    if is_address_list(first_lines):
+        return "addresses"
+    kind = _message_kind(head)
+    if kind or b"\0" not in head:
+        return kind
+    return _message_kind(read_inflated(name)[0])
+
+
+def _message_kind(data: bytes) -> str:
+    """Which protobuf message it is; "" where it is none, or does not end."""
+    is_pprof = False
+    try:
+        for field in each_field(data):
+            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
+                return ""
+            if field.number == _FIRST and field.content < field.end:
+                # A type of values has numbers in it, a resource has messages.
+                inside = data[field.content] & 7
+                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
+            is_pprof |= field.number > _LAST_OF_OTLP
+    except FormatError:
+        return ""
+    return "pprof" if is_pprof else "otlp"
+
+
+def _read_pprof(path: str, options: ProfileOptions) -> Profile:
+    from gsym.profile.pprof_input import read_pprof
+
+    return read_pprof(
+        path,
+        return_addresses=options.return_addresses,
+        most_bytes=options.most_bytes or MOST_BYTES,
+    )
+
+
+def _read_otlp(path: str, options: ProfileOptions) -> Profile:
+    from gsym.profile.otlp_input import read_otlp
+
+    return read_otlp(path, most_bytes=options.most_bytes or MOST_BYTES)
+
+
+def _read_perf_script(path: str, options: ProfileOptions) -> Profile:
+    from gsym.profile.perf_script_input import MOST_TEXT_BYTES, read_perf_script
+
+    return read_perf_script(
+        path,
+        build_ids=options.build_ids,
+        keep_symbols=options.keep_symbols,
+        most_bytes=options.most_bytes or MOST_TEXT_BYTES,
+    )
+
+
+def _read_addresses(path: str, options: ProfileOptions) -> Profile:
+    return read_addresses(
+        path,
+        build_id=options.build_id,
+        module=options.module,
+        build_ids=options.build_ids,
+        return_addresses=options.return_addresses,
+        most_bytes=options.most_bytes or MOST_BYTES,
+    )
+
+
+def _read_fxt(path: str, _options: ProfileOptions) -> Profile:
+    from gsym.fxt.opening import open_trace
+    from gsym.profile.fxt_samples import PROFILER_KINDS, read_fxt_samples
+
+    trace = open_trace(path, kinds=PROFILER_KINDS)
+    profile = read_fxt_samples(trace)
+    if trace.problems:
+        profile.losses["places of the trace that are damaged"] = len(trace.problems)
+    return profile
+
+
+_READERS: dict[str, Callable[[str, ProfileOptions], Profile]] = {
+    "pprof": _read_pprof,
+    "otlp": _read_otlp,
+    "perf script": _read_perf_script,
+    "addresses": _read_addresses,
+    "fxt": _read_fxt,
+}
+KINDS = tuple(_READERS)
+"""The formats that are read, by the names that `profile_kind` gives them."""
