@@ -15,6 +15,7 @@ typedef struct written_string {
     uint32_t reference; /* where it stands in the table of the batch, if it does */
     bool is_forced;     /* a record has no other way to name it */
     bool is_in_table;
+    bool is_claimed;    /* its cost has been told */
 } written_string;
 
 typedef struct string_numbers {
@@ -54,6 +55,19 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     if (number == 0) return 0;
     string = written_strings_at(strings, number);
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
+}
+
+/* Likewise where a record may name a string many times: it costs something once, until all
+ * that were claimed are released. */
+static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
+    uint64_t cost = written_strings_cost(strings, number);
+    if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;
+    strings->all.items[number - 1].is_claimed = true;
+    return cost;
+}
+
+static inline void written_strings_release(written_strings *strings, uint32_t number) {
+    if (number != 0) strings->all.items[number - 1].is_claimed = false;
 }
 
 /* What is left to do for the first record of the batch that uses a string. */

@@ -395,19 +395,19 @@ gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* What the strings of a return pad may add to the table; each is counted as often as it
- * is named. */
-static gsym_status cost_of_entries(const gsym_symbfile_writer *writer,
+/* What the strings of a return pad may add to the table. */
+static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
                                    const gsym_symbfile_entry *entries, size_t count,
                                    uint32_t no_file, uint64_t *cost_ret,
                                    gsym_error *error) {
-    const written_strings *strings = &writer->strings;
+    written_strings *strings = &writer->strings;
     *cost_ret = written_strings_cost(strings, no_file);
+    for (size_t i = 0; i < count; ++i)
+        *cost_ret += written_strings_claim(strings, entries[i].func) +
+                     written_strings_claim(strings, entries[i].file);
     for (size_t i = 0; i < count; ++i) {
-        GSYM_TRY(check_string(writer, entries[i].func, false, error));
-        GSYM_TRY(check_string(writer, entries[i].file, true, error));
-        *cost_ret += written_strings_cost(strings, entries[i].func) +
-                     written_strings_cost(strings, entries[i].file);
+        written_strings_release(strings, entries[i].func);
+        written_strings_release(strings, entries[i].file);
     }
     if (*cost_ret > MOST_TABLE_SIZE)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
@@ -427,6 +427,10 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     uint32_t no_file;
     if (count > (GSYM_SYMBFILE_MAX_MESSAGE_SIZE - FIELDS_SIZE) / (3 * VALUE_SIZE))
         return fail_size(error);
+    for (size_t i = 0; i < count; ++i) {
+        GSYM_TRY(check_string(writer, entries[i].func, false, error));
+        GSYM_TRY(check_string(writer, entries[i].file, true, error));
+    }
     GSYM_TRY(written_strings_add(strings, "", 0, &no_file, error));
     GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     GSYM_TRY(make_room(writer, true, RECORD_SIZE + 3 * count, cost, error));

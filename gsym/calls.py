@@ -16,7 +16,7 @@ from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.recognition import recognise_file
 
-__all__ = ["Calls", "find_calls", "holds_code", "recall_calls"]
+__all__ = ["Calls", "can_find_calls", "find_calls", "holds_code", "recall_calls"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,12 +134,25 @@ def holds_code(path: str | PathLike[str]) -> bool:
         OSError: It cannot be read.
         UnsupportedError: It is a binary of a kind that is not read.
     """
-    file = bundle_member(fspath(path))
-    kind = recognise_file(file)
-    if kind != "object":
-        return kind == "fat"
-    with ObjectFile(map_file(file), file) as binary:
-        return bool(_pieces(binary))
+    return _is_binary(path, lambda binary: bool(_pieces(binary)))
+
+
+def can_find_calls(path: str | PathLike[str]) -> bool:
+    """Whether a file is a binary with machine code that `find_calls` reads.
+
+    A fat file counts as one.
+
+    Raises:
+        FormatError: As for `holds_code`.
+        OSError: Likewise.
+        UnsupportedError: Likewise.
+    """
+    return _is_binary(
+        path,
+        lambda binary: (
+            binary.architecture in _INSTRUCTION_SETS and bool(_pieces(binary))
+        ),
+    )
 
 
 def recall_calls(reader: Reader) -> Calls:
@@ -155,6 +168,17 @@ def recall_calls(reader: Reader) -> Calls:
     return _calls(reader, lib.gsym_calls_recall)
 
 
+def _is_binary(
+    path: str | PathLike[str], is_wanted: Callable[[ObjectFile], bool]
+) -> bool:
+    file = bundle_member(fspath(path))
+    kind = recognise_file(file)
+    if kind != "object":
+        return kind == "fat"
+    with ObjectFile(map_file(file), file) as binary:
+        return is_wanted(binary)
+
+
 def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
     error, made = new_error(), ffi.new("gsym_calls **")
     mapped = reader._open_image()  # noqa: SLF001 - a sibling; keeps the file mapped
@@ -163,14 +187,30 @@ def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
 
 
 def _code(binary: ObjectFile) -> list[CData]:
-    """The pieces of code of a binary, by address."""
+    """The pieces of code of a binary, by address; none lies over another."""
     pieces = _pieces(binary)
     if not pieces:
         raise GsymError("there is no machine code in it", path=binary.path)
     # Or a small file could have the same bytes gone through without end.
     if sum(piece.size for piece in pieces) > len(binary.data):
         raise FormatError("sections of code share their bytes", path=binary.path)
-    return sorted(pieces, key=lambda piece: int(piece.address))
+    return _apart(sorted(pieces, key=lambda piece: int(piece.address)))
+
+
+def _apart(pieces: list[CData]) -> list[CData]:
+    """Ascending pieces, each without what the one before has, too."""
+    kept: list[CData] = []
+    end = 0
+    for piece in pieces:
+        shared = min(max(end - piece.address, 0), piece.size)
+        if shared == piece.size:
+            continue
+        piece.address += shared
+        piece.bytes += shared
+        piece.size -= shared
+        end = piece.address + piece.size
+        kept.append(piece)
+    return kept
 
 
 def _pieces(binary: ObjectFile) -> list[CData]:

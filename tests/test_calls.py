@@ -237,6 +237,21 @@ def test_the_calls_of_a_macho_file(tmp_path: Path) -> None:
         ]
 
 
+def test_sections_that_share_addresses_have_the_code_of_the_lower_one(
+    tmp_path: Path,
+) -> None:
+    sections = (
+        elf.Section(".text", BODY * 3, flags=elf.CODE, address=START),
+        elf.Section(".within", RETURN * 2, flags=elf.CODE, address=START + 8),
+        elf.Section(".over", RETURN * 7 + BODY, flags=elf.CODE, address=START + 14),
+    )
+    path = program(tmp_path, sections=sections)
+    with file_with(*((START + 7 * at, 7) for at in range(4))) as reader:
+        calls = find_calls(reader, path)
+    assert [address - START for address, _ in calls] == [1, 8, 15, 22]
+    assert calls.without_code == 0
+
+
 def test_a_debug_file_has_no_code(tmp_path: Path) -> None:
     path = program(tmp_path, sections=(elf.code_section(),))
     with (

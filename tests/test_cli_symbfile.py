@@ -146,6 +146,18 @@ def test_what_is_no_symbfile_is_told(
     assert "not a symbfile" in capsys.readouterr().err
 
 
+def test_stats_count_depths_apart_up_to_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    depths = (0, 255, 256, 257, 2**32 - 1)
+    path = tmp_path / "deep"
+    path.write_bytes(b"".join(encode(Range(0, 1, "f", depth=n) for n in depths)))
+    assert run("stats", "--json", path) == 0
+    assert json.loads(capsys.readouterr().out)["depths"] == {"0": 1, "255": 1, "256": 3}
+    assert run("stats", path) == 0
+    assert "depth 256 and more 3\n" in capsys.readouterr().out
+
+
 def test_stats_tell_what_a_file_holds(
     symbfile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

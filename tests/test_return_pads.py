@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import pack_into
 from typing import TYPE_CHECKING
 
 import pytest
@@ -324,6 +325,30 @@ def test_a_debug_file_has_the_pads_of_its_call_sites(folder: Path) -> None:
     report = extract_return_pads("a.debug", "out")
     assert report.functions == 0
     assert [r.elf_va for r in read("out")] == [0x1007, 0x100F]
+
+
+def test_code_for_another_processor_leaves_the_call_sites(folder: Path) -> None:
+    sites = [Die(Tag.call_site, {At.call_return_pc: 0x1008})]
+    text = elf.Section(".text", bytes(0x40), flags=elf.CODE, address=START)
+    made = unit(function("f", 0x1000, 0x1040, *sites), lines=LineProgram())
+    image = bytearray(program(made, text=(text,)))
+    pack_into("<H", image, 18, elf.RISCV)
+    (folder / "riscv").write_bytes(image)
+    report = extract_return_pads("riscv", "out")
+    assert (report.functions, [r.elf_va for r in read("out")]) == (0, [0x1007])
+    assert extract("riscv", "--kind=both") == 0
+    assert read("riscv.returnpads.symbfile") == read("out")
+
+
+def test_code_for_another_processor_without_call_sites_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = bytearray((folder / "a").read_bytes())
+    pack_into("<H", image, 18, elf.RISCV)
+    (folder / "riscv").write_bytes(image)
+    assert extract("riscv", "--kind=both") == 0
+    assert "the machine code is for riscv64" in capsys.readouterr().err
+    assert extract("riscv", "--kind=returnpads") == 1
 
 
 @pytest.mark.usefixtures("folder")

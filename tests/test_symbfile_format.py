@@ -539,6 +539,15 @@ def test_a_record_of_more_than_16_mib_is_not_written() -> None:
         encoded([Range(1, 1, "f" * half, "g" * half)])
 
 
+def test_a_pad_may_name_a_long_string_many_times() -> None:
+    long = "f" * (1 << 20)
+    pad = ReturnPad(1, (ReturnPadEntry(long, long, 1),) * 20)
+    assert decoded(encoded([pad])) == [pad]
+    longer = [ReturnPadEntry(f"{n:02}" + long, "", 1) for n in range(16)]
+    with pytest.raises(LimitError, match="16 MiB"):
+        encoded([ReturnPad(1, tuple(longer))])
+
+
 def test_a_record_of_almost_16_mib_is_written() -> None:
     records = [Range(1, 1, "f" * (MAX_MESSAGE_SIZE - 256), "file")]
     assert decoded(encoded(records)) == records

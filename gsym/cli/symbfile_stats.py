@@ -7,7 +7,7 @@ import os
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.statistics import measure
+from gsym.symbfile.statistics import MOST_DEPTH, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def _lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]:
     yield "  functions", f"{statistics.functions} of {statistics.bytes_covered} bytes"
     for depth, count in statistics.depths.items():
         if depth:
-            yield f"  depth {depth}", str(count)
+            more = " and more" if depth == MOST_DEPTH else ""
+            yield f"  depth {depth}{more}", str(count)
     yield "  line rows", str(counts.line_rows)
     pads = f"{counts.return_pads}, {counts.return_pad_bytes} bytes"
     yield "return pads", pads

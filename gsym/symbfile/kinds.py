@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import fspath
 
-from gsym.calls import holds_code
+from gsym.calls import can_find_calls, holds_code
 from gsym.errors import UnsupportedError
 from gsym.sources.fitting_binary import open_fitting
 from gsym.symbfile.extraction import extract_ranges
@@ -76,7 +76,9 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     if "returnpads" in outputs and binary is None and holds_code(source):
         binary = source
-    conversion["call_sites"] = "returnpads" in outputs and binary is None
+    conversion["call_sites"] = "returnpads" in outputs and (
+        binary is None or not can_find_calls(binary)
+    )
     options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
     options["progress"] = progress
     missing = ""

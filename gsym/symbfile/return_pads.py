@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 
-from gsym.calls import find_calls, holds_code, recall_calls
-from gsym.errors import GsymError
+from gsym.calls import can_find_calls, find_calls, holds_code, recall_calls
+from gsym.errors import GsymError, UnsupportedError
 from gsym.symbfile.function_pass import FunctionPass
 from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
@@ -88,7 +88,8 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
         source: What `gsym.convert` takes, a GSYM file, or a reader that has one open.
         output: File to write. Of several parts each adds its number: `OUT-0`.
         binary: Has the machine code of *source*; by default *source* itself. Where that
-            has none, pads are made of the call sites that its debug information has.
+            has none, or it is for another processor, pads are made of the call sites
+            that its debug information has.
         names: As for `extract_ranges`.
         part_size: Likewise.
         progress: Called now and then with (work done, work in all).
@@ -107,7 +108,7 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
     texts = names if isinstance(names, NameTexts) else NameTexts(names)
     if binary is None and isinstance(source, (str, os.PathLike)) and holds_code(source):
         binary = source
-    if binary is None:
+    if binary is None or not can_find_calls(binary):
         conversion = {**conversion, "call_sites": True}
     with open_image(source, progress, **conversion) as reader:
         calls = calls_of(reader, binary)
@@ -167,9 +168,15 @@ def calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
     Raises:
         GsymError: As for `gsym.calls.find_calls`; its kinds, too.
         NoCallsError: There is no binary and no call site.
+        UnsupportedError: The binary is for another processor, and there is none.
     """
     if binary is not None:
-        return find_calls(reader, binary)
+        try:
+            return find_calls(reader, binary)
+        except UnsupportedError:
+            if not len(calls := recall_calls(reader)):
+                raise
+            return calls
     calls = recall_calls(reader)
     if not len(calls):
         raise NoCallsError(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-__all__ = ["Statistics", "measure"]
+__all__ = ["MOST_DEPTH", "Statistics", "measure"]
+
+# A damaged file may have as many depths as ranges.
+MOST_DEPTH = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +21,8 @@ if TYPE_CHECKING:
         Attributes:
             counts: Messages, their bytes, strings and rows.
             functions: Ranges of depth 0.
-            depths: How many ranges there are of each depth.
+            depths: How many ranges there are of each depth; `MOST_DEPTH` stands for all
+                that are so deep or deeper.
             bytes_covered: Sum of the lengths of the ranges of depth 0.
             first_address: The lowest address that has a record; None without any.
             end_address: Behind the highest one.
@@ -56,7 +60,7 @@ def measure(decoder: Decoder) -> Statistics:
         lengths = columns.range_column("length").tolist()
         levels = columns.range_column("depth").tolist()
         pads = columns.pad_column("elf_va").tolist()
-        depths.update(levels)
+        depths.update(min(level, MOST_DEPTH) for level in levels)
         covered += sum(
             length for length, depth in zip(lengths, levels, strict=True) if not depth
         )
