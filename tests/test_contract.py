@@ -20,6 +20,7 @@ from gsym.cli import gsymutil_options
 from gsym.cli.main import VERBS
 from gsym.cli.store import VERBS as STORE_VERBS
 from gsym.cli.symbfile import VERBS as SYMBFILE_VERBS
+from gsym.cli.trace import VERBS as TRACE_VERBS
 from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,7 +165,8 @@ def test_the_manual_shows_every_help_text_as_it_is() -> None:
     marked = re.findall(r"^<!-- help: gsym ?([\w ]*) -->$", page, flags=re.MULTILINE)
     stores = [f"store {verb}" for verb in STORE_VERBS]
     symbfiles = [f"symbfile {verb}" for verb in SYMBFILE_VERBS]
-    assert sorted(marked) == sorted(["", *VERBS, *stores, *symbfiles])
+    traces = [f"trace {verb}" for verb in TRACE_VERBS]
+    assert sorted(marked) == sorted(["", *VERBS, *stores, *symbfiles, *traces])
     check = [sys.executable, "tools/refresh_docs.py", "--check"]
     assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
         "docs/cli.md or docs/server.md is out of date: run tools/refresh_docs.py"

@@ -27,6 +27,7 @@ VERBS = {
     "filter": "Replace symbolizer markup in a log by symbols",
     "serve": "Answer symbolication requests over HTTP",
     "symbfile": "Read and write symbfiles, which eBPF profilers use",
+    "trace": "Read Fuchsia traces and profiles, symbolize and convert them",
 }
 
 COMMAND = VerbCommand(

@@ -76,6 +76,7 @@ class Columns:
         kinds: Number of the kind of each record in file order; events have the lowest
             ones, in the order of EVENT_KINDS.
         event_count: How many are events.
+        other_count: How many are none.
         argument_count: How many arguments they all have.
         strings: Texts by the numbers in columns.
         strings_version: Another number whenever they are others than before.
@@ -90,6 +91,7 @@ class Columns:
         self.providers: Sequence[int | None] = texts.providers
         self.kinds = self._view("kinds", "B", columns.count)
         self.event_count: int = columns.event_count
+        self.other_count: int = columns.other_count
         self.argument_count: int = columns.argument_count
 
     def event_kinds(self) -> bytes:
@@ -107,6 +109,17 @@ class Columns:
         """
         code: Any = _CODES.get(name, "Q")
         return self._view(f"event_{name}", code, self.event_count)
+
+    def other_column(self, name: str) -> memoryview:
+        """A field of the records that are no events, in file order.
+
+        Args:
+            name: offset, ticks and ns (0 where the record has no time, 2^64 - 1 is more
+                than fits), provider (a number), argument_first or argument_end (of its
+                arguments among all).
+        """
+        code: Any = _CODES.get(name, "Q")
+        return self._view(f"other_{name}", code, self.other_count)
 
     def argument_column(self, name: str) -> memoryview:
         """Names (numbers of strings) or types of the arguments of all records."""

@@ -1,0 +1,248 @@
+"""A trace as the verbs of `gsym trace` read it: filters, progress, warnings."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+
+from gsym.cli.terminal import printable, progress_for
+from gsym.cli.trace_options import read_selection
+from gsym.errors import FormatError
+from gsym.formats.fxt import KINDS
+from gsym.formats.fxt_records import ProviderEvent, ProviderInfo
+from gsym.fxt.opening import open_trace
+from gsym.fxt.recognition import HEAD_SIZE, is_trace
+from gsym.fxt.record_selection import RecordSelection
+from gsym.fxt.selection import Selection
+from gsym.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
+
+__all__ = ["STANDARD_INPUT", "TraceInput", "open_trace_input", "warn"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.cli.options import Values
+    from gsym.formats.fxt import Columns, Counts, Problem
+    from gsym.formats.fxt_records import Record
+    from gsym.fxt.opening import Trace
+
+STANDARD_INPUT = "-"
+_EVERYTHING = Selection()
+_MOST_TOLD = 5  # problems
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
+_PROVIDERS = ("provider_info", "provider_event")
+
+
+def warn(text: str) -> None:
+    """Tell a person of something that did not stop the work."""
+    print(f"gsym: warning: {printable(text)}", file=sys.stderr)
+
+
+class TraceInput:
+    """One trace, which can be read several times, also when it comes from a pipe.
+
+    Whoever uses it `with` hears of dropped records and of faults at its end.
+
+    Args:
+        path: Of a file or a pipe; `STANDARD_INPUT`.
+        selection: What is wanted of it.
+        strict: The first fault is an error.
+
+    Raises:
+        FormatError: It is no trace; or, while it is read and *strict* is set, it is
+            damaged.
+        OSError: It cannot be read.
+    """
+
+    def __init__(
+        self, path: str, selection: Selection = _EVERYTHING, *, strict: bool = False
+    ) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.selection = selection
+        self._strict = strict
+        self._stream: Any = _stream_of(path)
+        self._is_kept = False
+        self._survey: Survey | None = None
+        self._names: dict[int | None, str] = {}
+        self._dropped: dict[int | None, int] = {}
+        self._read: Trace | None = None
+        if self._stream is None:
+            with open(path, "rb") as file:
+                _require_trace(file.read(HEAD_SIZE), self.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            sys.stdout.flush()
+            self._warn()
+        if self._is_kept or (self._stream and self.path != STANDARD_INPUT):
+            self._stream.close()
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether something is to be left out."""
+        return self.selection != _EVERYTHING
+
+    def columns(self, kinds: Collection[str] | None = None) -> Iterator[Columns]:
+        """All that there is of some kinds of records, as columns."""
+        trace = self._open(kinds)
+        progress = progress_for(self.name)
+        for columns in trace.columns():
+            yield columns
+            if progress is not None:
+                progress(trace.bytes_read, trace.size or 0)
+        if progress is not None:
+            progress.clear()
+
+    def records(
+        self, kinds: Collection[str] | None = None, *, keep_context: bool = False
+    ) -> Iterator[Record]:
+        """The records that are wanted.
+
+        Args:
+            kinds: Of `gsym.formats.fxt.KINDS`; None: all.
+            keep_context: With those that others are understood by.
+        """
+        takes = None
+        if self.has_filters:
+            takes = self._record_selection(keep_context=keep_context).takes
+        self._dropped.clear()
+        wanted = KINDS if kinds is None else (*kinds, *_PROVIDERS)
+        for columns in self.columns(wanted):
+            for record in columns.records():
+                if isinstance(record, (ProviderInfo, ProviderEvent)):
+                    self._note(record)
+                if takes is None or takes(record):
+                    yield record
+
+    def survey(self) -> Survey:
+        """What has to be known of the whole; it is read for this the first time."""
+        if self._survey is None:
+            self._keep()
+            survey = Survey()
+            survey.add_times(self.columns())
+            whole = self._read
+            for columns in self.columns(DESCRIBING_KINDS):
+                survey.add(columns.records())
+            self._read = whole
+            for number, provider in survey.providers.items():
+                self._names[number] = provider.name
+                self._dropped[number] = provider.dropped
+            self._survey = survey
+        return self._survey
+
+    def counts(self) -> Counts:
+        """Those of the last reading."""
+        assert self._read is not None  # noqa: S101 - it has been read
+        return self._read.counts()
+
+    @property
+    def byteorder(self) -> str:
+        """That of the last reading."""
+        assert self._read is not None  # noqa: S101 - it has been read
+        return self._read.byteorder
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Those of the last reading."""
+        return [] if self._read is None else self._read.problems
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file; None of a pipe."""
+        return self._read.size if self._read is not None else None
+
+    def _warn(self) -> None:
+        """Tell of dropped records and of what is wrong."""
+        for number, count in self._dropped.items():
+            if count:
+                name = self._names.get(number, "")
+                who = f"provider {number}" + (f" ({name})" if name else "")
+                times = "once" if count == 1 else f"{count} times"
+                warn(
+                    f"{self.name}: {who} dropped records: its buffer filled up {times}"
+                )
+        for problem in self.problems[:_MOST_TOLD]:
+            warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
+        count = self.counts().problems if self._read is not None else 0
+        if count > _MOST_TOLD:
+            warn(f"{self.name}: {count - _MOST_TOLD} more faults")
+
+    def _note(self, record: ProviderInfo | ProviderEvent) -> None:
+        number = record.provider
+        if isinstance(record, ProviderInfo):
+            self._names[number] = record.name
+        elif record.event == BUFFER_FULL:
+            self._dropped[number] = self._dropped.get(number, 0) + 1
+
+    def _record_selection(self, *, keep_context: bool) -> RecordSelection:
+        survey = self.survey()
+        return RecordSelection(
+            self.selection,
+            survey.begin_ns or 0,
+            survey.objects,
+            keep_context=keep_context,
+        )
+
+    def _open(self, kinds: Collection[str] | None) -> Trace:
+        source = self.path if self._stream is None else self._stream
+        if self._is_kept:
+            self._stream.seek(0)
+        self._read = open_trace(source, strict=self._strict, kinds=kinds)
+        return self._read
+
+    def _keep(self) -> None:
+        """Make it possible to read a pipe several times."""
+        if self._stream is None or self._is_kept:
+            return
+        kept = TemporaryFile()  # noqa: SIM115 - it lives as long as this
+        copyfileobj(self._stream, kept)
+        if self.path != STANDARD_INPUT:
+            self._stream.close()
+        self._stream, self._is_kept = kept, True
+
+
+def open_trace_input(values: Values, operand: str = "FILE") -> TraceInput:
+    """The trace that a command line names, with its filters.
+
+    Raises:
+        UsageError: A filter is not understood.
+        FormatError: It is no trace.
+        OSError: It cannot be opened.
+    """
+    selection = read_selection(values)
+    return TraceInput(
+        values.operand(operand), selection, strict=values.flag("--strict")
+    )
+
+
+def _stream_of(path: str) -> Any:
+    """What is read once; None of a regular file."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return open(path, "rb")
+
+
+def _require_trace(head: bytes, name: str) -> None:
+    if head[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
+        try:
+            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
+        except zlib.error:
+            return  # whoever reads it says what is wrong
+    if head and not is_trace(head):
+        raise FormatError("it is no Fuchsia trace", path=name)

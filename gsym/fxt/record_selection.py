@@ -1,0 +1,177 @@
+"""Which records of a trace are those that a user wants."""
+
+from __future__ import annotations
+
+from gsym.formats.fxt_records import (
+    Backtrace,
+    Blob,
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    UserspaceObject,
+)
+from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.selection import Patterns
+
+__all__ = ["CONTEXT", "RecordSelection"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gsym.formats.fxt_records import Record
+    from gsym.fxt.objects import Objects
+    from gsym.fxt.selection import Moment, Selection
+
+    _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
+
+# Records that others are understood by.
+CONTEXT = (
+    Initialization,
+    KernelObject,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+    UserspaceObject,
+)
+_CATEGORISED = (Event, LargeBlob)
+_NAMED = (Blob, Event, KernelObject, LargeBlob, Module, ProviderInfo, UserspaceObject)
+_OF_A_THREAD = (Backtrace, Event, LargeBlob, Log, Mmap, Module, Thread)
+_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
+
+
+class RecordSelection:
+    """Chooses records.
+
+    A record is chosen if all that is asked for fits. One that has no time is in no span
+    of time, one that has no category has none that could be asked for, and so on. What
+    a processor switches from and to belongs to either thread. A complete duration is in
+    each span that it touches.
+
+    Args:
+        selection: What is wanted.
+        origin_ns: The start of the trace, from which moments count.
+        objects: Names of processes and threads, and whose threads are.
+        keep_context: Records that others are understood by are chosen, too.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        origin_ns: int,
+        objects: Objects,
+        *,
+        keep_context: bool = False,
+    ) -> None:
+        self._begin = _absolute(selection.begin, origin_ns)
+        self._end = _absolute(selection.end, origin_ns)
+        self._processes = Patterns(selection.processes)
+        self._threads = Patterns(selection.threads)
+        self._categories = Patterns(selection.categories)
+        self._names = Patterns(selection.names)
+        self._objects = objects
+        self._keep_context = keep_context
+        self._known: dict[tuple[Any, ...], bool] = {}
+
+    def takes(self, record: Record) -> bool:
+        """Whether a record is wanted."""
+        if isinstance(record, Event):
+            key = record[2:6], record.provider
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) >= _MOST_KEPT:
+                    self._known.clear()
+                known = self._known[key] = self._fits(record)
+            return known and self._is_in_time(record)
+        if self._keep_context and isinstance(record, CONTEXT):
+            return True
+        return self._fits(record) and self._is_in_time(record)
+
+    def _is_in_time(self, record: Any) -> bool:
+        if self._begin is None and self._end is None:
+            return True
+        ns = getattr(record, "ns", None)
+        if ns is None or (self._end is not None and ns >= self._end):
+            return False
+        if self._begin is None or ns >= self._begin:
+            return True
+        end_ns = getattr(record, "end_ns", None)
+        return end_ns is not None and end_ns > self._begin
+
+    def _fits(self, record: Any) -> bool:
+        if self._categories:
+            category = record.category if isinstance(record, _CATEGORISED) else None
+            if not self._categories.match(category):
+                return False
+        if self._names:
+            name = record.name if isinstance(record, _NAMED) else None
+            if not self._names.match(name):
+                return False
+        if not self._processes and not self._threads:
+            return True
+        provider = record.provider
+        return any(self._has(thread, provider) for thread in self._threads_of(record))
+
+    def _has(self, thread: _Thread, provider: int | None) -> bool:
+        pairs = zip((self._processes, self._threads), thread, strict=True)
+        return all(
+            not patterns
+            or (koid is not None and patterns.match(self._name(koid, provider), koid))
+            for patterns, koid in pairs
+        )
+
+    def _name(self, koid: int, provider: int | None) -> str | None:
+        return self._objects.name_of(koid, provider)
+
+    def _threads_of(self, record: Any) -> Iterable[_Thread]:
+        """Whose a record is."""
+        if isinstance(record, _OF_A_THREAD):
+            return ((record.process, record.thread),)
+        if isinstance(record, _SCHEDULING):
+            return self._scheduled(record)
+        if isinstance(record, UserspaceObject):
+            return ((record.process, None),)
+        if isinstance(record, KernelObject) and record.type in {PROCESS, THREAD}:
+            is_process = record.type == PROCESS
+            return ((record.koid, None),) if is_process else (self._of(record.koid),)
+        return ()
+
+    def _scheduled(self, record: Any) -> Iterable[_Thread]:
+        """The threads that a record of the scheduler is about."""
+        if isinstance(record, LegacyContextSwitch):
+            return (
+                (record.outgoing_process, record.outgoing_thread),
+                (record.incoming_process, record.incoming_thread),
+            )
+        if isinstance(record, ContextSwitch):
+            return self._of(record.outgoing_thread), self._of(record.incoming_thread)
+        return (self._of(record.thread),)
+
+    def _of(self, thread: int) -> _Thread:
+        return self._objects.process_of(thread), thread
+
+
+def _absolute(moment: Moment | None, origin_ns: int) -> int | None:
+    if moment is None:
+        return None
+    return moment.ns if moment.is_absolute else origin_ns + moment.ns

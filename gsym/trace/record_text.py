@@ -1,0 +1,228 @@
+"""Records of Fuchsia traces as lines for people.
+
+A line has the offset of its record, its time in seconds, what it is, whose it is, and
+the rest.
+"""
+
+from __future__ import annotations
+
+import json
+
+from gsym.formats.fxt_records import (
+    THREAD_STATES,
+    Backtrace,
+    Blob,
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    Unknown,
+    UserspaceObject,
+)
+from gsym.fxt.blobs import BLOB_TYPES
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.fxt.survey import BUFFER_FULL
+
+__all__ = ["RecordText", "seconds"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.formats.fxt_records import Argument, Arguments, Record
+
+_OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
+_KIND_WIDTH = 18
+_TIME_WIDTH = 16
+_SECOND = 10**9
+
+
+def seconds(ns: int) -> str:
+    """A time in seconds, to the nanosecond."""
+    whole, part = divmod(ns, _SECOND)
+    return f"{whole}.{part:09}"
+
+
+class RecordText:
+    """Makes lines of the records of one trace, in their order.
+
+    Koids are told with the names that records in front have given them.
+
+    Args:
+        objects: Names that are known before.
+    """
+
+    def __init__(self, objects: Objects | None = None) -> None:
+        self._objects = objects or Objects()
+        self._makers: dict[type, Callable[[Any], tuple[str, str]]] = {
+            Backtrace: self._backtrace,
+            Blob: lambda r: (
+                "blob",
+                f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
+            ),
+            ContextSwitch: self._context_switch,
+            Event: self._event,
+            Initialization: lambda r: (
+                "initialization",
+                f"{r.ticks_per_second} ticks per second",
+            ),
+            KernelObject: self._kernel_object,
+            LargeBlob: self._large_blob,
+            LegacyContextSwitch: self._legacy_context_switch,
+            Log: lambda r: ("log", f"{self._thread(r)}  {r.message}"),
+            Mmap: self._mmap,
+            Module: self._module,
+            ProviderEvent: self._provider_event,
+            ProviderInfo: lambda r: ("provider_info", f"{r.provider} {_text(r.name)}"),
+            ProviderSection: lambda r: ("provider_section", f"{r.provider}"),
+            String: lambda r: ("string", f"{r.string_index} {_text(r.value)}"),
+            Thread: lambda r: (
+                "thread",
+                f"{r.thread_index} process {r.process} thread {r.thread}",
+            ),
+            ThreadWakeup: self._thread_wakeup,
+            TraceInfo: lambda r: ("trace_info", f"type {r.type} value {r.value:#x}"),
+            Unknown: self._unknown,
+            UserspaceObject: self._userspace_object,
+        }
+
+    def line(self, record: Record) -> str:
+        """The line of a record, without its end."""
+        if not isinstance(record, Event):
+            self._objects.add(record)
+        kind, rest = self._makers[type(record)](record)
+        ns = getattr(record, "ns", None)
+        time = "" if ns is None else seconds(ns)
+        return (
+            f"{record.offset:#010x} {time:>{_TIME_WIDTH}}  {kind:<{_KIND_WIDTH}} {rest}"
+        )
+
+    def _event(self, event: Event) -> tuple[str, str]:
+        parts = [self._thread(event), f"{event.category}:{event.name}"]
+        if event.id is not None:
+            parts.append(f"id {event.id}")
+        if event.end_ns is not None:
+            parts.append(f"for {seconds(event.end_ns - (event.ns or 0))}")
+        return event.kind, "  ".join(parts) + self._arguments(event.args, event)
+
+    def _kernel_object(self, record: KernelObject) -> tuple[str, str]:
+        kind = _OBJECT_TYPES.get(record.type, f"type {record.type}")
+        text = f"{kind} {record.koid} {_text(record.name)}"
+        return "kernel_object", text + self._arguments(record.args, record)
+
+    def _userspace_object(self, record: UserspaceObject) -> tuple[str, str]:
+        text = f"{record.pointer:#x} of {self._name(record.process, record)}"
+        arguments = self._arguments(record.args, record)
+        return "userspace_object", f"{text} {_text(record.name)}{arguments}"
+
+    def _context_switch(self, record: ContextSwitch) -> tuple[str, str]:
+        outgoing = self._name(record.outgoing_thread, record)
+        incoming = self._name(record.incoming_thread, record)
+        text = f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
+        return "context_switch", text + self._arguments(record.args, record)
+
+    def _legacy_context_switch(self, record: LegacyContextSwitch) -> tuple[str, str]:
+        outgoing = self._pair(record.outgoing_process, record.outgoing_thread, record)
+        incoming = self._pair(record.incoming_process, record.incoming_thread, record)
+        return "legacy_context_switch", (
+            f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
+            f"  priorities {record.outgoing_priority} -> {record.incoming_priority}"
+        )
+
+    def _thread_wakeup(self, record: ThreadWakeup) -> tuple[str, str]:
+        text = f"cpu {record.cpu}  {self._name(record.thread, record)}"
+        return "thread_wakeup", text + self._arguments(record.args, record)
+
+    def _large_blob(self, record: LargeBlob) -> tuple[str, str]:
+        text = f"{record.category}:{record.name} {_size(record.data)}"
+        if record.ticks is not None:
+            text = f"{self._thread(record)}  {text}"
+        return "large_blob", text + self._arguments(record.args, record)
+
+    def _module(self, record: Module) -> tuple[str, str]:
+        return "module", (
+            f"{self._name(record.process, record)}  {record.module_id} "
+            f"{_text(record.name)} build id {record.build_id.hex()}"
+        )
+
+    def _mmap(self, record: Mmap) -> tuple[str, str]:
+        end = record.start_address + record.address_range
+        addresses = f"{record.start_address:#x}..{end:#x}"
+        return "mmap", (
+            f"{self._name(record.process, record)}  {addresses} "
+            f"module {record.module_id} at {record.vaddr:#x} flags {record.flags}"
+        )
+
+    def _backtrace(self, record: Backtrace) -> tuple[str, str]:
+        frames = " ".join(f"{address:#x}" for address in record.frames)
+        return "backtrace", f"{self._thread(record)}  {frames}"
+
+    @staticmethod
+    def _provider_event(record: ProviderEvent) -> tuple[str, str]:
+        what = f"event {record.event}"
+        if record.event == BUFFER_FULL:
+            what = "its buffer filled up, records were dropped"
+        return "provider_event", f"{record.provider} {what}"
+
+    @staticmethod
+    def _unknown(record: Unknown) -> tuple[str, str]:
+        subtype = "" if record.subtype is None else f" subtype {record.subtype}"
+        return "unknown", f"type {record.type}{subtype} {_size(record.data)}"
+
+    def _thread(self, record: Any) -> str:
+        return self._pair(record.process, record.thread, record)
+
+    def _pair(self, process: int, thread: int, record: Record) -> str:
+        return f"{self._name(process, record)} {self._name(thread, record)}"
+
+    def _name(self, koid: int, record: Record) -> str:
+        name = self._objects.name_of(koid, record.provider)
+        return f"{name}({koid})" if name else str(koid)
+
+    def _arguments(self, arguments: Arguments, record: Record) -> str:
+        texts = (f"{each.name}={self._value(each, record)}" for each in arguments)
+        return "  " + " ".join(texts) if arguments else ""
+
+    def _value(self, argument: Argument, record: Any) -> str:
+        value: Any = argument.value
+        if argument.type == "pointer":
+            process = getattr(record, "process", None) or 0
+            found = self._objects.referent(argument, process, record.provider)
+            return f"{value:#x}({found.name})" if found else f"{value:#x}"
+        if argument.type == "koid":
+            return f"#{self._name(value, record)}"
+        if argument.type == "string":
+            return _text(value)
+        if argument.type == "blob":
+            return f"<{_size(value)}>"
+        return json.dumps(value) if argument.type in {"bool", "null"} else str(value)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _size(data: bytes) -> str:
+    return f"{len(data)} bytes"
+
+
+def _blob_type(record: Blob) -> str:
+    return BLOB_TYPES.get(record.type, f"type {record.type}")
+
+
+def _state(record: Any) -> str:
+    state = record.outgoing_thread_state
+    return THREAD_STATES[state] if state < len(THREAD_STATES) else f"state {state}"

@@ -1,0 +1,246 @@
+"""`gsym trace dump`: every record, as text and as JSON that loses nothing."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from gsym.formats.fxt_records import Argument, Event, Unknown
+from gsym.trace.record_object import record_object
+from gsym.trace.record_text import RecordText
+from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
+from tests.inputs.fxt import Words
+from tests.trace.traces import run, small_trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Capture = pytest.CaptureFixture[str]
+
+CASES = {**EVENTS, **ARGUMENTS, **OTHERS}
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.fxt"
+    path.write_bytes(small_trace())
+    return path
+
+
+def objects(capsys: Capture, *words: object) -> list[dict[str, Any]]:
+    assert run("dump", "--json", *words) == 0
+    return list(map(json.loads, capsys.readouterr().out.splitlines()))
+
+
+def test_an_event_has_the_fields_that_programs_expect(
+    trace: Path, capsys: Capture
+) -> None:
+    (event,) = objects(capsys, trace, "--name", "click")
+    assert event == {
+        "record": "event",
+        "provider": 3,
+        "kind": "instant",
+        "ticks": 2000,
+        "ns": 2000,
+        "process": 70,
+        "thread": 71,
+        "category": "ui",
+        "name": "click",
+        "args": [{"name": "size", "type": "uint64", "value": 2**64 - 1}],
+        "offset": 40,
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_every_record_is_an_object_with_its_own_fields(
+    name: str, byteorder: Literal["little", "big"], tmp_path: Path, capsys: Capture
+) -> None:
+    expected, make = CASES[name]
+    w = Words(byteorder)
+    path = tmp_path / "one.fxt"
+    path.write_bytes(w.magic() + make(w))
+    _, *found = objects(capsys, path)
+    (made,) = found
+    for field, value in zip(expected._fields, expected, strict=True):
+        if isinstance(value, (int, str)) and field not in {"offset", "provider"}:
+            assert made[field] == value, field
+
+
+@pytest.mark.parametrize("name", [*CASES, *UNKNOWN])
+def test_every_record_is_a_line(name: str) -> None:
+    record = CASES[name][0] if name in CASES else unknown_record(name, Words("little"))
+    line = RecordText().line(record)
+    assert "\n" not in line
+    assert line.startswith("0x")
+
+
+def test_an_unknown_record_keeps_its_bytes() -> None:
+    made = record_object(Unknown(11, None, b"\0\xff", 3, 8))
+    assert made == {
+        "record": "unknown",
+        "provider": 3,
+        "type": 11,
+        "subtype": None,
+        "data": base64.b64encode(b"\0\xff").decode(),
+        "offset": 8,
+    }
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        (Argument("x", "double", float("nan")), "NaN"),
+        (Argument("x", "double", float("inf")), "Infinity"),
+        (Argument("x", "double", float("-inf")), "-Infinity"),
+        (Argument("x", "blob", b"\xff\0"), "/wA="),
+        (Argument("x", "int64", -(2**63)), -(2**63)),
+        (Argument("x", "null", None), None),
+        (Argument("x", "bool", True), True),  # noqa: FBT003 - that is the value
+    ],
+)
+def test_values_that_json_lacks_survive_in_it(
+    argument: Argument, value: object
+) -> None:
+    record = Event("instant", 1, 2, 3, "c", "n", (argument,), ns=1)
+    text = json.dumps(record_object(record), allow_nan=False)
+    made = json.loads(text)["args"]
+    assert made == [{"name": "x", "type": argument.type, "value": value}]
+
+
+def test_text_that_is_not_utf8_has_its_bytes_beside_it() -> None:
+    record = Event("instant", 1, 2, 3, "a\udcff", "n", ns=1)
+    made = record_object(record)
+    assert made["category"] == "a\ufffd"
+    assert base64.b64decode(made["category_base64"]) == b"a\xff"
+    assert "name_base64" not in made
+    json.dumps(made, ensure_ascii=False).encode()
+
+
+def test_text_tells_offset_time_names_and_arguments(
+    trace: Path, capsys: Capture
+) -> None:
+    assert run("dump", trace, "--category", "ui") == 0
+    assert capsys.readouterr().out == (
+        "0x00000028      0.000002000  instant            "
+        f"app(70) main(71)  ui:click  size={2**64 - 1}\n"
+    )
+
+
+def test_names_cannot_reach_the_terminal_with_escapes(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    w = Words("little")
+    path = tmp_path / "odd.fxt"
+    path.write_bytes(w.magic() + w.named_event(0, 1, b"\x1b[31m\n"))
+    assert run("dump", path) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert r"\x1b[31m\x0a" in line
+
+
+def test_a_compressed_trace_is_read_as_it_is(trace: Path, capsys: Capture) -> None:
+    plain = objects(capsys, trace)
+    trace.write_bytes(gzip.compress(trace.read_bytes()))
+    assert objects(capsys, trace) == plain
+
+
+@pytest.mark.parametrize("words", [[], ["--process", "app"]])
+def test_a_trace_comes_through_standard_input(
+    words: list[str], trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = objects(capsys, trace, *words)
+    given = io.TextIOWrapper(io.BytesIO(trace.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", given)
+    assert objects(capsys, "-", *words) == expected
+
+
+def test_a_named_pipe_is_read_too(trace: Path, tmp_path: Path, capsys: Capture) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(trace.read_bytes(),))
+    writer.start()
+    found = objects(capsys, pipe)
+    writer.join()
+    assert found == objects(capsys, trace)
+
+
+def test_dropped_records_are_told_by_provider(trace: Path, capsys: Capture) -> None:
+    assert run("dump", trace) == 0
+    assert capsys.readouterr().err == (
+        f"gsym: warning: {trace}: provider 3 (vehicle) dropped records: its buffer "
+        "filled up once\n"
+    )
+
+
+def test_a_truncated_trace_is_dumped_up_to_its_end(
+    trace: Path, capsys: Capture
+) -> None:
+    whole = objects(capsys, trace)
+    data = trace.read_bytes()
+    for size in range(9, len(data), 7):
+        trace.write_bytes(data[:size])
+        assert run("dump", "--json", trace) == 0
+        output = capsys.readouterr()
+        lines = list(map(json.loads, output.out.splitlines()))
+        assert lines == whole[: len(lines)]
+        is_between_records = any(each["offset"] == size for each in whole)
+        assert ("at offset 0x" in output.err) != is_between_records
+
+
+def test_strict_ends_at_the_first_fault_with_its_offset(
+    trace: Path, capsys: Capture
+) -> None:
+    data = trace.read_bytes()
+    trace.write_bytes(data[:-8])
+    assert run("dump", "--json", "--strict", trace) == 1
+    output = capsys.readouterr()
+    assert f"gsym: error: {trace}: offset 0x" in output.err
+    trace.write_bytes(data)
+    assert len(output.out.splitlines()) == len(objects(capsys, trace)) - 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"#!/bin/sh\necho\n",
+        b"\x7fELF" + bytes(60),
+        b"the quick brown fox",
+        b"\xff" * 64,
+    ],
+)
+@pytest.mark.parametrize("verb", ["dump", "info"])
+def test_what_is_no_trace_is_told(
+    content: bytes, verb: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    assert run(verb, path) == 1
+    assert capsys.readouterr().err == f"gsym: error: {path}: it is no Fuchsia trace\n"
+
+
+def test_a_missing_file_is_told(tmp_path: Path, capsys: Capture) -> None:
+    assert run("dump", tmp_path / "none") == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+    w = Words("little")
+    path = tmp_path / "long.fxt"
+    path.write_bytes(w.magic() + w.named_event(0, 1, b"an event") * 20000)
+    command = [sys.executable, "-m", "gsym", "trace", "dump", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert p.stdout is not None
+        assert p.stderr is not None
+        p.stdout.readline()
+        p.stdout.close()
+        assert p.stderr.read() == b""
+    assert p.returncode == 0

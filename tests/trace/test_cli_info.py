@@ -1,0 +1,135 @@
+"""`gsym trace info`: what a trace is."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from tests.inputs.fxt import Words, stream
+from tests.trace.traces import kernel_object, run, small_trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.fxt"
+    path.write_bytes(small_trace())
+    return path
+
+
+def info(capsys: Capture, *words: object) -> dict[str, Any]:
+    assert run("info", "--json", *words) == 0
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return made
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_a_trace_is_described(
+    byteorder: Literal["little", "big"], trace: Path, capsys: Capture
+) -> None:
+    trace.write_bytes(small_trace(byteorder))
+    made = info(capsys, trace)
+    kinds = made.pop("kinds")
+    assert made == {
+        "file": str(trace),
+        "file_size": trace.stat().st_size,
+        "byteorder": byteorder,
+        "begin_ns": 1000,
+        "end_ns": 5000,
+        "records": 15,
+        "events": 4,
+        "providers": [
+            {
+                "id": 3,
+                "name": "vehicle",
+                "ticks_per_second": 10**9,
+                "events": 4,
+                "dropped": 1,
+            }
+        ],
+        "processes": [
+            {
+                "koid": 70,
+                "name": "app",
+                "threads": [
+                    {"koid": 71, "name": "main", "events": 1},
+                    {"koid": 72, "name": "worker", "events": 1},
+                ],
+            },
+            {
+                "koid": 80,
+                "name": "other",
+                "threads": [{"koid": 81, "name": "main", "events": 2}],
+            },
+        ],
+        "fault_count": 0,
+        "faults": [],
+    }
+    assert kinds["context_switch"] == 2
+    assert kinds["kernel_object"] == 5
+
+
+def test_filters_restrict_what_is_described(trace: Path, capsys: Capture) -> None:
+    made = info(capsys, trace, "--category", "io", "--process", "other")
+    assert (made["begin_ns"], made["end_ns"]) == (2500, 5000)
+    assert made["kinds"] == {"duration_begin": 1, "duration_end": 1}
+    (process,) = made["processes"]
+    assert process["name"] == "other"
+
+
+def test_people_see_names_and_times(trace: Path, capsys: Capture) -> None:
+    assert run("info", trace) == 0
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
+    assert "  time       0.000001000 s to 0.000005000 s, 0.000004000 s long" in lines
+    assert "  process    70 app" in lines
+    assert (
+        "  provider   3 vehicle, 4 events, 1000000000 ticks per second, "
+        "buffer filled up 1 times" in lines
+    )
+    assert "provider 3 (vehicle) dropped records" in output.err
+
+
+def test_faults_are_listed_with_their_offsets(trace: Path, capsys: Capture) -> None:
+    data = trace.read_bytes()
+    trace.write_bytes(data[:-1])
+    assert run("info", "--json", trace) == 0
+    output = capsys.readouterr()
+    (fault,) = json.loads(output.out)["faults"]
+    assert f"at offset {fault['offset']:#x}" in output.err
+    assert run("info", "--strict", trace) == 1
+
+
+def test_times_of_more_than_64_bits_are_exact(trace: Path, capsys: Capture) -> None:
+    w = Words("little")
+    trace.write_bytes(
+        w.magic() + w.initialization(1) + w.named_event(0, 2**63, b"late")
+    )
+    made = info(capsys, trace)
+    assert made["end_ns"] == 2**63 * 10**9
+
+
+def test_a_trace_without_times_has_none(trace: Path, capsys: Capture) -> None:
+    w = Words("little")
+    trace.write_bytes(w.magic() + kernel_object(w, 1, 5, b"idle"))
+    made = info(capsys, trace)
+    assert made["begin_ns"] is None
+    assert made["processes"] == [{"koid": 5, "name": "idle", "threads": []}]
+    assert run("info", trace) == 0
+    assert "time       none" in capsys.readouterr().out
+
+
+def test_many_faults_are_told_in_short(trace: Path, capsys: Capture) -> None:
+    w = Words("little")
+    undefined = w.event(0, 1, (0, 5, 6), w(7, 8))
+    trace.write_bytes(w.magic() + undefined * 4 + stream(b""))
+    assert run("info", trace) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 6
+    assert lines[-1].endswith("3 more faults")

@@ -1,0 +1,74 @@
+"""A trace to ask with the commands: two processes, what they did, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gsym.cli.main import main
+from tests.inputs.fxt import Words, inline, stream
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+APP, OTHER = 70, 80
+"""Koids of the processes; threads follow them."""
+
+
+def kernel_object(
+    w: Words, kind: int, koid: int, name: bytes, process: int = 0
+) -> bytes:
+    argument = w.argument(8, b"process", 0, w(process)) if process else b""
+    header = kind << 16 | inline(name) << 24 | bool(process) << 40
+    return w.record(7, header, w(koid) + stream(name) + argument)
+
+
+def event(  # noqa: PLR0913, PLR0917 - what an event has
+    w: Words,
+    kind: int,
+    ticks: int,
+    thread: tuple[int, int],
+    texts: tuple[bytes, bytes],
+    last: bytes = b"",
+    argument: bytes = b"",
+) -> bytes:
+    category, name = texts
+    body = w(*thread) + stream(category) + stream(name) + argument + last
+    refs = (0, inline(category), inline(name))
+    return w.event(kind, ticks, refs, body, argument_count=bool(argument))
+
+
+def switch(w: Words, ticks: int, outgoing: int, incoming: int, state: int = 3) -> bytes:
+    return w.record(8, state << 36 | 1 << 60, w(ticks, outgoing, incoming))
+
+
+def small_trace(byteorder: Literal["little", "big"] = "little") -> bytes:
+    """From 1000 to 5000 ns; a provider that dropped records; names come late."""
+    w = Words(byteorder)
+    main, worker, lone = (APP, APP + 1), (APP, APP + 2), (OTHER, OTHER + 1)
+    return b"".join(
+        (
+            w.magic(),
+            w.provider_info(3, b"vehicle"),
+            w.initialization(10**9),
+            event(w, 0, 2000, main, (b"ui", b"click"), argument=_big(w)),
+            event(w, 4, 1000, worker, (b"io", b"read"), w(3500)),
+            event(w, 2, 2500, lone, (b"io", b"write")),
+            switch(w, 3000, APP + 1, APP + 2),
+            w.record(0, 3 << 16 | 3 << 20),
+            switch(w, 4000, APP + 2, APP + 1),
+            event(w, 3, 5000, lone, (b"io", b"write")),
+            kernel_object(w, 1, APP, b"app"),
+            kernel_object(w, 1, OTHER, b"other"),
+            kernel_object(w, 2, APP + 1, b"main", APP),
+            kernel_object(w, 2, APP + 2, b"worker", APP),
+            kernel_object(w, 2, OTHER + 1, b"main", OTHER),
+        )
+    )
+
+
+def _big(w: Words) -> bytes:
+    return w.argument(4, b"size", 0, w(2**64 - 1))
+
+
+def run(*words: object) -> int:
+    return main(["trace", *map(str, words)])
