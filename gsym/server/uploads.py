@@ -29,7 +29,7 @@ from gsym.store.transfer import Transfer
 from gsym.store.transfer_limits import TransferLimits
 from gsym.store.web_address import read_web_address
 
-__all__ = ["upload_routes", "upload_rules"]
+__all__ = ["tell_confinement", "upload_routes", "upload_rules"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def upload_routes(service: Service) -> list[Route]:
     if not settings.upload_tokens:
         return []
     uploads = _Uploads(service)
-    service.facts["confinement"] = _confinement(uploads.rules.child)
+    tell_confinement(service)
 
     async def upload(request: Request) -> Response:
         _check_token(request, settings.upload_tokens)
@@ -75,6 +75,13 @@ def upload_routes(service: Service) -> list[Route]:
         return Response(body, _CREATED, media_type="application/json")
 
     return [Route("/upload/", upload, methods=["POST"])]
+
+
+def tell_confinement(service: Service) -> None:
+    """Tell what holds for processes that read uploads, unless it has been told."""
+    if "confinement" not in service.facts:
+        limits = upload_rules(service.settings).child
+        service.facts["confinement"] = _confinement(limits)
 
 
 def _confinement(limits: ChildLimits) -> list[str]:

@@ -23,7 +23,8 @@ from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import symbfile_publication
 from gsym.server.symbfiles.assembly_tasks import assemble
 from gsym.server.symbfiles.part_head import PartHead
-from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
+from gsym.server.symbfiles.pending import PendingUploads
+from gsym.server.symbfiles.pending_upload import PendingLimits
 from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path

@@ -39,6 +39,16 @@ def running(folder: Path, **settings: Any) -> RunningServer:
     return RunningServer(Symbolizer(Resolver(Store(folder))), **{**keys, **settings})
 
 
+def limited(folder: Path) -> RunningServer:
+    """A server with small limits."""
+    return running(
+        folder,
+        max_symbfile_part=PART_LIMIT,
+        max_symbfile_parts=PARTS_LIMIT,
+        max_symbfile=SIZE_LIMIT,
+    )
+
+
 def file_id(number: int) -> FileId:
     """The executable of a test, which no other test has."""
     return FileId(number.to_bytes(16, "big"))

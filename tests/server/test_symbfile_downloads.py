@@ -12,12 +12,10 @@ from gsym.formats.symbfile import (
 from gsym.server.symbfiles import symbfile_downloads
 from tests.server.symbfile_pushes import (
     PADS,
-    PART_LIMIT,
-    PARTS_LIMIT,
-    SIZE_LIMIT,
     TAKEN,
     download,
     file_id,
+    limited,
     push,
     ranges,
     records,
@@ -37,12 +35,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running(
-        tmp_path_factory.mktemp("symbfiles") / "store",
-        max_symbfile_part=PART_LIMIT,
-        max_symbfile_parts=PARTS_LIMIT,
-        max_symbfile=SIZE_LIMIT,
-    ) as it:
+    with limited(tmp_path_factory.mktemp("symbfiles")) as it:
         yield it
 
 

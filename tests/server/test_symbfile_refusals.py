@@ -33,6 +33,7 @@ from tests.server.symbfile_pushes import (
     file_id,
     function_at,
     is_clean,
+    limited,
     push,
     ranges,
     refused,
@@ -51,12 +52,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running(
-        tmp_path_factory.mktemp("symbfiles") / "store",
-        max_symbfile_part=PART_LIMIT,
-        max_symbfile_parts=PARTS_LIMIT,
-        max_symbfile=SIZE_LIMIT,
-    ) as it:
+    with limited(tmp_path_factory.mktemp("symbfiles")) as it:
         yield it
 
 
@@ -199,7 +195,7 @@ def test_a_fault_of_the_program_has_its_uuid_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(
-        "gsym.server.symbfiles.pending.PendingUpload.whole",
+        "gsym.server.symbfiles.pending_upload.PendingUpload.whole",
         lambda _: raise_(ValueError("a fault")),
     )
     with caplog.at_level("INFO", "gsym"), running(tmp_path / "store") as server:

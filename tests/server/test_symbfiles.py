@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError
-from gsym.server.symbfiles.pending import PendingUpload
+from gsym.server.symbfiles.pending_upload import PendingUpload
 from gsym.server.zstd import zstd
 from gsym.store.store_verification import verify_store
 from tests.server.symbfile_pushes import (
@@ -19,15 +19,13 @@ from tests.server.symbfile_pushes import (
     KEY,
     OTHER_KEY,
     PADS,
-    PART_LIMIT,
-    PARTS_LIMIT,
     RANGES,
-    SIZE_LIMIT,
     TAKEN,
     download,
     file_id,
     function_at,
     is_clean,
+    limited,
     pieces,
     push,
     ranges,
@@ -48,12 +46,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with running(
-        tmp_path_factory.mktemp("symbfiles") / "store",
-        max_symbfile_part=PART_LIMIT,
-        max_symbfile_parts=PARTS_LIMIT,
-        max_symbfile=SIZE_LIMIT,
-    ) as it:
+    with limited(tmp_path_factory.mktemp("symbfiles")) as it:
         yield it
 
 
@@ -270,6 +263,10 @@ def test_the_endpoints_are_described(server: RunningServer) -> None:
     paths = server.ask("GET", "/openapi.json").json["paths"]
     for path in (RANGES, PADS, "/{first}/{second}/{file_id}/{file}"):
         assert paths[path]
+
+
+def test_what_confines_the_readers_of_parts_is_told(server: RunningServer) -> None:
+    assert "limits" in server.ask("GET", "/__version__").json["confinement"]
 
 
 def test_parts_are_counted(server: RunningServer) -> None:

@@ -31,9 +31,10 @@ from gsym.server.symbfiles.faults import (
     success_response,
 )
 from gsym.server.symbfiles.part_head import PartLimits, key_owner, read_part_head
-from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
+from gsym.server.symbfiles.pending import PendingUploads
+from gsym.server.symbfiles.pending_upload import PendingLimits
 from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
-from gsym.server.uploads import upload_rules
+from gsym.server.uploads import tell_confinement, upload_rules
 from gsym.store.directory import Store
 
 __all__ = ["symbfile_routes"]
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.server.symbfiles.part_head import PartHead
-    from gsym.server.symbfiles.pending import PendingUpload
+    from gsym.server.symbfiles.pending_upload import PendingUpload
 
 _LOG = logging.getLogger("gsym.server")
 _KINDS = ("ranges", "returnpads")
@@ -60,6 +61,7 @@ def symbfile_routes(service: Service) -> list[Route]:
     """The endpoints, if there are API keys."""
     if not service.settings.symbfile_keys:
         return []
+    tell_confinement(service)
     receiving = _Receiving(service)
     receiving.forget_old()
 

@@ -1,0 +1,178 @@
+"""Parts of symbfiles that wait for others, in whatever way they come."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gsym.file_id import FileId
+from gsym.server.symbfiles.faults import PartError
+from gsym.server.symbfiles.part_head import PartHead
+from gsym.server.symbfiles.pending import PendingUploads
+from gsym.server.symbfiles.pending_upload import PendingLimits, PendingUpload
+from gsym.store.directory import Store
+from tests.clock import Clock
+
+ID = FileId(bytes(16))
+SECONDS = 1000.0
+
+
+class Receiver:
+    """Takes parts as an endpoint does, but for publishing them."""
+
+    def __init__(self, folder: Path, size: int = 1 << 20) -> None:
+        self.clock = Clock()
+        self.store = Store(folder)
+        with self.store.temporary_folder():
+            pass  # it exists from now on
+        limits = PendingLimits(size, 2, 3, SECONDS)
+        self.pending = PendingUploads(self.store, limits, self.clock)
+
+    def open(self, owner: str = "owner", name: str = "name") -> PendingUpload:
+        return self.pending.open(owner, name)
+
+    def add(self, upload: PendingUpload, head: PartHead, body: bytes) -> bool:
+        with self.store.temporary_folder() as folder:
+            path = Path(folder, "part")
+            path.write_bytes(body)
+            return upload.add(head, sha256(body).hexdigest(), str(path))
+
+    def take(self, part: int, parts: int | None, body: bytes) -> list[bytes]:
+        """The bytes of all parts, once they are there."""
+        with self.open() as upload:
+            assert upload.try_lock()
+            self.add(upload, PartHead(ID, part, parts, len(body)), body)
+            return [Path(path).read_bytes() for path in upload.whole()]
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Receiver:
+    return Receiver(tmp_path / "store")
+
+
+@st.composite
+def sendings(draw: st.DrawFn) -> tuple[list[bytes], list[tuple[int, bool]]]:
+    """Parts, and in which order they are sent, some of them several times.
+
+    Each sending tells how many parts there are, or does not.
+    """
+    bodies = draw(st.lists(st.binary(min_size=1), min_size=1, max_size=6))
+    order = draw(st.permutations(range(len(bodies))))
+    again = draw(st.lists(st.sampled_from(order), max_size=6))
+    sent = [
+        (part, draw(st.booleans())) for part in draw(st.permutations(order + again))
+    ]
+    return bodies, sent
+
+
+@settings(max_examples=40)
+@given(sendings())
+def test_all_is_there_once_each_part_and_their_number_came(
+    case: tuple[list[bytes], list[tuple[int, bool]]],
+) -> None:
+    bodies, sent = case
+    came: set[int] = set()
+    is_told = False
+    with tempfile.TemporaryDirectory() as folder:
+        receiver = Receiver(Path(folder))
+        for part, tells in sent:
+            whole = receiver.take(part, len(bodies) if tells else None, bodies[part])
+            came.add(part)
+            is_told |= tells
+            is_whole = is_told and len(came) == len(bodies)
+            assert whole == (bodies if is_whole else [])
+
+
+def test_an_upload_is_old_after_its_time(receiver: Receiver) -> None:
+    assert receiver.take(0, 2, b"x") == []
+    receiver.clock.now += SECONDS - 1
+    assert receiver.pending.forget_old() == 0
+    receiver.clock.now += 1
+    assert receiver.pending.forget_old() == 1
+    assert receiver.take(1, 2, b"y") == []
+
+
+def test_each_part_keeps_the_others(receiver: Receiver) -> None:
+    for part in range(3):
+        assert receiver.take(part, 4, b"x") == []
+        receiver.clock.now += SECONDS - 1
+        assert receiver.pending.forget_old() == 0
+
+
+def test_what_somebody_works_on_is_not_forgotten(receiver: Receiver) -> None:
+    receiver.take(0, 2, b"x")
+    receiver.clock.now += SECONDS
+    with receiver.open() as upload:
+        assert upload.try_lock()
+        assert upload.is_old()
+        assert receiver.pending.forget_old() == 0
+    assert receiver.pending.forget_old() == 1
+
+
+def test_one_works_on_an_upload_at_a_time(receiver: Receiver) -> None:
+    with receiver.open() as one, receiver.open() as other:
+        assert one.try_lock()
+        assert not other.try_lock()
+    with receiver.open() as other:
+        assert other.try_lock()
+
+
+def test_who_waited_learns_what_became_of_the_upload(receiver: Receiver) -> None:
+    head, body = PartHead(ID, 0, 1, 1), b"x"
+    digest = sha256(body).hexdigest()
+    with receiver.open() as other:
+        with receiver.open() as one:
+            assert one.try_lock()
+            receiver.add(one, head, body)
+            one.end(["", "added"])
+            assert not one.is_there()
+        assert other.try_lock()
+        assert not other.is_there()
+        assert other.outcome(head, digest) == ["", "added"]
+        assert other.outcome(head._replace(part=1), digest) is None
+        assert other.outcome(head, sha256(b"y").hexdigest()) is None
+
+
+def test_who_waited_for_an_upload_that_was_forgotten_begins_anew(
+    receiver: Receiver,
+) -> None:
+    with receiver.open() as one, receiver.open() as other:
+        assert one.try_lock()
+        one.remove()
+        with receiver.open() as new:
+            assert new.try_lock()
+            assert new.is_there()
+        assert not other.is_there()
+        assert other.outcome(PartHead(ID, 0, 1, 1), "0") is None
+
+
+def test_parts_have_so_many_bytes_together(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path, size=10)
+    assert receiver.take(0, 3, b"12345") == []
+    with pytest.raises(PartError):
+        receiver.take(1, 3, b"123456")
+    assert receiver.take(1, 3, b"1234") == []
+    assert receiver.take(2, 3, b"1") == [b"12345", b"1234", b"1"]
+
+
+def test_an_upload_that_was_only_half_begun_is_begun(receiver: Receiver) -> None:
+    """Its maker died before its lock was there."""
+    place = Path(receiver.store.path, ".symbfiles", "owner", "name")
+    place.mkdir(parents=True)
+    assert receiver.take(0, 1, b"x") == [b"x"]
+
+
+def test_an_upload_that_was_only_half_begun_is_forgotten(receiver: Receiver) -> None:
+    place = Path(receiver.store.path, ".symbfiles", "owner", "name")
+    place.mkdir(parents=True)
+    for passed in (SECONDS - 1, SECONDS):
+        then = receiver.clock.now - passed
+        os.utime(place, (then, then))
+        receiver.pending.forget_old()
+        assert place.exists() == (passed < SECONDS)
