@@ -10,12 +10,10 @@ import gsym
 from gsym.calls import find_calls
 from gsym.formats.symbfile import Decoder, ReturnPad
 from gsym.symbfile.return_pads import return_pad_blocks
-from tests.conftest import find_peer
-from tests.differential import elf, peers, sampling
-from tests.differential.differences import Case, agrees
+from tests.differential import peers
+from tests.differential.chains import unexplained
 from tests.differential.targets import TARGETS, dsym, executable
 from tests.differential.test_calls import BUILDS, MACHINES, build
-from tests.differential.test_targets import named_symbols
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 def compare(binary: Path, judge: Path, code: Path, output: Path) -> None:
     """The chain at each call is that of llvm-symbolizer, as far as that knows one."""
-    find_peer(peers.LLVM_SYMBOLIZER)
-    find_peer("llvm-nm-22")
     gsym.convert(binary, output)
     with gsym.open(output) as reader:
         calls = find_calls(reader, code)
@@ -39,23 +35,7 @@ def compare(binary: Path, judge: Path, code: Path, output: Path) -> None:
             if isinstance(pad, ReturnPad)
         ]
     assert addresses
-    linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")
-    short = peers.symbolizer_answers(
-        judge, addresses, "--disable-gsym", "--functions=short"
-    )
-    functions, symbols = sampling.functions(output), named_symbols(judge)
-    unexplained = [
-        case
-        for address, *frames in zip(addresses, chains, linkage, short, strict=True)
-        if not agrees(
-            case := Case(
-                *(address, (), frames[0], None),
-                sampling.function_at(functions, address),
-                *(frames[1], frames[2], elf.symbols_near(symbols, address)),
-            )
-        )
-    ]
-    assert unexplained[:5] == []
+    assert unexplained(output, judge, addresses, chains)[:5] == []
 
 
 @pytest.mark.parametrize("name", ["inline", "inline-no-tco"])

@@ -10,12 +10,10 @@ import gsym
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.opening import open_symbfile
-from tests.conftest import find_peer
-from tests.differential import elf, peers, sampling
-from tests.differential.differences import Case, agrees
+from tests.differential import peers
+from tests.differential.chains import unexplained
 from tests.differential.targets import TARGETS, executable
 from tests.differential.test_calls import BUILDS, MACHINES, build
-from tests.differential.test_targets import named_symbols
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,32 +43,12 @@ def addresses_of(output: Path) -> list[int]:
 
 def compare(binary: Path, judge: Path, folder: Path) -> None:
     """The chain at each address is that of llvm-symbolizer."""
-    find_peer(peers.LLVM_SYMBOLIZER)
-    find_peer("llvm-nm-22")
     output, ranges = folder / "out.gsym", folder / "out.symbfile"
     gsym.convert(binary, output)
     extract_ranges(output, ranges, names="mangled")
     addresses = addresses_of(output)
     assert addresses
-    linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")
-    short = peers.symbolizer_answers(
-        judge, addresses, "--disable-gsym", "--functions=short"
-    )
-    functions, symbols = sampling.functions(output), named_symbols(judge)
-    unexplained = [
-        case
-        for address, *frames in zip(
-            addresses, chains(ranges, addresses), linkage, short, strict=True
-        )
-        if not agrees(
-            case := Case(
-                *(address, (), frames[0], None),
-                sampling.function_at(functions, address),
-                *(frames[1], frames[2], elf.symbols_near(symbols, address)),
-            )
-        )
-    ]
-    assert unexplained[:5] == []
+    assert unexplained(output, judge, addresses, chains(ranges, addresses))[:5] == []
 
 
 @pytest.mark.parametrize(
