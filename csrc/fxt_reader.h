@@ -8,7 +8,7 @@
 #include "fxt.h"
 #include "fxt_tables.h"
 
-enum { FXT_MOST_RECORDS = 1 << 13 /* of one read */ };
+enum { FXT_MOST_RECORDS = 1 << 11 /* of one read, few enough that objects made of them die young */ };
 
 /* Counts of what columns hold, to go back to. */
 typedef struct fxt_mark {

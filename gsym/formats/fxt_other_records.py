@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from functools import partial
+from itertools import chain, compress, repeat
 
 from gsym._native import ffi, lib, to_str
 from gsym.formats.fxt_records import (
@@ -31,7 +32,7 @@ __all__ = ["OtherRecords"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from gsym.formats.fxt_records import Arguments, Record
@@ -94,60 +95,69 @@ class OtherRecords:
 
     def __iter__(self) -> Iterator[Record]:
         columns, count = self._columns, len(self._kinds)
-        words = ffi.unpack(columns.words, columns.word_count) if count else []
+        words = ffi.unpack(columns.words, columns.word_count)
         word_ends = ffi.unpack(columns.other_word_end, count)
-        rows = map(words.__getitem__, map(slice, chain((0,), word_ends), word_ends))
         ticks = ffi.unpack(columns.other_ticks, count)
         providers = ffi.unpack(columns.other_provider, count)
         times = ffi.unpack(columns.other_ns, count)
         firsts = ffi.unpack(columns.other_argument_first, count)
         ends = ffi.unpack(columns.other_argument_end, count)
-        parts = zip(
-            map(_LAYOUTS.__getitem__, self._kinds),
-            rows,
+        parts: tuple[Iterable[Any], ...] = (
+            map(words.__getitem__, map(slice, chain((0,), word_ends), word_ends)),
             ticks,
             map(self._arguments.__getitem__, map(slice, firsts, ends)),
             self._exact_ns(times, ticks, providers),
             map(self._providers.__getitem__, providers),
             ffi.unpack(columns.other_offset, count),
-            strict=True,
         )
-        return map(self._record, parts)
+        present = set(self._kinds)
+        if len(present) == 1:
+            return self._of_kind(self._kinds[0], *parts)
+        whole = [list(part) for part in parts]
+        sources: dict[int, Iterator[Any]] = {}
+        for kind in present:
+            chosen = [kind == each for each in self._kinds]
+            sources[kind] = self._of_kind(kind, *(compress(p, chosen) for p in whole))
+        return map(next, map(sources.__getitem__, self._kinds))
 
-    def _record(self, parts: tuple[Any, ...]) -> Record:
-        layout, words, ticks, args, ns, provider, offset = parts
-        kind, codes, is_timed, has_arguments = layout
-        fields = words if codes.strip("n") == "" else self._fields(codes, words)
-        if not is_timed:
-            ticks = ns = None
-        if kind is LargeBlob:
+    def _of_kind(self, kind: int, *parts: Iterable[Any]) -> Iterator[Any]:
+        """Records of one kind of rows, ticks, arguments, ns, providers and offsets."""
+        rows, ticks, args, ns, providers, offsets = parts
+        made, codes, is_timed, has_arguments = _LAYOUTS[kind]
+        fields = self._fields(codes, list(rows))
+        if made is LargeBlob:
+            nothing = repeat(None)
             category, name, *thread, data = fields
-            process, thread_id = thread or (None, None)
-            fields = [category, name, data, ticks, process, thread_id, args, ns]
+            fields = [category, name, data, ticks, *thread, args, ns]
+            if not is_timed:
+                fields[3:] = [nothing, nothing, nothing, args, nothing]
         else:
-            if is_timed:
-                fields.insert(0, ticks)
-            if has_arguments:
-                fields.append(args)
-            if is_timed:
-                fields.append(ns)
-        made: Record = tuple.__new__(kind, (*fields, provider, offset))
-        return made
+            fields = [*([ticks] * is_timed), *fields, *([args] * has_arguments)]
+            fields += [ns] * is_timed
+        in_order = zip(*fields, providers, offsets, strict=False)  # nothing has no end
+        return map(partial(tuple.__new__, made), in_order)
 
-    def _fields(self, codes: str, words: list[int]) -> list[Any]:
-        fields: list[Any] = []
-        rest = iter(words)
+    def _fields(self, codes: str, rows: list[list[int]]) -> list[Iterable[Any]]:
+        """A column for each field."""
+        if codes.endswith("f"):
+            count = len(codes) - 1
+            frames = [tuple(row[count:]) for row in rows]
+            return [*zip(*(row[:count] for row in rows), strict=True), frames]
+        fields: list[Iterable[Any]] = []
+        words = zip(*rows, strict=True)
         for code in codes:
-            if code == "f":
-                fields.append(tuple(rest))
-                break
-            word = next(rest)
+            column = next(words)
             if code == "s":
-                fields.append(self._strings[word])
+                fields.append(map(self._strings.__getitem__, column))
             elif code in "bt":
-                data = bytes(self._data[word : word + next(rest)])
-                fields.append(data if code == "b" else to_str(data))
+                data = map(self._bytes_at, column, next(words))
+                fields.append(data if code == "b" else map(to_str, data))
+            elif code == "u":
+                none = lib.GSYM_FXT_NO_SUBTYPE
+                fields.append([None if word == none else word for word in column])
             else:
-                is_none = code == "u" and word == lib.GSYM_FXT_NO_SUBTYPE
-                fields.append(None if is_none else word)
+                fields.append(column)
         return fields
+
+    def _bytes_at(self, start: int, size: int) -> bytes:
+        return bytes(self._data[start : start + size])
