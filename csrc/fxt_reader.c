@@ -30,6 +30,7 @@ void gsym_fxt_reader_destroy(gsym_fxt_reader *reader) {
     lists = &reader->arguments;
     fxt_tables_deinit(&reader->tables);
     fxt_strings_deinit(&reader->strings);
+    fxt_filter_deinit(&reader->filter);
     free(reader->problems.items);
     free(reader->words.items);
     free(lists->names.items);
@@ -41,6 +42,11 @@ void gsym_fxt_reader_destroy(gsym_fxt_reader *reader) {
     free(lists->bools.items);
     free(lists->blobs.items);
     free(reader);
+}
+
+gsym_status gsym_fxt_reader_set_filter(gsym_fxt_reader *reader,
+                                       const gsym_fxt_filter *filter, gsym_error *error) {
+    return fxt_filter_set(&reader->filter, filter) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 void gsym_fxt_reader_set_big_endian(gsym_fxt_reader *reader, uint32_t is_big_endian) {
@@ -142,6 +148,28 @@ static bool is_needed(gsym_fxt_kind kind) {
     return kind >= GSYM_FXT_PROVIDER_INFO && kind <= GSYM_FXT_THREAD;
 }
 
+/* What was read and is not to be handed out. */
+static void drop_record(gsym_fxt_reader *reader, gsym_fxt_kind kind,
+                        const fxt_mark *before) {
+    if (kind <= GSYM_FXT_FLOW_END)
+        reader->events.count--;
+    else
+        reader->others.count--;
+    go_back(reader, before);
+    reader->counts.left_out++;
+}
+
+static gsym_status keep_record(gsym_fxt_reader *reader, gsym_fxt_kind kind,
+                               const fxt_mark *before, gsym_error *error) {
+    bool passes;
+    gsym_status status = fxt_judge(reader, kind, before->words, &passes, error);
+    if (status == GSYM_OK && passes)
+        reader->record_kinds[reader->count++] = (uint8_t)kind;
+    else
+        drop_record(reader, kind, before);
+    return status;
+}
+
 static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error) {
     gsym_fxt_kind kind = body->record.kind;
     bool is_wanted = fxt_is_wanted(reader, kind);
@@ -153,10 +181,8 @@ static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error
     before = mark(reader);
     status = kind <= GSYM_FXT_FLOW_END ? fxt_read_event(reader, body, error)
                                        : fxt_read_other(reader, body, error);
-    if (status == GSYM_OK && is_wanted && !body->fields.failed) {
-        reader->record_kinds[reader->count++] = (uint8_t)kind;
-        return GSYM_OK;
-    }
+    if (status == GSYM_OK && is_wanted && !body->fields.failed)
+        return keep_record(reader, kind, &before, error);
     go_back(reader, &before);
     if (status != GSYM_OK || !body->fields.failed) return status;
     return fxt_report(reader, GSYM_FXT_SHORT_RECORD, body->offset, body->record.size,

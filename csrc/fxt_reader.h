@@ -6,9 +6,11 @@
 #define GSYM_FXT_READER_H
 
 #include "fxt.h"
+#include "fxt_filter.h"
 #include "fxt_tables.h"
 
-enum { FXT_MOST_RECORDS = 1 << 11 /* of one read, few enough that objects made of them die young */ };
+/* Of one read; few enough that objects made of them die young. */
+enum { FXT_MOST_RECORDS = 1 << 11 };
 
 /* Counts of what columns hold, to go back to. */
 typedef struct fxt_mark {
@@ -66,6 +68,7 @@ struct gsym_fxt_reader {
     bool is_full; /* nothing more can be read into these columns */
     fxt_tables tables;
     fxt_strings strings;
+    fxt_filter filter;
     gsym_fxt_counts counts;
     struct { gsym_fxt_problem *items; size_t count, capacity; } problems;
     uint64_t problems_kept;
@@ -104,6 +107,11 @@ uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks);
 gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
 /* Any other kind. */
 gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
+
+/* Whether the record that was read last is to be handed out; its words, if it is no
+ * event, begin with number `first_word`. */
+gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_word,
+                      bool *passes_ret, gsym_error *error);
 
 static inline bool fxt_is_wanted(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
     return reader->kinds >> kind & 1;

@@ -38,6 +38,14 @@ uint64_t fxt_strings_new_size(const fxt_strings *strings) {
     return strings->bytes.size - start_of(strings, strings->first);
 }
 
+const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
+                                size_t *size_ret) {
+    static const uint8_t nothing[1] = {0};
+    uint64_t start = start_of(strings, number);
+    *size_ret = number == 0 ? 0 : strings->ends.items[number - 1] - start;
+    return number == 0 ? nothing : strings->bytes.bytes + start;
+}
+
 static bool is_equal(const fxt_strings *strings, uint64_t number, const uint8_t *bytes,
                      size_t size) {
     uint64_t start = start_of(strings, number);

@@ -23,5 +23,8 @@ uint64_t fxt_strings_new_size(const fxt_strings *strings);
 /* 0 is the empty string. False where memory ran out. */
 bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
                         uint32_t *number_ret);
+/* The string with a number. */
+const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
+                                size_t *size_ret);
 
 #endif

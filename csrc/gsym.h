@@ -1579,7 +1579,23 @@ typedef struct gsym_fxt_counts {
     uint64_t unknown_arguments; /* of a type without a meaning, left out */
     uint64_t faults[GSYM_FXT_FAULT_COUNT];
     uint64_t providers; /* named by records */
+    uint64_t left_out;  /* records that do not pass the filter */
 } gsym_fxt_counts;
+
+/* Which records are to be handed out, beside those by which others are read and those that
+ * describe objects and modules. A record without what is asked for does not pass. */
+typedef struct gsym_fxt_filter {
+    uint64_t from_ns; /* those that end there or later, ... */
+    uint64_t to_ns;   /* ... and begin there or earlier */
+    const uint64_t *processes; /* none: any */
+    size_t process_count;
+    const uint64_t *threads;
+    size_t thread_count;
+    const char *categories; /* patterns with `*` and `?`, a NUL behind each; none: any */
+    size_t categories_size;
+    const char *names;
+    size_t names_size;
+} gsym_fxt_filter;
 
 typedef struct gsym_fxt_reader gsym_fxt_reader;
 /* `kinds` has bit 1 << k for each gsym_fxt_kind k that is to be handed out; others are
@@ -1588,6 +1604,8 @@ typedef struct gsym_fxt_reader gsym_fxt_reader;
 gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);
+gsym_status gsym_fxt_reader_set_filter(gsym_fxt_reader *reader,
+                                       const gsym_fxt_filter *filter, gsym_error *error);
 /* Words are big-endian from now on, or not; the magic number tells it as well. */
 void gsym_fxt_reader_set_big_endian(gsym_fxt_reader *reader, uint32_t is_big_endian);
 uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader);

@@ -10,9 +10,10 @@ from itertools import chain
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.formats.fxt_columns import Columns, Texts
+from gsym.formats.fxt_filter import Filter, set_filter
 from gsym.formats.fxt_records import EVENT_KINDS
 
-__all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Problem"]
+__all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Filter", "Problem"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
             arguments: Arguments of all records that were handed out.
             unknown_arguments: Those of a type without a meaning, which are left out.
             providers: How many have been named.
+            left_out: Records that do not pass the filter.
             problems: How many there are; `Decoder.problems` lists up to 65536.
         """
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         arguments: int
         unknown_arguments: int
         providers: int
+        left_out: int
         problems: int
 
 else:
@@ -56,7 +59,8 @@ else:
     Problem = record_type("Problem", "offset reason")
     Problem.__doc__ = "What is wrong with the record at *offset*."
     Counts = record_type(
-        "Counts", "records bytes arguments unknown_arguments providers problems"
+        "Counts",
+        "records bytes arguments unknown_arguments providers left_out problems",
     )
     Counts.__doc__ = "What a trace is made of."
 
@@ -97,6 +101,7 @@ class Decoder:
         path: What the trace is called, for errors.
         strict: The first problem is an error.
         kinds: Those of KINDS to hand out; None: all. Others cost next to nothing.
+        chosen: Which of them to hand out; None: all.
         byteorder: "little" or "big", up to the first magic number, which tells it.
         most_record_size: In bytes; a larger record is passed over, and is a problem.
 
@@ -109,12 +114,13 @@ class Decoder:
         MemoryError: There is not enough memory.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is named
         self,
         path: str | None = None,
         *,
         strict: bool = False,
         kinds: Collection[str] | None = None,
+        chosen: Filter | None = None,
         byteorder: Literal["little", "big"] = "little",
         most_record_size: int = _MOST_RECORD_SIZE,
     ) -> None:
@@ -130,6 +136,8 @@ class Decoder:
         check(status, self._error, path)
         self._reader = ffi.gc(place[0], lib.gsym_fxt_reader_destroy)
         lib.gsym_fxt_reader_set_big_endian(self._reader, byteorder == "big")
+        if chosen is not None:
+            set_filter(self._reader, chosen, self._error)
         self._columns: CData = ffi.new("gsym_fxt_columns *")
         self._used: CData = ffi.new("size_t *")
         self._wanted: CData = ffi.new("size_t *", 1)
@@ -171,6 +179,7 @@ class Decoder:
             counts.arguments,
             counts.unknown_arguments,
             counts.providers,
+            counts.left_out,
             sum(counts.faults),
         )
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.formats.fxt import Columns, Counts
+    from gsym.formats.fxt import Columns, Counts, Filter
     from gsym.formats.fxt_records import Record
 
     class Readable(Protocol):
@@ -119,6 +119,7 @@ def open_trace(
     *,
     strict: bool = False,
     kinds: Collection[str] | None = None,
+    chosen: Filter | None = None,
     byteorder: Literal["little", "big"] = "little",
 ) -> Trace:
     """A trace to be read once.
@@ -128,6 +129,7 @@ def open_trace(
             as a pipe: its records come out as they come in.
         strict: The first problem is an error.
         kinds: Those of `gsym.formats.fxt.KINDS` to hand out; None: all.
+        chosen: Which of them to hand out; None: all.
         byteorder: See `Decoder`.
 
     Raises:
@@ -150,7 +152,9 @@ def open_trace(
     else:
         size = memoryview(source).nbytes
         pieces = (source,)
-    decoder = Decoder(path, strict=strict, kinds=kinds, byteorder=byteorder)
+    decoder = Decoder(
+        path, strict=strict, kinds=kinds, chosen=chosen, byteorder=byteorder
+    )
     return Trace(pieces, decoder, path, size, strict=strict)
 
 
