@@ -28,7 +28,8 @@ COMMAND = Command(
         Option("--output", "copy the file to OUT", short="-o", metavar="OUT"),
         Option(
             "--original",
-            "the file that the module was made from and that is kept: sym, debuginfo",
+            "the file that the module was made from and that is kept: sym, ranges, "
+            "debuginfo",
             metavar="KIND",
         ),
         Option("--json", "print one JSON object with all that is known"),

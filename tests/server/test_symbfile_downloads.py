@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.formats.symbfile import (
+    Range,
     encode,
 )
 from gsym.server.symbfiles import symbfile_downloads
+from gsym.server.zstd import zstd
+from gsym.symbfile.address_index import AddressIndex
 from tests.server.symbfile_pushes import (
     PADS,
     TAKEN,
@@ -136,3 +139,30 @@ def test_a_store_that_is_made_smaller_lets_go_of_symbfiles(tmp_path: Path) -> No
         assert download(server, 1, "ranges").status == 404
         assert push(server, 1, ranges(1, 3), 1, 2).status == 200
         assert download(server, 1, "ranges").status == 200
+
+
+def test_answers_by_file_id_are_those_of_the_ranges(
+    server: RunningServer, fixtures: Path
+) -> None:
+    body = (fixtures / "symblib/inline-no-tco.ranges.symbfile").read_bytes()
+    assert push(server, 90, body).status == 200
+    assert zstd.decompress(download(server, 90, "ranges").body) == body
+    found = [each for each in records(body) if isinstance(each, Range)]
+    index = AddressIndex(found)
+    start = min(each.elf_va for each in found) - 1
+    end = max(each.elf_va + each.length for each in found)
+    request = {
+        "memoryMap": [["inline-no-tco", file_id(90).hex()]],
+        "stacks": [[[0, address] for address in range(start, end + 1)]],
+    }
+    frames = server.post(request).json["results"][0]["stacks"][0]
+    answered = 0
+    for address, frame in zip(range(start, end + 1), frames, strict=True):
+        chain = index.lookup(address) or ()
+        calls = [*frame.get("inlines", ()), *([frame] if "function" in frame else ())]
+        assert [
+            (each["function"], each.get("file", ""), each.get("line", 0))
+            for each in calls
+        ] == list(chain)
+        answered += bool(chain)
+    assert answered > 100
