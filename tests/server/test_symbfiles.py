@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.errors import FormatError
+from gsym.errors import FormatError, LimitError
+from gsym.server.symbfiles import symbfile_publication
 from gsym.server.symbfiles.pending_upload import PendingUpload
 from gsym.server.zstd import zstd
 from gsym.store.store_verification import verify_store
@@ -104,6 +105,22 @@ def test_parts_may_be_compressed(server: RunningServer, pack: Any, form: str) ->
     for part, each in enumerate(bodies):
         assert push(server, number, each, part, 2).json == TAKEN
     assert function_at(server, number, 0x1000) == f"f{number}_0"
+
+
+def test_who_reads_parts_has_time_for_what_is_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds: dict[int, int] = {}
+
+    def run(task: str, _arguments: object, _folder: str, limits: Any, **_: Any) -> None:
+        seconds[number] = limits.seconds_per_100_mib
+        raise LimitError(task)
+
+    monkeypatch.setattr(symbfile_publication, "run_confined", run)
+    with running(tmp_path / "store") as server:
+        for number, body in enumerate((ranges(1), zstd.compress(ranges(1)))):
+            assert push(server, number, body).status == 422
+    assert seconds == {0: 240, 1: 8 * 240}
 
 
 def test_a_content_encoding_is_no_more_than_said_once_more(

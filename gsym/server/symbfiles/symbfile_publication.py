@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError, LimitError
+from gsym.formats.symbfile import MAGIC
 from gsym.server.confined_process import ConfinedError, run_confined
 from gsym.server.described_module import (
     is_file_in,
@@ -46,6 +47,7 @@ _SOURCE = "symbfile"
 _LONGEST_TEXT = 500
 # Each of a million ranges becomes some objects of Python on its way.
 _SECONDS_PER_100_MIB = 240
+_PACKED_TIMES = 8  # so much more may be in what is compressed
 
 
 class SymbfilePublication:
@@ -100,8 +102,12 @@ class SymbfilePublication:
             "folder": folder,
             "most": self._most,
         }
+        limits = self._limits
+        if not _is_plain(parts[0]):
+            seconds = _PACKED_TIMES * _SECONDS_PER_100_MIB
+            limits = limits._replace(seconds_per_100_mib=seconds)
         answer = run_confined(
-            *("assemble", arguments, folder, self._limits),
+            *("assemble", arguments, folder, limits),
             inputs=parts,
             readable=[os.path.dirname(parts[0])],
         )
@@ -121,6 +127,12 @@ class SymbfilePublication:
             inputs=[module.path],
         )
         return publish_described(self._store, module, source=_SOURCE, key=None).outcome
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a part is not compressed; of pieces of one file, the first tells."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _module(answer: dict[str, Any], file_id: FileId, folder: str) -> DescribedModule:
