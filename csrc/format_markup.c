@@ -97,7 +97,9 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
     size_t line_size;
     if (newline == NULL) return 0;
     line_size = (size_t)(newline - line) + 1;
-    if (line_size > work->job->line_limit || line_size > UINT32_MAX - 1 || sets_colours(work, line, line_size)) return 0;
+    if (line_size > work->job->line_limit || line_size > UINT32_MAX - 1 ||
+        sets_colours(work, line, line_size))
+        return 0;
     if (ask_elements(work, line, line_size, begin - used, error, status)) return line_size;
     queue_cut(queue, mark);
     return 0;

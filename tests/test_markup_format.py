@@ -154,6 +154,13 @@ def test_a_field_too_many_is_a_warning() -> None:
     assert faults[1].message == b"expected 0 field(s); found 1"
 
 
+def test_the_kind_counts_with_a_field_behind_it() -> None:
+    text = "{{{bt:0:0:pc:y}}} {{{pc:0:pc:y}}} {{{pc:0:x:y}}}"
+    elements, faults = read(text, SPEC_DIALECT)
+    assert elements == [Backtrace(0, 0, "pc"), Pc(0, "pc"), None]
+    assert [fault.is_warning for fault in faults] == [True, True, True, False]
+
+
 def test_an_unknown_tag_is_no_fault() -> None:
     assert read("{{{other:1}}}", SPEC_DIALECT) == ([None], [])
 

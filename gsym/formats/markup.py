@@ -145,10 +145,7 @@ def _read_symbol(fields: Fields) -> Symbol:
 def _read_pc(fields: Fields) -> Pc:
     fields.require_at_least(1)
     fields.warn_at_most(_PC_FIELDS)
-    address = fields.address(0)
-    # As in LLVM, a field too many makes that of the kind count for nothing.
-    has_kind = len(fields.texts) == _PC_FIELDS
-    return Pc(address, fields.code_kind(1) if has_kind else "")
+    return Pc(fields.address(0), fields.code_kind(1))
 
 
 def _read_data(fields: Fields) -> Data:
@@ -166,8 +163,7 @@ def _read_backtrace(fields: Fields) -> Backtrace:
         return Backtrace(frame, address, kind, to_str(b":".join(rest)))
     fields.warn_at_most(_BACKTRACE_FIELDS)
     frame, address = fields.number(0, b"frame number", 10), fields.address(1)
-    has_kind = len(fields.texts) == _BACKTRACE_FIELDS
-    return Backtrace(frame, address, fields.code_kind(2) if has_kind else "")
+    return Backtrace(frame, address, fields.code_kind(2))
 
 
 def _read_hexdict(fields: Fields) -> HexDict:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
             has_messages: A backtrace may have a message as its last field.
             has_colon_names: Names of modules may hold colons.
             has_batches: `reset:begin` and `reset:end` are resets as well.
+            counts_fields: With a field too many, that of the kind of a code location
+                counts for nothing.
         """
 
         restarts: bool
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         has_messages: bool
         has_colon_names: bool
         has_batches: bool
+        counts_fields: bool
 
     class Token(NamedTuple):
         """An element as it stands in a line.
@@ -85,7 +88,8 @@ else:
     from gsym.records import record_type
 
     Dialect = record_type(
-        "Dialect", "restarts size_base has_messages has_colon_names has_batches"
+        "Dialect",
+        "restarts size_base has_messages has_colon_names has_batches counts_fields",
     )
     Dialect.__doc__ = "What counts as an element."
     Token = record_type("Token", "text tag fields start")
@@ -100,14 +104,16 @@ LLVM_DIALECT = Dialect(
     has_messages=False,
     has_colon_names=False,
     has_batches=False,
+    counts_fields=True,
 )
-SPEC_DIALECT = LLVM_DIALECT._replace(restarts=True, size_base=16)
+SPEC_DIALECT = LLVM_DIALECT._replace(restarts=True, size_base=16, counts_fields=False)
 FUCHSIA_DIALECT = Dialect(
     restarts=True,
     size_base=10,
     has_messages=True,
     has_colon_names=True,
     has_batches=True,
+    counts_fields=False,
 )
 
 BEGIN, END = b"{{{", b"}}}"
@@ -226,11 +232,14 @@ class Fields:
         return self.number(field, b"size", 0 if has_prefix else self.dialect.size_base)
 
     def code_kind(self, field: int) -> str:
-        """Which kind of code location a field says.
+        """Which kind of code location the last field says; "": it is not there.
 
         Raises:
             MalformedError: None of those.
         """
+        behind = len(self.texts) - field - 1
+        if behind < 0 or (behind > 0 and self.dialect.counts_fields):
+            return ""
         if self.texts[field] not in CODE_KINDS:
             self.refuse_type(b"PC type", field)
         return to_str(self.texts[field])
