@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.formats.protobuf_wire import check_fields, each_field
+from gsym.formats.protobuf_wire import each_field
 
 __all__ = ["decode_message", "message_types", "unknown_fields"]
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     # which is a scalar of protobuf or another message; `*` makes it repeated.
     Messages = Mapping[str, tuple[str, ...]]
 
+_MOST_TRIED = 1 << 20
 _SCALARS = frozenset(
     {"bool", "bytes", "double", "fixed64", "int32", "int64", "string", "uint64"}
 )
@@ -93,15 +94,21 @@ def unknown_fields(message: Any) -> list[tuple[int, int]]:
     return [(each.field_number, each.wire_type) for each in fields]
 
 
-def _fault(kind: Any, data: bytes, path: str | None) -> int:
-    """The offset of the first field that the runtime does not take."""
-    check_fields(data, path)
-    fields = each_field(data)
-    damaged = (
-        each for each in fields if not _is_taken(kind, data[each.start : each.end])
-    )
-    field = next(damaged, None)
-    return 0 if field is None else field.start
+def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
+    """The offset of the first field that the runtime does not take; None: far behind.
+
+    Raises:
+        FormatError: The message breaks off in front of it.
+    """
+    try:
+        for number, field in enumerate(each_field(data)):
+            if number == _MOST_TRIED:
+                return None
+            if not _is_taken(kind, data[field.start : field.end]):
+                return field.start
+    except FormatError as error:
+        raise FormatError(error.reason, path=path, offset=error.offset) from None
+    return 0
 
 
 def _is_taken(kind: Any, data: bytes) -> bool:

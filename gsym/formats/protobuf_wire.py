@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gsym.errors import FormatError
 
-__all__ = ["LENGTH_DELIMITED", "VARINT", "Field", "check_fields", "each_field"]
+__all__ = ["LENGTH_DELIMITED", "VARINT", "Field", "each_field"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,19 +44,6 @@ LENGTH_DELIMITED = 2
 _FIXED32 = 5
 _MOST_NUMBER = (1 << 29) - 1
 _MOST_VARINT_BYTES = 10
-
-
-def check_fields(data: bytes, path: str | None) -> None:
-    """Go through all fields of a message.
-
-    Raises:
-        FormatError: One is damaged or reaches past the end.
-    """
-    try:
-        for _ in each_field(data):
-            pass
-    except FormatError as error:
-        raise FormatError(error.reason, path=path, offset=error.offset) from None
 
 
 def each_field(data: bytes) -> Iterator[Field]:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_BYTES = 128 << 20
+MOST_BYTES = 64 << 20
 """How large a profile may be, inflated, where nobody says otherwise.
 
 In memory, a profile that was made to take as much as it can is thirty times as large.

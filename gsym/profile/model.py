@@ -127,6 +127,8 @@ else:
     Sample.__doc__ = "A stack that was seen."
 
 SAMPLES = ValueType("samples", "count")
+MOST_FRAMES = 1 << 16
+"""Locations of a stack; a file that says more is damaged."""
 
 
 class Profile:

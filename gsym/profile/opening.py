@@ -57,6 +57,7 @@ else:
     ProfileOptions.__doc__ = "What a caller can say of a profile."
 
 _LINES_LOOKED_AT = 256
+_FIELDS_LOOKED_AT = 1 << 16
 _FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
 _LAST_OF_OTLP = 2
 # Of the fields of pprof, which has those of OTLP among them.
@@ -99,7 +100,9 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         OSError: It cannot be read.
     """
     name = os.fspath(path)
-    head = next(read_pieces(name), b"")
+    pieces = read_pieces(name)
+    head = next(pieces, b"")
+    is_whole = next(pieces, None) is None
     if head.startswith(MAGICS):
         return "fxt"
     lines = head.decode("utf-8", "replace").split("\n")
@@ -108,17 +111,19 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         return "perf script"
     if is_address_list(first_lines):
         return "addresses"
-    kind = _message_kind(head)
-    if kind or b"\0" not in head:
+    kind = _message_kind(head, is_whole=is_whole)
+    if kind or is_whole or b"\0" not in head:
         return kind
-    return _message_kind(read_inflated(name)[0])
+    return _message_kind(read_inflated(name)[0], is_whole=True)
 
 
-def _message_kind(data: bytes) -> str:
-    """Which protobuf message it is; "" where it is none, or does not end."""
+def _message_kind(data: bytes, *, is_whole: bool) -> str:
+    """Which protobuf message begins so; "" where it is none, or that is not certain."""
     is_pprof = False
     try:
-        for field in each_field(data):
+        for number, field in enumerate(each_field(data)):
+            if number == _FIELDS_LOOKED_AT:
+                return "pprof"  # the other one has not as many that say nothing
             if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
                 return ""
             if field.number == _FIRST and field.content < field.end:
@@ -127,6 +132,8 @@ def _message_kind(data: bytes) -> str:
                 return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
             is_pprof |= field.number > _LAST_OF_OTLP
     except FormatError:
+        return ""
+    if not is_whole:
         return ""
     return "pprof" if is_pprof else "otlp"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.errors import FormatError
-from gsym.profile.model import Frame, Location, Mapping, ValueType
+from gsym.profile.model import MOST_FRAMES, Frame, Location, Mapping, ValueType
 
 __all__ = ["Dictionary"]
 
@@ -78,6 +78,8 @@ class Dictionary:
             table = self._message.stack_table
             stack = self._at("stack", table, index) if index or table else None
             places = () if stack is None else stack.location_indices
+            if len(places) > MOST_FRAMES:
+                raise self._error(f"a stack has more than {MOST_FRAMES} locations")
             found = self._stacks[index] = len(self._profile.stacks)
             self._profile.stacks.append(tuple(map(self._location, places)))
         return found

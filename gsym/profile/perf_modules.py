@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.profile.building import ProfileBuilder
 
 _KERNEL_START = 1 << 63
+_KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -70,11 +71,15 @@ class ModulePlaces:
         self._build_ids = dict(build_ids or {})
         self._sizes: dict[str, int] = {}
         self._loaded: dict[int, _Loaded] = {}
+        self._kernel = _Loaded()
         self._ends: dict[int, int] = {}
 
     def load(self, mapping: PerfMapping) -> None:
         """A part of a file is in the memory of a process from now on."""
-        if mapping.path.startswith("/") and mapping.start < _KERNEL_START:
+        if mapping.path.startswith(_KERNEL):
+            # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
+            self._kernel.add(mapping._replace(path=_KERNEL))
+        elif mapping.path.startswith("/") and mapping.start < _KERNEL_START:
             loaded = self._loaded.setdefault(mapping.process, _Loaded())
             loaded.add(mapping)
 
@@ -87,7 +92,8 @@ class ModulePlaces:
         address, module = frame.address, frame.module
         if frame.module_offset is not None:
             return frame.module_offset, self._whole_file(module, frame.module_offset)
-        loaded = self._loaded.get(process)
+        is_kernel = self.is_kernel(frame)
+        loaded = self._kernel if is_kernel else self._loaded.get(process)
         part = loaded.find(address) if loaded is not None else None
         if part is not None and part.path == module:
             return address, self._builder.mapping(
@@ -102,7 +108,7 @@ class ModulePlaces:
             )
         if not module:
             return address, None
-        if self.is_kernel(frame) or address >= self._size(module):
+        if is_kernel or address >= self._size(module):
             return address, self._builder.mapping(Mapping(0, 0, path=module))
         return address, self._whole_file(module, address)
 

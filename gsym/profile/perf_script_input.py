@@ -52,8 +52,7 @@ def read_perf_script(
         build_ids: Of modules by their paths, as `read_build_ids` gives them; other
             modules are asked for theirs at their paths.
         keep_symbols: Locations for which perf has a symbol have that as their frame.
-            Else they are without frames, but for those in the kernel and in files that
-            are not named.
+            Else they are without frames where the build id of their module is known.
         most_bytes: How large it may be, inflated.
 
     Raises:
@@ -184,10 +183,14 @@ class _Reader:
             stack.append(self._location(group, sample.process, is_exact=is_exact))
         return stack
 
+    def _has_build_id(self, mapping: int | None) -> bool:
+        mappings = self.builder.profile.mappings
+        return mapping is not None and bool(mappings[mapping].build_id)
+
     def _location(self, group: list[PerfFrame], process: int, *, is_exact: bool) -> int:
         *_, frame = group
         address, mapping = self.places.find(frame, process)
-        is_kept = self._keep_symbols or mapping is None or self.places.is_kernel(frame)
+        is_kept = self._keep_symbols or not self._has_build_id(mapping)
         frames: tuple[Frame, ...] = ()
         if is_kept and all(line.symbol for line in group):
             frames = tuple(_frames(group))

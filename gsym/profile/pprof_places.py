@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.errors import FormatError
-from gsym.profile.model import Frame, Location, Mapping, ValueType
+from gsym.profile.model import MOST_FRAMES, Frame, Location, Mapping, ValueType
 
 __all__ = ["Places", "return_locations"]
 
@@ -68,8 +68,10 @@ class Places:
         """The indexes of the locations of a sample, innermost first.
 
         Raises:
-            FormatError: It has a location that there is not.
+            FormatError: It has a location that there is not, or more than can be.
         """
+        if len(sample.location_id) > MOST_FRAMES:
+            raise self._error(f"a stack has more than {MOST_FRAMES} locations")
         try:
             return tuple([self._locations[each] for each in sample.location_id])
         except KeyError as error:

@@ -88,6 +88,9 @@ def link_address(
     if mapping.link_start is not None:
         start = mapping.link_start + (base if mapping.is_relative else 0)
         return (start + offset) & _ADDRESS_MASK
+    if mapping.file_offset == mapping.start != 0:
+        # How perf tells of the kernel, which is not loaded from a file: from its start.
+        return (base + offset) & _ADDRESS_MASK
     place = (mapping.file_offset + offset) & _ADDRESS_MASK
     if segments:
         return file_address(place, segments)

@@ -62,6 +62,13 @@ def test_fields_of_pprof_may_come_in_any_order(tmp_path: Path) -> None:
     assert profile_kind(path) == "pprof"
 
 
+def test_a_message_that_is_cut_between_fields_is_not_judged(tmp_path: Path) -> None:
+    # What is looked at ends behind a sample, so that it could be a whole message.
+    samples = b"\x0a\x00" + b"\x12\x00" * (1 << 19)
+    path = written(tmp_path, samples + b"\x32\x00")
+    assert profile_kind(path) == "pprof"
+
+
 def test_a_first_field_may_be_larger_than_what_is_looked_at(tmp_path: Path) -> None:
     made = test_otlp_input.message()
     profile = test_otlp_input.first_profile(made)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gsym.errors import FormatError, UnsupportedError
 from gsym.formats import otlp_profiles
 from gsym.formats.otlp_profiles import new_profiles
-from gsym.profile.model import Frame, Location, Mapping, Thread, ValueType
+from gsym.profile.model import MOST_FRAMES, Frame, Location, Mapping, Thread, ValueType
 from gsym.profile.otlp_input import profile_of, read_otlp
 from gsym.profile.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
@@ -314,6 +314,15 @@ def test_what_leads_nowhere_is_refused(
     with pytest.raises(FormatError) as caught:
         read_otlp(path)
     assert (caught.value.reason, caught.value.path) == (reason, str(path))
+
+
+def test_a_stack_may_be_as_deep_as_is_allowed_and_no_deeper() -> None:
+    made = message()
+    made.dictionary.stack_table[1].location_indices[:] = [1] * MOST_FRAMES
+    assert len(profile_of(made).stacks[0]) == MOST_FRAMES
+    made.dictionary.stack_table[1].location_indices.append(1)
+    with pytest.raises(FormatError, match="a stack has more than 65536 locations"):
+        profile_of(made)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -22,6 +22,7 @@ from gsym.profile.symbolizing import symbolize
 from gsym.profile.text_lines import MOST_CHARACTERS, lines_of
 from tests.conftest import find_peer
 from tests.profile.loaded_program import CHAIN, build, run
+from tests.profile.symbols import BUILD_ID
 from tests.profile.test_binaries import OneModule, frames
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def test_inlined_lines_belong_to_the_line_of_the_same_address() -> None:
     ]
 
 
-def test_symbols_of_perf_may_be_left_out_but_for_the_kernel() -> None:
+def test_symbols_of_perf_may_be_left_out_where_others_can_be_had() -> None:
     profile = profile_of(TEXT, keep_symbols=False)
     names = [
         [frame.name for frame in profile.locations[each].frames]
@@ -152,6 +153,27 @@ def test_a_mapping_tells_that_addresses_are_those_in_memory() -> None:
         Mapping(0, 0x6000, None, 0, "/opt/lib.so", ID),
     ]
     assert [each.mapping for each in profile.locations] == [0, 1, 2]
+
+
+def test_a_mapping_of_the_kernel_tells_where_it_is() -> None:
+    start = 0xFFFFFFFF81000000
+    profile = profile_of_lines(
+        [
+            (
+                f"a 0 0.0: PERF_RECORD_MMAP -1/0: [{start:#x}(0x2000) @ {start:#x}]:"
+                " x [kernel.kallsyms]_text"
+            ),
+            f"a 7 cycles:  {start + 0x1040:x} copy+0x10 ([kernel.kallsyms])",
+            f"a 7 cycles:  {start + 0x2000:x} module+0x10 ([ext4])",
+        ],
+        build_ids={"[kernel.kallsyms]": BUILD_ID},
+        keep_symbols=False,
+    )
+    assert profile.mappings == [
+        Mapping(start, start + 0x2000, None, start, "[kernel.kallsyms]", BUILD_ID),
+        Mapping(0, 0, path="[ext4]"),
+    ]
+    assert frames(profile) == ((), ("module",))
 
 
 def test_a_printed_offset_in_the_file_decides() -> None:

@@ -11,7 +11,15 @@ import pytest
 from gsym.errors import FormatError, UnsupportedError
 from gsym.formats import pprof
 from gsym.formats.protobuf_messages import message_types
-from gsym.profile.model import Frame, Location, Mapping, Sample, Thread, ValueType
+from gsym.profile.model import (
+    MOST_FRAMES,
+    Frame,
+    Location,
+    Mapping,
+    Sample,
+    Thread,
+    ValueType,
+)
 from gsym.profile.pprof_input import profile_of, read_pprof
 from tests.profile.pprof_messages import START, message
 from tests.profile.symbols import BUILD_ID
@@ -208,6 +216,16 @@ def test_what_breaks_off_is_told_with_its_offset(
     with pytest.raises(FormatError) as caught:
         read_pprof(written(tmp_path, data))
     assert (caught.value.reason, caught.value.offset) == (reason, offset)
+
+
+def test_a_stack_may_be_as_deep_as_is_allowed_and_no_deeper() -> None:
+    made = message()
+    del made.sample[1:]
+    made.sample[0].location_id[:] = [9] * MOST_FRAMES
+    assert len(profile_of(made).stacks[0]) == MOST_FRAMES
+    made.sample[0].location_id.append(9)
+    with pytest.raises(FormatError, match="a stack has more than 65536 locations"):
+        profile_of(made)
 
 
 def test_a_file_may_be_as_large_as_is_allowed_and_no_larger(tmp_path: Path) -> None:

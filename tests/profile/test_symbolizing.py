@@ -67,6 +67,19 @@ def test_without_a_link_time_address_offsets_in_the_file_count_from_the_base(
     assert frames_at(modules, 0x40, code(link_start=None)) == ((NEXT,), "")
 
 
+def test_a_mapping_at_its_own_offset_is_the_kernel_and_counts_from_the_base(
+    modules: Modules,
+) -> None:
+    kernel = code(
+        limit=LOADED + 0x2000,
+        link_start=None,
+        file_offset=LOADED,
+        path="[kernel.kallsyms]",
+    )
+    assert frames_at(modules, 0x1040, kernel) == ((NEXT,), "")
+    assert frames_at(modules, 0x1040, kernel, is_return=True) == ((OUTER,), "")
+
+
 @pytest.mark.parametrize(
     ("offset", "mapping", "reason"),
     [
