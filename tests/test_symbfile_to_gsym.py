@@ -224,6 +224,17 @@ def test_a_range_at_the_end_of_all_addresses_is_refused() -> None:
         list(iter_functions([Range(2**64 - 4, 4, "f")]))
 
 
+@pytest.mark.parametrize(("given", "base"), [(None, 0x10), (0, 0), (8, 8)])
+def test_the_base_of_addresses_is_the_first_one_or_as_said(
+    tmp_path: Path, given: int | None, base: int
+) -> None:
+    path = written(tmp_path / "f", F, G)
+    convert_symbfiles([path], tmp_path / "f.gsym", base_address=given)
+    with gsym.open(tmp_path / "f.gsym") as reader:
+        assert reader.header.base_address == base
+        assert answer(reader, 0x14) == (("f", "/f.c", 7),)
+
+
 def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
     (function,) = iter_functions([Range(1, 1, "a\0b")])
     assert function.name == "a?b"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LIMIT = 10_000
 LARGE = 20 << 20  # more than all buffers on the way hold
 FOREVER = 1000.0  # seconds
+PATIENCE = 60  # seconds
 HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\n"
 
 
@@ -106,7 +107,9 @@ def send_for_ever(wire: socket.socket) -> None:
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
     while not is_so():
+        assert time.monotonic() < end
         time.sleep(0.01)
 
 

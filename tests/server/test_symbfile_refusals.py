@@ -240,11 +240,11 @@ def test_so_many_uploads_may_be_unfinished(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_upload_is_forgotten(tmp_path: Path) -> None:
-    with running(tmp_path / "store", symbfile_time=1000) as server:
+    with running(tmp_path / "store", symbfile_time=100_000) as server:
         for number in (1, 2):
             assert push(server, number, ranges(9), 0, 2).status == 200
         root = Path(store_of(server).path, ".symbfiles")
-        for name, age in (("1", 1001), ("2", 900)):
+        for name, age in (("1", 100_001), ("2", 50_000)):
             (folder,) = root.glob(f"*/*{name}.ranges")
             then = time.time() - age
             os.utime(folder, (then, then))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError, LimitError
+from gsym.formats.symbfile import Range, encode
 from gsym.server.symbfiles import symbfile_publication
 from gsym.server.symbfiles.pending_upload import PendingUpload
 from gsym.server.zstd import zstd
@@ -73,6 +74,14 @@ def test_addresses_are_those_of_the_elf_file_and_inlined_calls_are_told(
     (frame,) = server.post(request).json["results"][0]["stacks"][0]
     assert (frame["function"], frame["file"], frame["line"]) == ("f2_0", "/a.c", 5)
     assert frame["inlines"] == [{"function": "inner", "file": "/b.h", "line": 7}]
+
+
+def test_a_kernel_is_at_the_end_of_all_addresses(server: RunningServer) -> None:
+    first = 0xFFFFFFFF81000000
+    body = b"".join(encode([Range(0x10, 8, "low"), Range(first, 8, "start_kernel")]))
+    assert push(server, 3, body).status == 200
+    names = [function_at(server, 3, address) for address in (0x10, first, first + 8)]
+    assert names == ["low", "start_kernel", None]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
