@@ -82,14 +82,15 @@ static bool is_context(gsym_fxt_kind kind) {
 
 gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_word,
                       bool *passes_ret, gsym_error *error) {
-    const uint64_t *words = reader->words.items + first_word;
     uint64_t legacy[4];
     fxt_subject subject;
     *passes_ret = true;
     if (!reader->filter.is_set || is_context(kind)) return GSYM_OK;
-    subject = kind <= GSYM_FXT_FLOW_END
-                  ? event_subject(&reader->events)
-                  : other_subject(&reader->others, kind, words, legacy);
+    if (kind <= GSYM_FXT_FLOW_END)
+        subject = event_subject(&reader->events);
+    else
+        subject = other_subject(&reader->others, kind, reader->words.items + first_word,
+                                legacy);
     return fxt_filter_judge(&reader->filter, &reader->strings, &subject, passes_ret)
                ? GSYM_OK
                : gsym_fail_memory(error);

@@ -21,6 +21,7 @@ from elftools.elf.elffile import ELFFile
 
 from gsym import _core
 from tests.callgrind import count_instructions
+from tests.inputs.fxt import events_of_a_trace
 from tests.inputs.scaled import (
     FUNCTION_SIZE,
     TEXT,
@@ -36,14 +37,17 @@ if TYPE_CHECKING:
 COUNTS = Path(__file__).with_suffix(".tsv")
 FUNCTIONS = 500
 ADDRESSES = 50_000
+EVENTS = 20_000
 
 _VERSION = re.compile(r"(\d+)[.]\d+[.]\d+")
 _MAJOR = r"\1"
 
-# Converts the inputs, then asks the files of two of them for the same addresses.
+# Converts the inputs, asks the files of two of them for the same addresses, and reads a
+# trace.
 WORK = """
 import array, gsym, sys
-asked, giant, rows, *others = sys.argv[1:]
+from gsym.formats.fxt import Decoder
+trace, asked, giant, rows, *others = sys.argv[1:]
 for path in giant, rows, *others:
     gsym.convert(path, threads=1)
 addresses = array.array("Q")
@@ -54,6 +58,9 @@ with gsym.open(f"{giant}.gsym") as reader:
 with gsym.open(f"{rows}.gsym") as reader:
     for address in addresses[:1000]:
         reader.lookup(address)
+with open(trace, "rb") as file:
+    for columns in Decoder(strict=True).columns([file.read()]):
+        pass
 """
 
 
@@ -89,15 +96,17 @@ def measure(folder: Path) -> dict[str, int]:
     }
     asked = folder / "asked"
     asked.write_bytes(array("Q", addresses()).tobytes())
+    trace = folder / "trace"
+    trace.write_bytes(events_of_a_trace(EVENTS))
     for name, data in inputs.items():
         (folder / name).write_bytes(data)
     counts = count_instructions(
         WORK,
-        *map(str, (asked, *(folder / name for name in inputs))),
+        *map(str, (trace, asked, *(folder / name for name in inputs))),
         folder=folder,
-        starts=["gsym_creator_create", "gsym_image_open"],
+        starts=["gsym_creator_create", "gsym_image_open", "gsym_fxt_reader_create"],
     )
-    work = [*(f"convert {name}" for name in inputs), "batch", "lookups"]
+    work = [*(f"convert {name}" for name in inputs), "batch", "lookups", "trace"]
     return {name: each.engine for name, each in zip(work, counts, strict=True)}
 
 

@@ -30,7 +30,9 @@ from gsym.formats.fxt_records import (
     UserspaceObject,
 )
 from gsym.formats.fxt_writer import argument_of, encode
+from tests.inputs.fxt import Words
 
+LITTLE = Words("little")
 CONTEXT: list[Record] = [
     ProviderInfo("p", 1),
     KernelObject(7, 1, "seven"),
@@ -136,6 +138,14 @@ def test_a_verdict_is_not_kept_for_another_string_of_the_same_number() -> None:
     records = [EARLY._replace(name=name) for name in names]
     found = passing(Filter(names=["*5xx*"]), records)
     assert [e.name for e in found] == [n for n in names if n[7] == "5"]
+
+
+def test_events_are_filtered_where_there_is_nothing_else() -> None:
+    events = [LITTLE.named_event(0, 5, name) for name in (b"yes", b"no")]
+    decoder = Decoder(strict=True, chosen=Filter(names=["y*"]))
+    assert decoder.feed(b"".join(events)) == [
+        Event("instant", 5, 7, 8, "", "yes", ns=5),
+    ]
 
 
 def test_a_pattern_with_a_nul_and_a_negative_koid_are_refused() -> None:

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Fuzz the engine: tools/fuzz.sh image|convert|breakpad [SECONDS [SEED_FILE...]]
+# Fuzz the engine: tools/fuzz.sh image|convert|breakpad|fxt [SECONDS [SEED_FILE...]]
 #
 # Builds tools/fuzz_NAME.c and the engine with clang's libFuzzer under the address and
 # undefined-behaviour sanitizers, and runs it. The growing corpus and what it finds
 # (crash-*, timeout-*, oom-*) stay below build/fuzz/NAME; replay a finding with
 # build/fuzz/NAME/fuzz FILE. Seeds should be small: GSYM files, for convert programs built
 # with -g -O2 -nostdlib -static -Wl,-N and those of tools/fuzz_seeds.py, for breakpad .sym
-# files. CFLAGS adds options for the compiler.
+# files, for fxt traces. CFLAGS adds options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
-name=${1:?image, convert or breakpad}
+name=${1:?image, convert, breakpad or fxt}
 seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
 folder=build/fuzz/$name

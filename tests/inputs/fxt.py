@@ -86,3 +86,22 @@ class Words:
         """An event of process 7 and thread 8, without a category or arguments."""
         body = self(7, 8) + stream(name) + last
         return self.event(kind, ticks, (0, 0, inline(name)), body)
+
+
+def events_of_a_trace(count: int) -> bytes:
+    """Durations with two arguments each, of several threads, and context switches."""
+    w = Words("little")
+    names = [f"name {number}".encode() for number in range(100)]
+    parts = [w.magic(), w.provider_info(1, b"provider"), w.initialization(24_000_000)]
+    parts += [w.string(number, name) for number, name in enumerate(names, 1)]
+    parts += [w.thread(number, 7, number) for number in range(1, 9)]
+    for number in range(count):
+        text = w.record(6, 1 << 16 | (1 + number % 7) << 32)
+        arguments = text + w.record(4, 2 << 16, w(number << 33))
+        refs = (1 + number % 8, 1 + number % 5, 1 + number % 100)
+        body = arguments + w(24 * number + 12)
+        parts.append(w.event(4, 24 * number, refs, body, argument_count=2))
+        if number % 4 == 0:
+            threads = (number % 8, (number + 1) % 8)
+            parts.append(w.record(8, 3 << 36 | 1 << 60, w(24 * number, *threads)))
+    return b"".join(parts)
