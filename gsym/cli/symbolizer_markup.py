@@ -7,7 +7,7 @@ import sys
 
 from gsym.cli.filter import filter_log, tell_fault
 from gsym.cli.filter_modules import FolderModules, SeveralModules
-from gsym.cli.filter_sources import open_store
+from gsym.cli.module_options import open_store
 from gsym.errors import UnsupportedError
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.outputs import WrittenOutput

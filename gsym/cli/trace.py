@@ -6,7 +6,14 @@ from gsym.cli.verbs import VerbCommand
 
 VERBS = {
     "info": "Show what a trace is: who wrote it, when, processes and threads",
+    "stats": "Count records, bytes and events of a trace",
     "dump": "Print the records of a trace",
+    "blobs": "List the data that a trace carries, or write it to files",
+    "convert": "Write a trace or a profile in another form",
+    "symbolize": "Look up the functions, files and lines of a profile",
+    "flame": "Draw a profile as a flame graph",
+    "top": "Show where the time of a profile or a trace went",
+    "diff": "Show what changed between two profiles",
 }
 
 COMMAND = VerbCommand(

@@ -40,6 +40,7 @@ _MOST_TOLD = 5  # problems
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _PROVIDERS = ("provider_info", "provider_event")
+_PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
 
 
 def warn(text: str) -> None:
@@ -106,6 +107,16 @@ class TraceInput:
         if progress is not None:
             progress.clear()
 
+    def watched_columns(self) -> Iterator[Columns]:
+        """All records as columns; what they say of dropped ones is noted."""
+        self._dropped.clear()
+        for columns in self.columns():
+            yield columns
+            if not _PROVIDER_NUMBERS.isdisjoint(columns.kinds):
+                for record in columns.records():
+                    if isinstance(record, (ProviderInfo, ProviderEvent)):
+                        self._note(record)
+
     def records(
         self, kinds: Collection[str] | None = None, *, keep_context: bool = False
     ) -> Iterator[Record]:
@@ -130,7 +141,7 @@ class TraceInput:
     def survey(self) -> Survey:
         """What has to be known of the whole; it is read for this the first time."""
         if self._survey is None:
-            self._keep()
+            self.keep()
             survey = Survey()
             survey.add_times(self.columns())
             whole = self._read
@@ -203,7 +214,7 @@ class TraceInput:
         self._read = open_trace(source, strict=self._strict, kinds=kinds)
         return self._read
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
         """Make it possible to read a pipe several times."""
         if self._stream is None or self._is_kept:
             return
@@ -214,8 +225,12 @@ class TraceInput:
         self._stream, self._is_kept = kept, True
 
 
-def open_trace_input(values: Values, operand: str = "FILE") -> TraceInput:
+def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
     """The trace that a command line names, with its filters.
+
+    Args:
+        values: Of a command with `TRACE`, `FILTERS` and `STRICT`.
+        passes: How many times it will be read.
 
     Raises:
         UsageError: A filter is not understood.
@@ -223,9 +238,12 @@ def open_trace_input(values: Values, operand: str = "FILE") -> TraceInput:
         OSError: It cannot be opened.
     """
     selection = read_selection(values)
-    return TraceInput(
-        values.operand(operand), selection, strict=values.flag("--strict")
+    trace = TraceInput(
+        values.operand("FILE"), selection, strict=values.flag("--strict")
     )
+    if passes > 1:
+        trace.keep()
+    return trace
 
 
 def _stream_of(path: str) -> Any:

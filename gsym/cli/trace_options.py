@@ -56,21 +56,28 @@ FILTERS = (
         repeatable=True,
     ),
 )
+_END = next(option for option in FILTERS if option.name == "--to")
+# Where an output has a form, `--to` names it; a form and a time look different.
+FILTERS_BUT_END = tuple(option for option in FILTERS if option is not _END)
 FILTER_HELP = """\
 A TIME is a number with ns, us, ms or s. In a PATTERN, * is any text, ? any character,
 [ab] one of some. Of several patterns of one option any will do; all options must fit.
 """
 
 
-def read_selection(values: Values) -> Selection:
+def read_selection(values: Values, forms: tuple[str, ...] = ()) -> Selection:
     """What a command line with `FILTERS` asks for.
+
+    Args:
+        values: The command line.
+        forms: What `--to` may name besides times, where it does both.
 
     Raises:
         UsageError: A time is none.
     """
     return Selection(
         _moment(values, "--from"),
-        _moment(values, "--to"),
+        _moment(values, "--to", forms),
         tuple(values.texts("--process")),
         tuple(values.texts("--thread")),
         tuple(values.texts("--category")),
@@ -78,11 +85,11 @@ def read_selection(values: Values) -> Selection:
     )
 
 
-def _moment(values: Values, option: str) -> Moment | None:
-    text = values.text(option)
-    if text is None:
+def _moment(values: Values, option: str, forms: tuple[str, ...] = ()) -> Moment | None:
+    texts = [text for text in values.texts(option) if text not in forms]
+    if not texts:
         return None
     try:
-        return parse_moment(text)
+        return parse_moment(texts[-1])
     except ValueError as error:
         raise UsageError(f"option '{option}': {error}") from None

@@ -81,6 +81,8 @@ class Columns:
         strings: Texts by the numbers in columns.
         strings_version: Another number whenever they are others than before.
         providers: Ids likewise.
+        first_new_string: From which number on strings are new; 1: all that there were
+            before are gone, and their numbers mean others.
     """
 
     def __init__(self, columns: CData, texts: Texts, data: memoryview) -> None:
@@ -90,6 +92,7 @@ class Columns:
         self.strings_version = texts.version
         self.providers: Sequence[int | None] = texts.providers
         self.kinds = self._view("kinds", "B", columns.count)
+        self.first_new_string: int = columns.string_first
         self.event_count: int = columns.event_count
         self.other_count: int = columns.other_count
         self.argument_count: int = columns.argument_count

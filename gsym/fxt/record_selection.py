@@ -24,7 +24,7 @@ from gsym.formats.fxt_records import (
     UserspaceObject,
 )
 from gsym.fxt.objects import PROCESS, THREAD
-from gsym.fxt.selection import Patterns
+from gsym.fxt.selection import Patterns, absolute_ns
 
 __all__ = ["CONTEXT", "RecordSelection"]
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.formats.fxt_records import Record
     from gsym.fxt.objects import Objects
-    from gsym.fxt.selection import Moment, Selection
+    from gsym.fxt.selection import Selection
 
     _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
 
@@ -83,8 +83,8 @@ class RecordSelection:
         *,
         keep_context: bool = False,
     ) -> None:
-        self._begin = _absolute(selection.begin, origin_ns)
-        self._end = _absolute(selection.end, origin_ns)
+        self._begin = absolute_ns(selection.begin, origin_ns)
+        self._end = absolute_ns(selection.end, origin_ns)
         self._processes = Patterns(selection.processes)
         self._threads = Patterns(selection.threads)
         self._categories = Patterns(selection.categories)
@@ -169,9 +169,3 @@ class RecordSelection:
 
     def _of(self, thread: int) -> _Thread:
         return self._objects.process_of(thread), thread
-
-
-def _absolute(moment: Moment | None, origin_ns: int) -> int | None:
-    if moment is None:
-        return None
-    return moment.ns if moment.is_absolute else origin_ns + moment.ns

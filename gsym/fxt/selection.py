@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
-__all__ = ["Moment", "Patterns", "Selection", "parse_moment"]
+__all__ = ["Moment", "Patterns", "Selection", "absolute_ns", "parse_moment"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,13 @@ def parse_moment(text: str) -> Moment:
     at, whole, part, unit = found[1], found[2], found[3] or "", found[4]
     ns = int(whole + part) * _UNITS[unit] // 10 ** len(part)
     return Moment(ns, bool(at))
+
+
+def absolute_ns(moment: Moment | None, origin_ns: int) -> int | None:
+    """A moment by the clock of a trace that begins at *origin_ns*."""
+    if moment is None:
+        return None
+    return moment.ns if moment.is_absolute else origin_ns + moment.ns
 
 
 class Patterns:

@@ -19,7 +19,7 @@ from base64 import b64encode
 
 from gsym.formats.fxt_records import Argument, LargeBlob, Module
 
-__all__ = ["record_object", "snake_case"]
+__all__ = ["put_text", "record_object", "snake_case"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def record_object(record: Record) -> dict[str, Any]:
             is_id = isinstance(record, Module)
             made[field] = value.hex() if is_id else _base64(value)
         elif isinstance(value, str):
-            _put_text(made, field, value)
+            put_text(made, field, value)
         else:
             made[field] = value
             if field in _TIMES:
@@ -63,10 +63,10 @@ def record_object(record: Record) -> dict[str, Any]:
 def _argument(argument: Argument) -> dict[str, Any]:
     made: dict[str, Any] = {}
     value = argument.value
-    _put_text(made, "name", argument.name)
+    put_text(made, "name", argument.name)
     made["type"] = argument.type
     if isinstance(value, str):
-        _put_text(made, "value", value)
+        put_text(made, "value", value)
     elif isinstance(value, bytes):
         made["value"] = _base64(value)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -80,7 +80,8 @@ def _infinity(value: float) -> str:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-def _put_text(made: dict[str, Any], field: str, text: str) -> None:
+def put_text(made: dict[str, Any], field: str, text: str) -> None:
+    """Put a text into an object; its bytes as well, where it is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -8,10 +8,16 @@ from gsym.cli.main import main
 from tests.inputs.fxt import Words, inline, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
+
+    # Time, number of the thread in its process, addresses.
+    Samples = Sequence[tuple[int, int, tuple[int, ...]]]
 
 APP, OTHER = 70, 80
 """Koids of the processes; threads follow them."""
+LOADED = 0x7F00_0000_0000
+"""Where the module of a profile is in the memory of its process."""
 
 
 def kernel_object(
@@ -72,3 +78,30 @@ def _big(w: Words) -> bytes:
 
 def run(*words: object) -> int:
     return main(["trace", *map(str, words)])
+
+
+def backtrace(w: Words, ticks: int, thread: tuple[int, int], *frames: int) -> bytes:
+    header = 2 << 16 | len(frames) << 28
+    return w.record(10, header, w(ticks, *thread, *frames))
+
+
+def profile_trace(build_id: str, vaddr: int, samples: Samples) -> bytes:
+    """A trace of samples of `app`; its module stands at LOADED and comes last."""
+    w = Words("little")
+    raw, name = bytes.fromhex(build_id), b"module.so"
+    size = len(name) << 44 | len(raw) << 52
+    return b"".join(
+        (
+            w.magic(),
+            w.initialization(10**9),
+            kernel_object(w, 1, APP, b"app"),
+            kernel_object(w, 2, APP + 1, b"main", APP),
+            kernel_object(w, 2, APP + 2, b"worker", APP),
+            *(
+                backtrace(w, ticks, (APP, APP + number), *frames)
+                for ticks, number, frames in samples
+            ),
+            w.record(10, size, w(1000, APP, 0) + stream(name) + stream(raw)),
+            w.record(10, 1 << 16 | 5 << 44, w(1000, APP, 0, LOADED, 0x2000, vaddr)),
+        )
+    )

@@ -1,0 +1,126 @@
+"""`gsym trace symbolize`: the functions, files and lines of a profile."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from gsym.cli.options import Command, Option
+from gsym.cli.terminal import printable
+from gsym.cli.trace_convert import ROOTS, chosen_form, chosen_roots, to_option
+from gsym.cli.trace_modules import (
+    SYMBOL_OPTIONS,
+    ProfileModules,
+    open_places,
+    symbolize_profile,
+)
+from gsym.cli.trace_options import FILTER_HELP, FILTERS_BUT_END, STRICT
+from gsym.cli.trace_output import OUTPUT, write_output
+from gsym.cli.trace_profile import (
+    PROFILE,
+    PROFILE_OPTIONS,
+    VALUE,
+    ProfileInput,
+    chosen_value,
+    open_profile_input,
+    tell_losses,
+)
+from gsym.profile.forms import FORMS, write_form
+from gsym.profile.input_bytes import read_inflated
+from gsym.profile.resolution import resolution
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.options import Values
+    from gsym.profile.model import Profile
+
+COMMAND = Command(
+    "gsym trace symbolize",
+    "Look up the functions, files and lines of a profile",
+    (PROFILE,),
+    (
+        OUTPUT,
+        to_option(
+            FORMS, "by the name of the output, else pprof of pprof, collapsed of others"
+        ),
+        Option("--json", "print what became of the addresses as one JSON object"),
+        *SYMBOL_OPTIONS,
+        VALUE,
+        ROOTS,
+        *PROFILE_OPTIONS,
+        *FILTERS_BUT_END,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+Modules are found by their build ids: in the folders, in the store, at their own paths.
+pprof that stays pprof keeps all else that is in the file.""",
+)
+
+_MOST_TOLD = 10  # reasons
+
+
+def run(arguments: list[str]) -> int:
+    """Symbolize one file."""
+    values = COMMAND.parse(arguments)
+    asked, roots = chosen_form(values, FORMS), chosen_roots(values)
+    with open_profile_input(values, forms=FORMS) as source:
+        form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
+        is_in_place = form == source.kind == "pprof" and not source.has_filters
+        if is_in_place:
+            data, profile = _symbolize_in_place(source, values)
+        else:
+            profile = source.read()
+            source.require_samples(profile)
+            left_out = source.left_out()
+            symbolize_profile(profile, values)
+            source.select(profile)
+            data = write_form(
+                profile,
+                form,
+                value=chosen_value(profile, values),
+                title=os.path.basename(source.name),
+                roots=roots,
+            )
+        path = values.text("--output")
+        is_told_apart = path not in {None, "-"} or not values.flag("--json")
+        if is_told_apart:
+            write_output(path, (data,), is_text=form != "pprof")
+        if not is_in_place:
+            tell_losses(profile, left_out, source.name, form)
+        _tell(profile, values, source.name)
+    return 0
+
+
+def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
+    from gsym.profile.pprof_symbolizing import symbolize_pprof
+
+    modules, binaries = open_places(values)
+    paths = {mapping.build_id: mapping.path for mapping in source.read().mappings}
+    return symbolize_pprof(
+        read_inflated(source.path)[0],
+        ProfileModules(modules, paths),
+        binaries,
+        return_addresses=values.flag("--return-addresses"),
+        path=source.name,
+    )
+
+
+def _tell(profile: Profile, values: Values, name: str) -> None:
+    known, missing = resolution(profile)
+    total = len(profile.locations)
+    if values.flag("--json"):
+        rows = [row._asdict() for row in missing]
+        summary = {"file": name, "locations": total, "known": known}
+        print(json.dumps({**summary, "unknown": rows}))
+        return
+    lines = [f"{name}: {known} of {total} addresses have functions"]
+    lines += [
+        f"  {row.locations} without, {row.module or 'of no module'}: {row.reason}"
+        for row in missing[:_MOST_TOLD]
+    ]
+    if len(missing) > _MOST_TOLD:
+        lines.append(f"  and {len(missing) - _MOST_TOLD} more reasons")
+    for line in lines:
+        print(printable(line), file=sys.stderr)

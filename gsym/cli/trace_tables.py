@@ -1,0 +1,60 @@
+"""Tables for people: names with their weights, as wide as the terminal."""
+
+from __future__ import annotations
+
+import shutil
+
+from gsym.cli.terminal import printable
+
+__all__ = ["amount", "share", "table_lines", "terminal_width"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_LEAST_NAME = 16
+_UNITS = {
+    "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
+    "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
+}
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; of a pipe those that COLUMNS says, or 80."""
+    return shutil.get_terminal_size().columns
+
+
+def amount(number: float, unit: str) -> str:
+    """A sum of samples as people read it."""
+    for size, name in _UNITS.get(unit, ()):
+        if abs(number) >= size or size == 1:
+            return f"{number / size:.{0 if size == 1 else 2}f} {name}"
+    return f"{number:.0f}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole in percent."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def table_lines(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], width: int
+) -> Iterator[str]:
+    """A table whose last column, of names, is cut to what is left of the width.
+
+    Other columns stand at their right ends. Of a name that is too long the middle is
+    left out: its beginning and its end tell most.
+    """
+    texts = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)][:-1]
+    room = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
+    for *cells, name in texts:
+        columns = [cell.rjust(size) for cell, size in zip(cells, widths, strict=True)]
+        yield "  ".join([*columns, _shortened(name, room)]).rstrip()
+
+
+def _shortened(name: str, room: int) -> str:
+    if len(name) <= room:
+        return name
+    front = (room - 3) // 2
+    return f"{name[:front]}...{name[len(name) - (room - 3 - front) :]}"

@@ -1,0 +1,186 @@
+"""`gsym trace top`: where the time of a profile went, and that of threads."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from gsym.cli.options import Command, Option
+from gsym.cli.trace_modules import SYMBOL_OPTIONS, symbolize_profile
+from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT
+from gsym.cli.trace_profile import (
+    PROFILE,
+    PROFILE_OPTIONS,
+    VALUE,
+    ProfileInput,
+    chosen_value,
+    open_profile_input,
+    tell_losses,
+)
+from gsym.cli.trace_tables import amount, share, table_lines, terminal_width
+from gsym.profile.sparklines import sparkline
+from gsym.profile.top import GROUPS, top_rows
+from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.profile.model import Profile
+
+COMMAND = Command(
+    "gsym trace top",
+    "Show where the time of a profile or a trace went",
+    (PROFILE,),
+    (
+        Option(
+            "--by",
+            f"what a row stands for: {', '.join(GROUPS)} (default: function)",
+            metavar="GROUP",
+        ),
+        Option("--limit", "number of rows; 0: all (default: 20)", metavar="N"),
+        JSON,
+        VALUE,
+        *SYMBOL_OPTIONS,
+        *PROFILE_OPTIONS,
+        *FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+own is what samples had in their innermost function, total what had it anywhere in their
+stacks. Bars show the total over time. Of a trace with context switches a second table
+has the time that threads ran, were ready to run, and waited.""",
+)
+
+GROUP, LIMIT = "--by", "--limit"
+_DEFAULT_LIMIT = 20
+_BARS = 16
+
+
+def run(arguments: list[str]) -> int:
+    """Print the tables of one file."""
+    values = COMMAND.parse(arguments)
+    by = values.choice(GROUP, GROUPS) or "function"
+    limit = values.number(LIMIT)
+    shown = _DEFAULT_LIMIT if limit is None else limit or None
+    with open_profile_input(values) as source:
+        profile = source.read()
+        threads = _threads(source)
+        if not threads:
+            source.require_samples(profile)
+        symbolize_profile(profile, values)
+        source.select(profile)
+        value = chosen_value(profile, values)
+        if values.flag("--json"):
+            print(json.dumps(_object(profile, by, value, threads)))
+        else:
+            _print_samples(profile, by, value, shown)
+            _print_threads(threads, shown)
+        tell_losses(profile, {}, source.name, "a profile")
+    return 0
+
+
+def _threads(source: ProfileInput) -> list[dict[str, Any]]:
+    """What became of the threads of a trace, with their names."""
+    if source.trace is None:
+        return []
+    counts = source.trace.counts().records
+    if not any(counts[kind] for kind in SCHEDULING_KINDS):
+        return []
+    objects = source.trace.survey().objects
+    source.trace.selection = source.selection
+    found = scheduled_threads(source.trace.records(SCHEDULING_KINDS))
+    threads = []
+    for each in found:
+        process = objects.process_of(each.thread)
+        threads.append(
+            {
+                **each._asdict(),
+                "name": objects.name_of(each.thread) or "",
+                "process": process,
+                "process_name": objects.name_of(process) or "" if process else "",
+            }
+        )
+    return threads
+
+
+def _object(
+    profile: Profile, by: str, value: int, threads: list[dict[str, Any]]
+) -> dict[str, Any]:
+    kind = profile.value_types[value]
+    return {
+        "by": by,
+        "value": kind._asdict(),
+        "total": sum(sample.values[value] for sample in profile.samples),
+        "samples": len(profile.samples),
+        "rows": [
+            row._asdict() for row in top_rows(profile, by, value=value, parts=_BARS)
+        ],
+        "threads": threads,
+    }
+
+
+def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> None:
+    if not profile.samples:
+        return
+    kind = profile.value_types[value]
+    whole = sum(sample.values[value] for sample in profile.samples)
+    rows = top_rows(profile, by, value=value, parts=_BARS)
+    count = f"{len(profile.samples)} samples"
+    print(f"{count}, {kind.type}: {amount(whole, kind.unit)} in all")
+    has_times = any(row.over_time for row in rows)
+    heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
+    bars = (_bars(row.over_time) for row in rows)
+    cells = [
+        [
+            amount(row.own, kind.unit),
+            share(row.own, whole),
+            amount(row.total, kind.unit),
+            share(row.total, whole),
+            *([bar] if has_times else []),
+            row.name,
+        ]
+        for row, bar in zip(rows[:limit], bars, strict=False)
+    ]
+    _print_table(heads, cells, len(rows))
+
+
+def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
+    if not threads:
+        return
+    print(f"{len(threads)} threads on processors")
+    times = ("running", "ready", "waiting", "longest")
+    rows = [
+        [
+            *(amount(thread[time], "nanoseconds") for time in times),
+            str(thread["switches"]),
+            _thread_name(thread),
+        ]
+        for thread in threads[:limit]
+    ]
+    heads = ["running", "ready", "waiting", "longest off", "switches", "thread"]
+    _print_table(heads, rows, len(threads))
+
+
+def _print_table(heads: list[str], rows: list[list[str]], count: int) -> None:
+    for line in table_lines(heads, rows, terminal_width()):
+        print(line)
+    if len(rows) < count:
+        print(f"and {count - len(rows)} more: --limit 0 shows all")
+
+
+def _thread_name(thread: dict[str, Any]) -> str:
+    process = thread["process_name"] or thread["process"]
+    own = f"{thread['name'] or 'thread'} ({thread['thread']})"
+    return f"{process} / {own}" if process is not None else own
+
+
+def _bars(numbers: tuple[int, ...]) -> str:
+    """Bars, if the terminal has letters for them."""
+    bars = sparkline(numbers)
+    try:
+        bars.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return ""
+    return bars

@@ -1,0 +1,157 @@
+"""How long threads ran, were ready to run, and waited, by switches of processors.
+
+Specification: Fuchsia trace format, "Scheduling record". A thread that leaves a
+processor while it could go on running, or that was woken, is ready until a processor
+takes it up. One that leaves it otherwise waits.
+"""
+
+from __future__ import annotations
+
+from gsym.formats.fxt_records import (
+    THREAD_STATES,
+    ContextSwitch,
+    LegacyContextSwitch,
+    ThreadWakeup,
+)
+
+__all__ = ["SCHEDULING_KINDS", "Scheduled", "scheduled_threads"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NamedTuple
+
+    Switch = ContextSwitch | LegacyContextSwitch
+
+    class Scheduled(NamedTuple):
+        """What became of a thread; times in nanoseconds.
+
+        Attributes:
+            thread: Koid.
+            running: Time on processors.
+            ready: Time in which it could have run.
+            waiting: Time in which it could not.
+            longest: The longest time between two times on a processor.
+            switches: How many times a processor took it up.
+        """
+
+        thread: int
+        running: int
+        ready: int
+        waiting: int
+        longest: int
+        switches: int
+
+else:
+    from gsym.records import record_type
+
+    Scheduled = record_type(
+        "Scheduled", "thread running ready waiting longest switches"
+    )
+    Scheduled.__doc__ = "What became of a thread; times in nanoseconds."
+
+# Of `gsym.formats.fxt.KINDS`.
+SCHEDULING_KINDS = ("legacy_context_switch", "context_switch", "thread_wakeup")
+
+_NEW, _RUNNING, _DYING, _DEAD = map(
+    THREAD_STATES.index, ("new", "running", "dying", "dead")
+)
+_READY = frozenset((_NEW, _RUNNING))
+_GONE = frozenset((_DYING, _DEAD))
+_IDLE_WEIGHT = -(2**31)
+
+
+def scheduled_threads(records: Iterable[object]) -> list[Scheduled]:
+    """The threads that processors switched between, those that waited longest first.
+
+    Time counts from the first switch that tells of a thread to the last record; before
+    that, nothing is known. Threads that processors idle in are left out.
+
+    Args:
+        records: Of a trace, in any order; those that say nothing of scheduling, too.
+    """
+    kinds = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+    chosen = [record for record in records if isinstance(record, kinds)]
+    chosen.sort(key=lambda record: record.ns or 0)
+    threads: dict[int, _Thread] = {}
+    for record in chosen:
+        now = record.ns or 0
+        if isinstance(record, ThreadWakeup):
+            thread = threads.get(record.thread)
+            if thread is not None:
+                thread.wake(now)
+            continue
+        outgoing, incoming = _switched(record)
+        if outgoing is not None:
+            known = threads.setdefault(outgoing, _Thread(outgoing))
+            known.leave(now, record.outgoing_thread_state)
+        if incoming is not None:
+            threads.setdefault(incoming, _Thread(incoming)).enter(now)
+    end = (chosen[-1].ns or 0) if chosen else 0
+    found = [thread.finish(end) for thread in threads.values()]
+    return sorted(found, key=lambda each: (-each.ready - each.waiting, each.thread))
+
+
+def _switched(record: Switch) -> tuple[int | None, int | None]:
+    """The threads of a switch; None for one that a processor idles in."""
+    if isinstance(record, LegacyContextSwitch):
+        is_idle = not record.outgoing_process and not record.outgoing_priority
+        becomes_idle = not record.incoming_process and not record.incoming_priority
+    else:
+        weights = {each.name: each.value for each in record.args}
+        is_idle = weights.get("outgoing_weight") == _IDLE_WEIGHT
+        becomes_idle = weights.get("incoming_weight") == _IDLE_WEIGHT
+    return (
+        None if is_idle or not record.outgoing_thread else record.outgoing_thread,
+        None if becomes_idle or not record.incoming_thread else record.incoming_thread,
+    )
+
+
+class _Thread:
+    """A thread as it is at a time: on a processor, ready or waiting since when."""
+
+    __slots__ = ("_left", "_longest", "_since", "_state", "_sums", "_switches", "koid")
+
+    def __init__(self, koid: int) -> None:
+        self.koid = koid
+        self._state = ""
+        self._since = 0
+        self._left: int | None = None
+        self._sums = {"": 0, "running": 0, "ready": 0, "waiting": 0, "gone": 0}
+        self._longest = 0
+        self._switches = 0
+
+    def enter(self, now: int) -> None:
+        """A processor takes it up."""
+        self._go(now, "running")
+        if self._left is not None:
+            self._longest = max(self._longest, now - self._left)
+            self._left = None
+        self._switches += 1
+
+    def leave(self, now: int, state: int) -> None:
+        """A processor leaves it, in one of THREAD_STATES."""
+        off = "gone" if state in _GONE else "ready" if state in _READY else "waiting"
+        self._go(now, off)
+        self._left = None if off == "gone" else now
+
+    def wake(self, now: int) -> None:
+        """It may run again."""
+        if self._state == "waiting":
+            self._go(now, "ready")
+
+    def finish(self, end: int) -> Scheduled:
+        """What became of it up to the end."""
+        self._go(end, "")
+        if self._left is not None:
+            self._longest = max(self._longest, end - self._left)
+        running, ready, waiting = map(
+            self._sums.__getitem__, ("running", "ready", "waiting")
+        )
+        return Scheduled(
+            self.koid, running, ready, waiting, self._longest, self._switches
+        )
+
+    def _go(self, now: int, state: str) -> None:
+        self._sums[self._state] += now - self._since
+        self._since, self._state = now, state

@@ -1,0 +1,377 @@
+"""`gsym trace` on profiles: symbolize, convert, flame, top, diff."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.cli.trace_convert import ALL_FORMS
+from gsym.profile.opening import read_profile
+from gsym.profile.pprof_output import pprof_file
+from tests.profile.profiles import small_profile
+from tests.profile.symbols import BASE, BUILD_ID, Modules
+from tests.trace.traces import LOADED, profile_trace, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Capture = pytest.CaptureFixture[str]
+
+INNER, OUTER, NEXT = 0x1012, 0x102C, 0x1044
+"""Within `outer`: in the inlined `inner`, behind it; in `next`. From the mapping on."""
+SAMPLES = [
+    (1000, 1, (LOADED + INNER, LOADED + NEXT)),
+    (2000, 1, (LOADED + INNER, LOADED + NEXT)),
+    (3000, 2, (LOADED + NEXT,)),
+    (4000, 2, (0x10,)),
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def symbols(tmp_path: Path) -> Path:
+    folder = tmp_path / "symbols"
+    folder.mkdir()
+    Modules(folder)
+    return folder
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "profile.fxt"
+    path.write_bytes(profile_trace(BUILD_ID, BASE, SAMPLES))
+    return path
+
+
+@pytest.fixture
+def pprof(tmp_path: Path) -> Path:
+    path = tmp_path / "profile.pb.gz"
+    path.write_bytes(pprof_file(small_profile()))
+    return path
+
+
+def output(capsys: Capture, *words: object) -> str:
+    assert run(*words) == 0
+    return capsys.readouterr().out
+
+
+def test_samples_of_a_trace_become_stacks_of_functions(
+    trace: Path, symbols: Path, capsys: Capture
+) -> None:
+    assert run("symbolize", trace, "--gsym-dir", symbols) == 0
+    found = capsys.readouterr()
+    assert found.out.splitlines() == [
+        "0x10 1",
+        "next() 1",
+        "next();outer(int);inner() 2",
+    ]
+    assert found.err.splitlines() == [
+        f"{trace}: 3 of 4 addresses have functions",
+        "  1 without, of no module: no mapping covers it",
+    ]
+
+
+def test_unknown_addresses_keep_module_and_reason(
+    trace: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    words = ["--gsym-dir", tmp_path / "nowhere", "--json"]
+    made = json.loads(output(capsys, "symbolize", trace, *words))
+    assert (made["locations"], made["known"]) == (4, 0)
+    first, second = made["unknown"]
+    assert first["module"] == "module.so"
+    assert first["locations"] == 3
+    assert "nowhere" in first["reason"]
+    assert second == {
+        "module": "",
+        "reason": "no mapping covers it",
+        "locations": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--thread", "worker"], {"0x10", "next()"}),
+        (["--process", "nobody"], set()),
+        (["--from", "2us"], {"0x10", "next()"}),
+        (["--to", "1us"], {"next();outer(int);inner()"}),
+        (["--from", "@3000", "--to", "@3001"], {"next()"}),
+        (["--name", "inner*"], {"next();outer(int);inner()"}),
+        (["--category", "module.*"], {"next()", "next();outer(int);inner()"}),
+    ],
+)
+def test_filters_choose_samples(
+    words: list[str], expected: set[str], trace: Path, symbols: Path, capsys: Capture
+) -> None:
+    lines = output(capsys, "symbolize", trace, "--gsym-dir", symbols, *words)
+    assert {line.rpartition(" ")[0] for line in lines.splitlines()} == expected
+
+
+def test_pprof_stays_pprof_with_lines(
+    tmp_path: Path, symbols: Path, trace: Path, capsys: Capture
+) -> None:
+    bare, made = tmp_path / "bare.pb.gz", tmp_path / "made.pb.gz"
+    assert run("convert", trace, "-o", bare) == 0
+    assert run("symbolize", bare, "-o", made, "--gsym-dir", symbols) == 0
+    assert "3 of 4 addresses" in capsys.readouterr().err
+    profile = read_profile(made)
+    names = {frame.name for each in profile.locations for frame in each.frames}
+    assert names == {"inner()", "outer(int)", "next()"}
+    assert len(profile.samples) == len(read_profile(bare).samples) == 3
+
+
+@pytest.mark.parametrize("form", ALL_FORMS)
+def test_a_trace_is_written_in_every_form(
+    form: str, trace: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "made"
+    assert run("convert", trace, "--to", form, "-o", path) == 0
+    data = path.read_bytes()
+    if form == "pprof":
+        assert gzip.decompress(data)
+    elif form in {"chrome", "speedscope", "firefox"}:
+        assert isinstance(json.loads(data), dict)
+    elif form == "html":
+        assert data[:15].lower() == b"<!doctype html>"
+    else:
+        assert data.splitlines()[0].endswith(b" 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("a.json", b'{"displayTimeUnit"'),
+        ("a.pb.gz", b"\x1f\x8b"),
+        ("a.speedscope.json", b'{"$schema"'),
+        ("a.firefox.json", b'{"meta"'),
+        ("a.folded", b"0x10 1\n"),
+    ],
+)
+def test_the_name_of_an_output_tells_its_form(
+    name: str, beginning: bytes, trace: Path, tmp_path: Path
+) -> None:
+    assert run("convert", trace, "-o", tmp_path / name) == 0
+    assert (tmp_path / name).read_bytes().startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["convert"], "which form?"),
+        (["convert", "-o", "x.bin"], "which form shall 'x.bin' have?"),
+        (["convert", "--to", "svg"], "option '--to': choose chrome or"),
+        (["symbolize", "--to", "chrome"], "option '--to': choose pprof or"),
+        (["symbolize", "-o", "x.json"], "which form shall 'x.json' have?"),
+        (["convert", "--to", "html", "--roots", "cpu"], "choose process or thread"),
+        (["top", "--by", "colour"], "choose function or module"),
+        (["top", "--value", "bytes"], "there is no 'bytes', but samples (count)"),
+        (["top", "--value", "1"], "there is no '1'"),
+        (["flame", "--from", "soon"], "'soon' is no time"),
+    ],
+)
+def test_wrong_command_lines_are_told(
+    words: list[str], complaint: str, trace: Path, capsys: Capture
+) -> None:
+    assert run(*words, trace) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_to_takes_a_time_beside_a_form(trace: Path, capsys: Capture) -> None:
+    words = ["--to", "collapsed", "--to", "1us"]
+    (line,) = output(capsys, "convert", trace, *words).splitlines()
+    assert line.endswith(" 1")
+
+
+def test_what_a_form_has_no_place_for_is_counted(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "both.fxt"
+    trace = profile_trace(BUILD_ID, 0, SAMPLES)
+    words = trace[:8]
+    event = (4 | 4 << 4).to_bytes(8, "little") + bytes(24)
+    path.write_bytes(words + event * 3 + trace[8:])
+    assert run("convert", path, "--to", "collapsed") == 0
+    expected = "left out, for collapsed has no place for it: instant 3"
+    assert expected in capsys.readouterr().err
+    assert run("convert", path, "--to", "chrome") == 0
+    expected = "left out, for chrome has no place for it: Backtrace 4, Module 1, Mmap 1"
+    assert expected in capsys.readouterr().err
+
+
+def test_only_traces_become_chrome_json(pprof: Path, capsys: Capture) -> None:
+    assert run("convert", pprof, "--to", "chrome") == 1
+    assert "chrome is a form of traces, and this is pprof" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["convert", "symbolize", "flame", "top"])
+def test_a_trace_without_samples_is_told(
+    verb: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "empty.fxt"
+    path.write_bytes(profile_trace(BUILD_ID, 0, []))
+    words = ["--to", "pprof"] if verb == "convert" else []
+    assert run(verb, path, *words) == 1
+    assert f"{path}: there are no samples in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["convert", "symbolize", "flame", "top"])
+def test_a_file_of_no_known_format_is_told(
+    verb: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(b"\x7fELF" + bytes(100))
+    words = ["--to", "pprof"] if verb == "convert" else []
+    assert run(verb, path, *words) == 1
+    assert f"{path}" in capsys.readouterr().err
+
+
+def test_a_flame_graph_is_a_page_with_its_functions(
+    trace: Path, symbols: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    page = tmp_path / "page.html"
+    words = ["-o", page, "--gsym-dir", symbols, "--title", "A <title>"]
+    told = output(capsys, "flame", trace, *words)
+    assert told == f"{page}: 4 samples, 3 of 4 addresses known\n"
+    text = page.read_text("utf-8")
+    assert "outer(int)" in text
+    assert "A &lt;title&gt;" in text
+
+
+def test_a_flame_graph_has_the_name_of_its_file(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(trace.parent)
+    made = json.loads(output(capsys, "flame", "--json", trace.name))
+    assert made["output"] == "profile.fxt.html"
+    assert (trace.parent / "profile.fxt.html").exists()
+
+
+def test_a_flame_graph_shows_what_changed(
+    trace: Path, pprof: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    assert run("flame", trace, "--diff", pprof, "-o", page) == 0
+    text = page.read_text("utf-8")
+    assert "module.so" in text
+    assert "outer(int)" in text
+
+
+def test_top_lists_functions_with_their_weights(
+    trace: Path, symbols: Path, capsys: Capture
+) -> None:
+    found = output(capsys, "top", trace, "--gsym-dir", symbols).splitlines()
+    assert found[0] == "4 samples, samples: 4 in all"
+    assert found[1].split() == ["own", "total", "over", "time", "function"]
+    first = found[2].split()
+    assert (first[:6], first[-1]) == (["2", "50.0", "%", "2", "50.0", "%"], "inner()")
+    assert all(len(line) <= 80 for line in found)
+
+
+@pytest.mark.parametrize(
+    ("by", "name"),
+    [
+        ("module", "module.so"),
+        ("file", "/src/a.h"),
+        ("line", "/src/a.h:3"),
+        ("thread", "main (71)"),
+        ("process", "app (70)"),
+    ],
+)
+def test_top_counts_by_any_group(
+    by: str, name: str, trace: Path, symbols: Path, capsys: Capture
+) -> None:
+    words = ["--by", by, "--gsym-dir", symbols, "--json"]
+    made = json.loads(output(capsys, "top", trace, *words))
+    assert name in {row["name"] for row in made["rows"]}
+    assert made["total"] == made["samples"] == 4
+
+
+def test_top_limits_its_rows(pprof: Path, capsys: Capture) -> None:
+    found = output(capsys, "top", pprof, "--limit", "1").splitlines()
+    assert found[-1] == "and 3 more: --limit 0 shows all"
+    assert len(found) == 4
+    assert len(output(capsys, "top", pprof, "--limit", "0").splitlines()) == 6
+
+
+def test_top_sums_the_values_that_are_asked_for(pprof: Path, capsys: Capture) -> None:
+    assert output(capsys, "top", pprof).startswith("3 samples, cpu: 750 ns in all\n")
+    told = output(capsys, "top", pprof, "--value", "samples")
+    assert told.startswith("3 samples, samples: 8 in all\n")
+
+
+def test_a_long_name_is_cut_in_its_middle(
+    pprof: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    found = output(capsys, "top", pprof, "--by", "thread").splitlines()
+    assert all(len(line) <= 60 for line in found)
+
+
+def test_diff_tells_changes_of_shares(
+    trace: Path, symbols: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    after = tmp_path / "after.fxt"
+    slower = [*SAMPLES, *((5000 + n, 1, (LOADED + OUTER,)) for n in range(4))]
+    after.write_bytes(profile_trace(BUILD_ID, BASE, slower))
+    page = tmp_path / "page.html"
+    words = [trace, after, "--gsym-dir", symbols]
+    lines = output(capsys, "diff", *words, "-o", page).splitlines()
+    assert lines[0] == "samples: 4 -> 8 in all"
+    assert lines[2].split() == [
+        "+50.0",
+        "%",
+        "0.0",
+        "%",
+        "50.0",
+        "%",
+        "+25.0",
+        "%",
+        "outer(int)",
+    ]
+    assert "profile.fxt -&gt; after.fxt" in page.read_text("utf-8")
+    made = json.loads(output(capsys, "diff", *words, "--json"))
+    assert made["totals"] == [4, 8]
+    row: dict[str, Any] = made["rows"][0]
+    assert (row["name"], row["own"], row["own_change"]) == ("outer(int)", [0, 4], 0.5)
+
+
+def test_a_profile_comes_through_standard_input(
+    pprof: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = io.TextIOWrapper(io.BytesIO(pprof.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", given)
+    words = ["convert", "-", "--to", "collapsed", "--value", "samples"]
+    assert output(capsys, *words).splitlines() == [
+        "main;a.so!0x7fff 1",
+        "main;outer(int);inner() 7",
+    ]
+
+
+def test_pprof_goes_into_a_pipe(trace: Path) -> None:
+    command = [sys.executable, "-m", "gsym", "trace", "convert", str(trace)]
+    done = subprocess.run([*command, "--to", "pprof"], check=True, capture_output=True)
+    assert gzip.decompress(done.stdout)
+
+
+def test_a_truncated_profile_is_read_up_to_its_end(
+    trace: Path, capsys: Capture
+) -> None:
+    data = trace.read_bytes()
+    trace.write_bytes(data[:-4])
+    assert run("top", trace, "--json") == 0
+    found = capsys.readouterr()
+    assert json.loads(found.out)["samples"] == 4
+    assert "at offset 0x" in found.err
+    assert run("top", trace, "--strict") == 1
+    assert "offset 0x" in capsys.readouterr().err

@@ -1,0 +1,212 @@
+"""`gsym trace stats`, `blobs`, and threads in `top`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsym.formats.fxt import Decoder
+from gsym.fxt.blobs import Stream
+from gsym.trace.blob_files import blob_file_names
+from gsym.trace.statistics import EventCounts
+from tests.inputs.fxt import Words, inline, stream
+from tests.trace.traces import run, small_trace
+
+if TYPE_CHECKING:
+    Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "small.fxt"
+    path.write_bytes(small_trace())
+    return path
+
+
+def figures(capsys: Capture, *words: object) -> dict[str, Any]:
+    assert run("stats", "--json", *words) == 0
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return made
+
+
+def test_records_bytes_and_events_are_counted(trace: Path, capsys: Capture) -> None:
+    made = figures(capsys, trace)
+    assert made["bytes"] == made["file_size"] == trace.stat().st_size
+    assert made["records"] == 15
+    assert made["kinds"]["context_switch"] == {"records": 2, "bytes": 64}
+    events = {
+        (e["category"], e["name"], e["kind"]): e["events"] for e in made["events"]
+    }
+    assert events == {
+        ("ui", "click", "instant"): 1,
+        ("io", "read", "duration_complete"): 1,
+        ("io", "write", "duration_begin"): 1,
+        ("io", "write", "duration_end"): 1,
+    }
+    assert {event["provider"] for event in made["events"]} == {3}
+
+
+def test_filters_restrict_what_is_counted(trace: Path, capsys: Capture) -> None:
+    made = figures(capsys, trace, "--category", "io", "--name", "r*")
+    assert made["records"] == 1
+    assert made["kinds"] == {"duration_complete": {"records": 1, "bytes": None}}
+
+
+def test_halves_without_the_other_are_counted(trace: Path, capsys: Capture) -> None:
+    assert figures(capsys, trace, "--unmatched")["unmatched"] == {}
+    w = Words("little")
+    trace.write_bytes(
+        w.magic()
+        + w.named_event(2, 1, b"begun")
+        + w.named_event(7, 2, b"ended", w(5))
+        + w.named_event(8, 3, b"flow", w(6))
+    )
+    assert figures(capsys, trace, "--unmatched")["unmatched"] == {
+        "duration_begin": 1,
+        "async_end": 1,
+        "flow_begin": 1,
+    }
+    assert run("stats", trace, "--unmatched") == 0
+    assert "1 async_end without the other half" in capsys.readouterr().out
+
+
+def test_a_pipe_is_counted_twice_where_that_is_needed(
+    trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_bytes = io.TextIOWrapper(io.BytesIO(trace.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", given_bytes)
+    assert figures(capsys, "-", "--unmatched")["unmatched"] == {}
+
+
+def test_people_see_tables(trace: Path, capsys: Capture) -> None:
+    assert run("stats", trace, "--limit", "1") == 0
+    found = capsys.readouterr()
+    lines = found.out.splitlines()
+    assert lines[0] == f"{trace}: {trace.stat().st_size} bytes"
+    assert [*map(str.split, lines)].count(["2", "50.0", "%", "io:write"]) == 1
+    assert "and 2 more: --limit 0 shows all" in lines
+    assert "provider 3 (vehicle) dropped records" in found.err
+
+
+def test_columns_and_records_give_the_same_counts() -> None:
+    w = Words("little")
+    data = small_trace() + b"".join(
+        w.named_event(0, at, f"{at % 50}".encode()) for at in range(20000)
+    )
+    by_columns, by_records = EventCounts(), EventCounts()
+    by_columns.add_columns(Decoder().columns((data,)))
+    for record in Decoder().records((data,)):
+        by_records.add(record)
+    assert by_columns.counts == by_records.counts
+    assert by_columns.counts.total() == 20004
+
+
+class Batch:
+    """Columns of one event each, of provider 0 and category 0."""
+
+    providers = (None,)
+
+    def __init__(self, strings: list[str], first: int, name: int) -> None:
+        self.strings, self.first_new_string, self._name = strings, first, name
+
+    def event_column(self, name: str) -> list[int]:
+        return [self._name if name == "name" else 0]
+
+    def event_kinds(self) -> bytes:
+        return b"\0"
+
+
+def test_texts_that_are_given_up_keep_their_counts() -> None:
+    batches: Any = [
+        Batch(["", "a"], 1, 1),
+        Batch(["", "a", "b"], 2, 2),
+        Batch(["", "c"], 1, 1),
+        Batch(["", "c", "a"], 2, 2),
+    ]
+    counts = EventCounts()
+    counts.add_columns(batches)
+    names = {name: count for (_, _, name, _), count in counts.counts.items()}
+    assert names == {"a": 2, "b": 1, "c": 1}
+
+
+def blob(w: Words, name: bytes, data: bytes, kind: int = 1) -> bytes:
+    header = inline(name) << 16 | len(data) << 32 | kind << 48
+    return w.record(5, header, stream(name) + stream(data))
+
+
+def test_blobs_of_one_name_are_one_file(
+    trace: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    w = Words("little")
+    trace.write_bytes(
+        w.magic()
+        + w.provider_info(1, b"one")
+        + blob(w, b"log", b"first ")
+        + blob(w, b"../../evil", b"x", 3)
+        + blob(w, b"log", b"second")
+    )
+    folder = tmp_path / "deep" / "blobs"
+    assert run("blobs", "--json", "--extract", folder, trace) == 0
+    made = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert [(each["name"], each["type"], each["size"]) for each in made] == [
+        ("log", "data", 12),
+        ("../../evil", "perfetto", 1),
+    ]
+    assert {path.name for path in folder.iterdir()} == {
+        "1.log",
+        "1._._.._evil.perfetto-trace",
+    }
+    assert (folder / "1.log").read_bytes() == b"first second"
+    assert Path(made[0]["file"]).read_bytes() == b"first second"
+    assert run("blobs", trace, "--name", "log") == 0
+    assert capsys.readouterr().out == "   1  data                   12 bytes  log\n"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(0, 3),
+            st.sampled_from(["", ".", "..", "a/b", "A"]),
+            st.text(max_size=150) | st.sampled_from(["..", "/etc/passwd", "-rf", "a"]),
+            st.sampled_from([None, 1, 3]),
+        ),
+        max_size=6,
+    )
+)
+def test_no_name_of_a_blob_leads_out_of_its_folder(
+    streams: list[tuple[int | None, str, str, int | None]],
+) -> None:
+    names = blob_file_names([Stream(*each, ()) for each in streams])
+    assert len({name.lower() for name in names}) == len(streams)
+    for name in names:
+        assert Path(name).name == name
+        assert not name.startswith((".", "-"))
+        assert len(name.encode()) < 200
+
+
+def test_top_tells_what_became_of_threads(trace: Path, capsys: Capture) -> None:
+    assert run("top", "--json", trace) == 0
+    threads = json.loads(capsys.readouterr().out)["threads"]
+    assert [each["name"] for each in threads] == ["main", "worker"]
+    assert threads[0] == {
+        "thread": 71,
+        "running": 0,
+        "ready": 0,
+        "waiting": 1000,
+        "longest": 1000,
+        "switches": 1,
+        "name": "main",
+        "process": 70,
+        "process_name": "app",
+    }
+    assert run("top", trace, "--thread", "main") == 0
+    found = capsys.readouterr()
+    assert "app / main (71)" in found.out
+    assert "dropped records" in found.err
