@@ -82,11 +82,11 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_symbfile_parts": (
         ("kind", "result"),
         (
-            "parts of symbfiles that were pushed: stored, repeated, refused; and those "
-            "that completed one: added, replaced, kept, as the store has it"
+            "parts of symbfiles that were pushed: stored, repeated, refused, broken "
+            "off; and those that completed one: added, replaced, kept, as of a module"
         ),
     ),
-    "gsym_symbfile_bytes": (("kind",), "bytes of those that were not refused"),
+    "gsym_symbfile_bytes": (("kind",), "bytes of those that were taken"),
     "gsym_shadow_requests": (
         ("result",),
         "requests sent to the other server: same, different, failed, dropped",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -289,6 +290,29 @@ def test_the_endpoints_are_described(server: RunningServer) -> None:
     paths = server.ask("GET", "/openapi.json").json["paths"]
     for path in (RANGES, PADS, "/{first}/{second}/{file_id}/{file}"):
         assert paths[path]
+
+
+def test_a_part_that_is_broken_off_leaves_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level("INFO", "gsym.requests"),
+        running(tmp_path / "store") as server,
+        socket.create_connection(("127.0.0.1", server.port)) as wire,
+    ):
+        wire.sendall(
+            f"POST {RANGES} HTTP/1.1\r\nHost: x\r\nAuthorization: APIKey {KEY}\r\n"
+            f"FileID: {file_id(1).base64}\r\nFilePart: 0\r\nFileParts: 1\r\n"
+            "Expect: 100-continue\r\nContent-Length: 99999\r\n\r\n".encode()
+        )
+        assert wire.recv(100).startswith(b"HTTP/1.1 100 ")  # its body is being read
+        wire.sendall(b"symbfile")
+        wire.close()
+        assert push(server, 1, ANY).json == TAKEN
+    fields = [vars(each)["fields"] for each in caplog.records]
+    told = [each["symbfile"] for each in fields if each["path"] == RANGES]
+    assert sorted(told) == ["added", "broken off"]
+    assert is_clean(server)
 
 
 def test_what_confines_the_readers_of_parts_is_told(server: RunningServer) -> None:

@@ -111,7 +111,7 @@ class _Receiving:
 
     async def answer(self, request: Request, kind: str) -> Response:
         """The answer to a request that brings a part."""
-        facts: dict[str, Any] = {"symbfile": "refused"}
+        facts: dict[str, Any] = {"symbfile": "broken off"}
         request.scope["gsym.log"] = facts
         size = 0
         try:
@@ -136,14 +136,14 @@ class _Receiving:
 
     def _refuse(self, error: PartError, facts: dict[str, Any]) -> Response:
         uuid = str(uuid4())
-        facts |= {"uuid": uuid, "code": error.fault.code}
+        facts |= {"symbfile": "refused", "uuid": uuid, "code": error.fault.code}
         code, text = error.fault.code, error.text
         _LOG.warning("a symbfile is refused (uuid %s, code %s): %s", uuid, code, text)
         return fault_response(error, uuid)
 
     def _fail(self, facts: dict[str, Any]) -> Response:
         uuid = str(uuid4())
-        facts |= {"uuid": uuid, "code": INTERNAL.code}
+        facts |= {"symbfile": "refused", "uuid": uuid, "code": INTERNAL.code}
         _LOG.exception("a symbfile cannot be received (uuid %s)", uuid)
         text = "Something went wrong on our side."
         return fault_response(PartError(INTERNAL, text, closes=True), uuid)
