@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
     from gsym.profile.model import Profile
 
+    _Label = tuple[int, int, int, int]
+    _Description = tuple[int | None, tuple[tuple[str, str | int, str], ...]]
+
 # Labels that say whose a sample is and when it was taken, as perf_to_profile has them.
 PID, TID = "pid", "tid"
 COMM, THREAD_COMM = "comm", "thread_comm"
 TIMESTAMP = "timestamp_ns"
 
 _UNSIGNED = (1 << 64) - 1
+_MOST_KNOWN = 1 << 14  # sets of labels of which it is remembered what they say
 
 
 def read_pprof(
@@ -100,6 +104,8 @@ class _SampleReader:
             if getattr(message, kept):
                 self.builder.lose(kept)
         self._types: tuple[ValueType, ...] = types
+        self._time_keys = places.numbers_of(TIMESTAMP)
+        self._known: dict[tuple[_Label, ...], _Description] = {}
         self._places = places
         self._path = path
 
@@ -110,23 +116,41 @@ class _SampleReader:
             reason = f"a sample has {len(values)} values, not {len(self._types)}"
             raise FormatError(reason, path=self._path)
         stack = self.builder.stack(self._places.stack(sample))
-        if not sample.label:
-            self.builder.sample(stack, values)
-            return
-        labels = [self._label(label) for label in sample.label]
-        thread = self._thread(labels)
-        time = _pop(labels, TIMESTAMP, int)
-        self.builder.sample(
-            stack, values, thread=thread, time=time, labels=tuple(labels)
-        )
+        time: int | None = None
+        numbers: list[_Label] = []
+        for label in sample.label:
+            found = label.key, label.str, label.num, label.num_unit
+            if time is None and self._is_time(found):
+                time = label.num
+            else:
+                numbers.append(found)
+        thread, labels = self._describe(tuple(numbers))
+        self.builder.sample(stack, values, thread=thread, time=time, labels=labels)
 
-    def _label(self, label: Any) -> tuple[str, str | int, str]:
-        text = self._places.text
-        if not label.str:
-            return text(label.key), label.num, text(label.num_unit)
-        if label.num:
+    def _is_time(self, label: _Label) -> bool:
+        key, text, _, unit = label
+        return key in self._time_keys and not text and not unit
+
+    def _describe(self, numbers: tuple[_Label, ...]) -> _Description:
+        """The thread that labels tell, and the others among them."""
+        found = self._known.get(numbers)
+        if found is None:
+            labels = [self._label(*each) for each in numbers]
+            thread = self._thread(labels)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[numbers] = thread, tuple(labels)
+        return found
+
+    def _label(
+        self, key: int, text: int, number: int, unit: int
+    ) -> tuple[str, str | int, str]:
+        read = self._places.text
+        if not text:
+            return read(key), number, read(unit)
+        if number:
             self.builder.lose("numbers of labels that have a text")
-        return text(label.key), text(label.str), ""
+        return read(key), read(text), ""
 
     def _thread(self, labels: list[tuple[str, str | int, str]]) -> int | None:
         process, thread = _pop(labels, PID, int), _pop(labels, TID, int)

@@ -60,6 +60,11 @@ class Places:
             raise self._error(f"there is no text {index} among the {count} it has")
         return self._texts[index]
 
+    def numbers_of(self, text: str) -> frozenset[int]:
+        """The indexes at which a text stands in the string table."""
+        pairs = enumerate(self._texts)
+        return frozenset(index for index, each in pairs if each == text)
+
     def value_type(self, message: Any) -> ValueType:
         """What a `ValueType` message says."""
         return ValueType(self.text(message.type), self.text(message.unit))

@@ -13,7 +13,7 @@ from gsym.profile.binaries import Binaries, file_address
 from gsym.profile.model import Frame
 from gsym.store.module_key import ModuleKey
 
-__all__ = ["symbolize"]
+__all__ = ["GUESSED", "link_address", "symbolize"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
             """The module, or why it is not to be had."""
 
 
+GUESSED = "modules without their binary: offsets in it are taken for addresses"
 _ADDRESS_MASK = (1 << 64) - 1
 
 
@@ -44,7 +45,8 @@ def symbolize(
         profile: What to complete.
         modules: Finds modules by the build ids of the mappings.
         binaries: Tells the segments of modules, where only the place in the file is
-            known; by default the binaries of this machine.
+            known; by default the binaries of this machine. Modules that were looked up
+            without are counted among the losses of the profile.
     """
     binaries = binaries or Binaries()
     locations = profile.locations
@@ -64,6 +66,10 @@ def symbolize(
     for (build_id, path), indexes in waiting.items():
         module = modules.open(_key(build_id, path))
         chosen = [locations[index] for index in indexes]
+        mappings = {location.mapping for location in chosen}
+        is_guessed = any(_is_guessed(profile, index, binaries) for index in mappings)
+        if is_guessed and module.reader is not None:
+            profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
         found = _frames(module, chosen, profile, binaries)
         for index, (frames, reason) in zip(indexes, found, strict=True):
             locations[index] = locations[index]._replace(frames=frames, reason=reason)
@@ -88,13 +94,25 @@ def link_address(
     if mapping.link_start is not None:
         start = mapping.link_start + (base if mapping.is_relative else 0)
         return (start + offset) & _ADDRESS_MASK
-    if mapping.file_offset == mapping.start != 0:
-        # How perf tells of the kernel, which is not loaded from a file: from its start.
+    if _is_kernel(mapping):
         return (base + offset) & _ADDRESS_MASK
     place = (mapping.file_offset + offset) & _ADDRESS_MASK
     if segments:
         return file_address(place, segments)
     return (base + place) & _ADDRESS_MASK
+
+
+def _is_kernel(mapping: Mapping) -> bool:
+    """Whether it is as perf tells of the kernel, which is not loaded from a file."""
+    return mapping.file_offset == mapping.start != 0
+
+
+def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool:
+    """Whether offsets in the file are all that tells the addresses of a mapping."""
+    mapping = None if index is None else profile.mappings[index]
+    if mapping is None or mapping.link_start is not None or _is_kernel(mapping):
+        return False
+    return not binaries.segments(mapping)
 
 
 def _key(build_id: str, path: str) -> ModuleKey:

@@ -16,7 +16,7 @@ from gsym.profile import pprof_input
 from gsym.profile.binaries import Binaries, build_id_of, file_address
 from gsym.profile.pprof_output import pprof_file
 from gsym.profile.pprof_symbolizing import symbolize_pprof
-from gsym.profile.symbolizing import symbolize
+from gsym.profile.symbolizing import GUESSED, symbolize
 from gsym.sources.program_headers import Segment
 from gsym.symbolizer import OpenModule
 from tests.conftest import find_peer
@@ -102,12 +102,14 @@ def test_a_program_of_lld_is_symbolized_by_its_segments(program: Path) -> None:
     modules = OneModule(program.with_suffix(".gsym"))
     symbolize(profile, modules)
     assert frames(profile) == CHAIN
+    assert not profile.losses
 
 
 def test_its_offsets_alone_would_lead_elsewhere(program: Path) -> None:
     profile = seen_by(program, "/nowhere/chain")
     symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries((), ()))
     assert frames(profile) != CHAIN
+    assert profile.losses == {GUESSED: 1}
 
 
 @pytest.mark.parametrize(
