@@ -37,8 +37,10 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 .e > span { display: none; position: absolute; z-index: 1; left: 1em;
   min-width: min(20em, 80vw); max-width: calc(100vw - 4em); width: max-content;
   padding: .4em .7em;
-  color: CanvasText; background: Canvas; border: 1px solid; border-radius: 4px }
+  color: CanvasText; background: Canvas; border: 1px solid; border-radius: 4px;
+  pointer-events: none }
 .e:hover > span, .e:focus > span { display: block }
+@media (hover: hover) { .e:focus > span { pointer-events: auto } }
 </style>
 <pre>
 """
