@@ -37,7 +37,6 @@ struct gsym_symbfile_writer {
     struct { pending_record *items; size_t count, capacity; } pending;
     buffer columns; /* of the ranges that wait */
     struct { gsym_symbfile_entry *items; size_t count, capacity; } entries;
-    buffer packed; /* columns of the range that is added */
     buffer out;
     size_t taken; /* bytes of it */
     struct { size_t *items; size_t count, capacity; } part_ends; /* in `out` */
@@ -57,8 +56,7 @@ gsym_status gsym_symbfile_writer_create(uint64_t part_size,
     gsym_symbfile_writer *writer = calloc(1, sizeof *writer);
     /* Nothing is added to a null pointer, not even 0. */
     if (writer == NULL || !written_strings_init(&writer->strings) ||
-        !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->packed, 1) ||
-        !buffer_reserve(&writer->out, 1) || !ARRAY_RESERVE(writer->entries, 1)) {
+        !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->out, 1) || !ARRAY_RESERVE(writer->entries, 1)) {
         gsym_symbfile_writer_destroy(writer);
         return gsym_fail_memory(error);
     }
@@ -74,7 +72,6 @@ void gsym_symbfile_writer_destroy(gsym_symbfile_writer *writer) {
     free(writer->entries.items);
     free(writer->part_ends.items);
     buffer_deinit(&writer->columns);
-    buffer_deinit(&writer->packed);
     buffer_deinit(&writer->out);
     free(writer);
 }
@@ -101,14 +98,21 @@ static inline size_t more_for_size(size_t size) {
     return more;
 }
 
+/* Put the head in front of a body, which moves where the head is not short; returns the end
+ * of the message. */
+static inline uint8_t *put_message_head(uint8_t *body, size_t size,
+                                        gsym_symbfile_message type) {
+    size_t more = more_for_size(size);
+    if (more > 0) memmove(body + more, body, size);
+    *put_uleb_covered(body - SHORT_HEAD_SIZE, size) = (uint8_t)type;
+    return body + more + size;
+}
+
 static void end_message(buffer *out, size_t body_at, gsym_symbfile_message type) {
-    size_t size = out->size - body_at, more = more_for_size(size);
     uint8_t *body;
     if (out->failed || !buffer_reserve(out, HEAD_SIZE)) return;
     body = out->bytes + body_at;
-    if (more > 0) memmove(body + more, body, size);
-    *put_uleb_covered(body - SHORT_HEAD_SIZE, size) = (uint8_t)type;
-    out->size += more;
+    out->size = (size_t)(put_message_head(body, out->size - body_at, type) - out->bytes);
 }
 
 static void put_head(gsym_symbfile_writer *writer) {
@@ -257,14 +261,14 @@ static uint64_t body_size(const gsym_symbfile_writer *writer,
 
 static void put_record(gsym_symbfile_writer *writer, const pending_record *record) {
     buffer *out = &writer->out;
-    size_t body_at = begin_message(out);
-    uint8_t *at;
-    if (!buffer_reserve(out, (size_t)body_size(writer, record))) return;
-    at = out->bytes + out->size;
-    at = record->type == GSYM_SYMBFILE_RANGE_V1 ? put_range(writer, at, record)
-                                                : put_return_pad(writer, at, record);
-    out->size = (size_t)(at - out->bytes);
-    end_message(out, body_at, (gsym_symbfile_message)record->type);
+    uint8_t *body, *end;
+    if (!buffer_reserve(out, HEAD_SIZE + (size_t)body_size(writer, record))) return;
+    body = out->bytes + out->size + SHORT_HEAD_SIZE;
+    end = record->type == GSYM_SYMBFILE_RANGE_V1 ? put_range(writer, body, record)
+                                                 : put_return_pad(writer, body, record);
+    end = put_message_head(body, (size_t)(end - body),
+                           (gsym_symbfile_message)record->type);
+    out->size = (size_t)(end - out->bytes);
 }
 
 /* ---- batches and parts ------------------------------------------------------------ */
@@ -332,18 +336,19 @@ static gsym_status fail_size(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0, "a record takes more than 16 MiB");
 }
 
-/* Both columns of a line table, as they will stand in the message. */
+/* Both columns of a line table, as they will stand in the message, behind those of the
+ * ranges that wait. */
 static gsym_status pack_rows(gsym_symbfile_writer *writer,
                              const gsym_symbfile_range *range, pending_record *record,
                              gsym_error *error) {
-    buffer *packed = &writer->packed;
+    buffer *columns = &writer->columns;
     uint64_t offset = 0;
-    uint8_t *at;
-    packed->size = 0;
+    uint8_t *start, *at;
     if (range->row_count > GSYM_SYMBFILE_MAX_MESSAGE_SIZE / 2) return fail_size(error);
-    if (!buffer_reserve(packed, range->row_count * 2 * VALUE_SIZE))
+    if (!buffer_reserve(columns, range->row_count * 2 * VALUE_SIZE))
         return gsym_fail_memory(error);
-    at = packed->bytes;
+    record->columns_at = columns->size;
+    start = at = columns->bytes + columns->size;
     for (size_t i = 0; i < range->row_count; ++i) {
         uint64_t step = range->rows[i].offset - offset;
         if (range->rows[i].offset < offset)
@@ -354,12 +359,21 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
         at = put_uleb_covered(at, step);
         offset = range->rows[i].offset;
     }
-    record->offsets_size = (uint32_t)(at - packed->bytes);
+    record->offsets_size = (uint32_t)(at - start);
     for (size_t i = 0; i < range->row_count; ++i)
         at = put_uleb_covered(at, range->rows[i].line);
-    packed->size = (size_t)(at - packed->bytes);
-    record->lines_size = (uint32_t)packed->size - record->offsets_size;
+    record->lines_size = (uint32_t)(at - start) - record->offsets_size;
     return GSYM_OK;
+}
+
+/* Keep the columns that were packed last; the batch in front of them may be written. */
+static void keep_columns(gsym_symbfile_writer *writer, pending_record *record) {
+    buffer *columns = &writer->columns;
+    size_t size = (size_t)record->offsets_size + record->lines_size;
+    if (columns->size != record->columns_at)
+        memmove(columns->bytes + columns->size, columns->bytes + record->columns_at, size);
+    record->columns_at = columns->size;
+    columns->size += size;
 }
 
 gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
@@ -380,14 +394,14 @@ gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
     GSYM_TRY(pack_rows(writer, range, &record, error));
     if (body_size(writer, &record) > GSYM_SYMBFILE_MAX_MESSAGE_SIZE)
         return fail_size(error);
-    GSYM_TRY(make_room(writer, range->depth == 0, RECORD_SIZE + writer->packed.size,
+    GSYM_TRY(make_room(writer, range->depth == 0,
+                       RECORD_SIZE + (uint64_t)record.offsets_size + record.lines_size,
                        written_strings_cost(strings, range->func) +
                            written_strings_cost(strings, range->file) +
                            written_strings_cost(strings, range->call_file),
                        error));
-    record.columns_at = writer->columns.size;
-    buffer_put(&writer->columns, writer->packed.bytes, writer->packed.size);
-    if (writer->columns.failed || !written_strings_use(strings, range->func, false) ||
+    keep_columns(writer, &record);
+    if (!written_strings_use(strings, range->func, false) ||
         !written_strings_use(strings, range->file, false) ||
         !written_strings_use(strings, range->call_file, false))
         return gsym_fail_memory(error);
