@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from gsym.store.resolver import Resolver
     from gsym.store.source_settings import open_source
     from gsym.symbolizer import Symbolizer
+    from gsym.trace.tracer import Tracer
 
 _MODULE_OF = {
     "ArchitectureError": "errors",
@@ -99,6 +100,7 @@ _MODULE_OF = {
     "Store": "store.directory",
     "SymbolicationClient": "client.symbolication_client",
     "Symbolizer": "symbolizer",
+    "Tracer": "trace.tracer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "add_file": "store.adding",
@@ -158,6 +160,7 @@ __all__ = [
     "Store",
     "SymbolicationClient",
     "Symbolizer",
+    "Tracer",
     "UnsupportedError",
     "UuidMismatchError",
     "add_file",

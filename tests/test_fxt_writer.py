@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -164,6 +165,20 @@ def test_full_tables_replace_what_was_not_used_last() -> None:
     assert [(e.name, e.thread) for e in read] == [
         (e.name, e.thread) for e in events + events[:10]
     ]
+
+
+class _Number(IntEnum):
+    LARGE = 2**31 - 1
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "uint64"])
+def test_a_number_may_be_of_a_subclass(kind: str) -> None:
+    number = _Number.LARGE
+    assert argument_of("a", number) == Argument("a", "int32", 2**31 - 1)
+    (found,) = said(
+        decoded(encoded([EVENT._replace(args=(Argument("a", kind, number),))]))
+    )
+    assert found.args[0].value == 2**31 - 1
 
 
 def test_a_number_takes_the_smallest_type_that_holds_it() -> None:

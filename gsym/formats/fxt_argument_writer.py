@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.formats.fxt_records import Arguments, Value
-    from gsym.formats.fxt_references import References
+    from gsym.formats.fxt_references import ReferenceMaker
     from gsym.formats.fxt_words import Words
 
     # Type, upper half of the header, what is behind the name.
@@ -44,6 +44,7 @@ def argument_of(name: str, value: Value) -> Argument:
     if kind is None:
         if not isinstance(value, int):
             raise TypeError(f"no argument can be a {type(value).__name__}")
+        value = int(value)  # to look for an object of a subclass goes through the range
         ranges = {
             "int32": _INT32,
             "uint32": _UINT32,
@@ -57,7 +58,7 @@ def argument_of(name: str, value: Value) -> Argument:
 
 
 def arguments_bytes(
-    args: Arguments, words: Words, references: References
+    args: Arguments, words: Words, references: ReferenceMaker
 ) -> tuple[int, bytes]:
     """How many arguments there are, and their bytes.
 
@@ -73,7 +74,9 @@ def arguments_bytes(
     return len(parts), b"".join(parts)
 
 
-def argument_bytes(argument: Argument, words: Words, references: References) -> bytes:
+def argument_bytes(
+    argument: Argument, words: Words, references: ReferenceMaker
+) -> bytes:
     """One argument; a number of 64 bits takes 32 where that is enough."""
     make = _MAKERS.get(argument.type)
     if make is None:
@@ -85,61 +88,61 @@ def argument_bytes(argument: Argument, words: Words, references: References) -> 
     return words.with_header(number, header, name_stream + body)
 
 
-def _null(_value: Any, _words: Words, _references: References) -> _Parts:
+def _null(_value: Any, _words: Words, _references: ReferenceMaker) -> _Parts:
     return "null", 0, b""
 
 
-def _int32(value: Any, _words: Words, _references: References) -> _Parts:
+def _int32(value: Any, _words: Words, _references: ReferenceMaker) -> _Parts:
     return "int32", _checked(value, _INT32, 32) & _ONES_32, b""
 
 
-def _uint32(value: Any, _words: Words, _references: References) -> _Parts:
+def _uint32(value: Any, _words: Words, _references: ReferenceMaker) -> _Parts:
     return "uint32", field(value, 0, 32, "an argument"), b""
 
 
-def _int64(value: Any, words: Words, references: References) -> _Parts:
-    if value in _INT32:
+def _int64(value: Any, words: Words, references: ReferenceMaker) -> _Parts:
+    if int(value) in _INT32:
         return _int32(value, words, references)
     return "int64", 0, words(_checked(value, _INT64, 64) & _ONES_64)
 
 
-def _uint64(value: Any, words: Words, references: References) -> _Parts:
-    if value in _UINT32:
+def _uint64(value: Any, words: Words, references: ReferenceMaker) -> _Parts:
+    if int(value) in _UINT32:
         return _uint32(value, words, references)
     return "uint64", 0, words(value)
 
 
-def _double(value: Any, words: Words, _references: References) -> _Parts:
+def _double(value: Any, words: Words, _references: ReferenceMaker) -> _Parts:
     return "double", 0, words.double(value)
 
 
-def _string(value: Any, _words: Words, references: References) -> _Parts:
+def _string(value: Any, _words: Words, references: ReferenceMaker) -> _Parts:
     return ("string", *references.text(value))
 
 
-def _pointer(value: Any, words: Words, _references: References) -> _Parts:
+def _pointer(value: Any, words: Words, _references: ReferenceMaker) -> _Parts:
     return "pointer", 0, words(value)
 
 
-def _koid(value: Any, words: Words, _references: References) -> _Parts:
+def _koid(value: Any, words: Words, _references: ReferenceMaker) -> _Parts:
     return "koid", 0, words(value)
 
 
-def _bool(value: Any, _words: Words, _references: References) -> _Parts:
+def _bool(value: Any, _words: Words, _references: ReferenceMaker) -> _Parts:
     return "bool", bool(value), b""
 
 
-def _blob(value: Any, _words: Words, _references: References) -> _Parts:
+def _blob(value: Any, _words: Words, _references: ReferenceMaker) -> _Parts:
     return "blob", len(value), stream(value)
 
 
 def _checked(value: int, fit: range, count: int) -> int:
-    if value not in fit:
+    if int(value) not in fit:
         raise OverflowError(f"an argument {value} is not a number of {count} bits")
     return value
 
 
-_MAKERS: dict[str, Callable[[Any, Words, References], _Parts]] = {
+_MAKERS: dict[str, Callable[[Any, Words, ReferenceMaker], _Parts]] = {
     "null": _null,
     "int32": _int32,
     "uint32": _uint32,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.formats.fxt_references import References
+    from gsym.formats.fxt_references import ReferenceMaker
     from gsym.formats.fxt_words import Words
 
     _Parts = tuple[int, int, bytes]
@@ -47,14 +47,16 @@ _EVENT_NUMBERS = {kind: number for number, kind in enumerate(EVENT_KINDS)}
 _COUNTER, _COMPLETE = 1, 4  # those behind have a word more, too
 
 
-def _trace_info(record: TraceInfo, _words: Words, _references: References) -> _Parts:
+def _trace_info(
+    record: TraceInfo, _words: Words, _references: ReferenceMaker
+) -> _Parts:
     header = 4 << 16 | field(record.type, 20, 4, "the type of a trace info")
     value = field(record.value, 24, 40, "the value of a trace info")
     return _METADATA, header | value, b""
 
 
 def _provider_info(
-    record: ProviderInfo, _words: Words, _references: References
+    record: ProviderInfo, _words: Words, _references: ReferenceMaker
 ) -> _Parts:
     name = text_bytes(record.name, _MOST_NAME_SIZE)
     provider = field(record.provider, 20, 32, "the id of a provider")
@@ -62,14 +64,14 @@ def _provider_info(
 
 
 def _provider_section(
-    record: ProviderSection, _words: Words, _references: References
+    record: ProviderSection, _words: Words, _references: ReferenceMaker
 ) -> _Parts:
     provider = field(record.provider, 20, 32, "the id of a provider")
     return _METADATA, 2 << 16 | provider, b""
 
 
 def _provider_event(
-    record: ProviderEvent, _words: Words, _references: References
+    record: ProviderEvent, _words: Words, _references: ReferenceMaker
 ) -> _Parts:
     provider = field(record.provider, 20, 32, "the id of a provider")
     event = field(record.event, 52, 4, "the event of a provider")
@@ -77,12 +79,12 @@ def _provider_event(
 
 
 def _initialization(
-    record: Initialization, words: Words, _references: References
+    record: Initialization, words: Words, _references: ReferenceMaker
 ) -> _Parts:
     return _INITIALIZATION, 0, words(record.ticks_per_second)
 
 
-def _event(record: Event, words: Words, references: References) -> _Parts:
+def _event(record: Event, words: Words, references: ReferenceMaker) -> _Parts:
     number = _EVENT_NUMBERS.get(record.kind)
     if number is None:
         raise ValueError(f"events have no kind {record.kind!r}")
@@ -101,7 +103,7 @@ def _event(record: Event, words: Words, references: References) -> _Parts:
 
 
 def _userspace_object(
-    record: UserspaceObject, words: Words, references: References
+    record: UserspaceObject, words: Words, references: ReferenceMaker
 ) -> _Parts:
     name, name_stream = references.text(record.name)
     count, args = arguments_bytes(record.args, words, references)
@@ -110,7 +112,7 @@ def _userspace_object(
 
 
 def _kernel_object(
-    record: KernelObject, words: Words, references: References
+    record: KernelObject, words: Words, references: ReferenceMaker
 ) -> _Parts:
     name, name_stream = references.text(record.name)
     count, args = arguments_bytes(record.args, words, references)
@@ -120,7 +122,7 @@ def _kernel_object(
 
 
 def _context_switch(
-    record: ContextSwitch, words: Words, references: References
+    record: ContextSwitch, words: Words, references: ReferenceMaker
 ) -> _Parts:
     count, args = arguments_bytes(record.args, words, references)
     state = field(record.outgoing_thread_state, 36, 4, "the state of a thread")
@@ -130,7 +132,7 @@ def _context_switch(
 
 
 def _thread_wakeup(
-    record: ThreadWakeup, words: Words, references: References
+    record: ThreadWakeup, words: Words, references: ReferenceMaker
 ) -> _Parts:
     count, args = arguments_bytes(record.args, words, references)
     header = 2 << 60 | field(record.cpu, 20, 16, "a processor") | count << 16
@@ -138,7 +140,7 @@ def _thread_wakeup(
 
 
 def _legacy_context_switch(
-    record: LegacyContextSwitch, words: Words, references: References
+    record: LegacyContextSwitch, words: Words, references: ReferenceMaker
 ) -> _Parts:
     outgoing, outgoing_koids = references.thread(
         record.outgoing_process, record.outgoing_thread
@@ -155,7 +157,7 @@ def _legacy_context_switch(
     return _SCHEDULING, header, body
 
 
-def _log(record: Log, words: Words, references: References) -> _Parts:
+def _log(record: Log, words: Words, references: ReferenceMaker) -> _Parts:
     message = text_bytes(record.message)
     thread, koids = references.thread(record.process, record.thread)
     body = words(record.ticks) + koids + stream(message)
@@ -163,14 +165,14 @@ def _log(record: Log, words: Words, references: References) -> _Parts:
 
 
 def _profiler_thread(
-    record: Module | Mmap | Backtrace, words: Words, references: References
+    record: Module | Mmap | Backtrace, words: Words, references: ReferenceMaker
 ) -> tuple[int, bytes]:
     """Reference of the thread in its place; time and koids."""
     thread, koids = references.thread(record.process, record.thread)
     return thread << 20, words(record.ticks) + koids
 
 
-def _module(record: Module, words: Words, references: References) -> _Parts:
+def _module(record: Module, words: Words, references: ReferenceMaker) -> _Parts:
     name = text_bytes(record.name, _MOST_NAME_SIZE)
     if len(record.build_id) > _MOST_NAME_SIZE:
         size = len(record.build_id)
@@ -182,7 +184,7 @@ def _module(record: Module, words: Words, references: References) -> _Parts:
     return _PROFILER, thread | number | sizes, body
 
 
-def _mmap(record: Mmap, words: Words, references: References) -> _Parts:
+def _mmap(record: Mmap, words: Words, references: ReferenceMaker) -> _Parts:
     number = field(record.module_id, 28, 16, "the id of a module")
     flags = field(record.flags, 44, 3, "the flags of a mapping")
     thread, body = _profiler_thread(record, words, references)
@@ -191,7 +193,7 @@ def _mmap(record: Mmap, words: Words, references: References) -> _Parts:
     return _PROFILER, 1 << 16 | thread | number | flags, body
 
 
-def _backtrace(record: Backtrace, words: Words, references: References) -> _Parts:
+def _backtrace(record: Backtrace, words: Words, references: ReferenceMaker) -> _Parts:
     count = len(record.frames)
     if count > MOST_FRAMES:
         raise LimitError(f"{count} frames; there is room for {MOST_FRAMES}")
@@ -200,7 +202,7 @@ def _backtrace(record: Backtrace, words: Words, references: References) -> _Part
     return _PROFILER, 2 << 16 | thread | count << 28, body
 
 
-MAKERS: dict[type, Callable[[Any, Words, References], _Parts]] = {
+MAKERS: dict[type, Callable[[Any, Words, ReferenceMaker], _Parts]] = {
     TraceInfo: _trace_info,
     ProviderInfo: _provider_info,
     ProviderSection: _provider_section,

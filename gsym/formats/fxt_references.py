@@ -13,8 +13,22 @@ __all__ = ["References"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from typing import Protocol
 
     from gsym.formats.fxt_words import Words
+
+    class ReferenceMaker(Protocol):
+        """Makes references for the records of a provider."""
+
+        def name(self, text: str) -> tuple[int, bytes]:
+            """Reference and stream of a string that is likely to come again."""
+
+        def text(self, text: str) -> tuple[int, bytes]:
+            """Reference and stream of another string."""
+
+        def thread(self, process: int, thread: int) -> tuple[int, bytes]:
+            """Reference and words of a thread."""
+
 
 _STRING, _THREAD = 2, 3  # types of records
 _MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF

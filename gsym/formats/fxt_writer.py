@@ -22,7 +22,7 @@ from gsym.formats.fxt_records import (
 from gsym.formats.fxt_references import References
 from gsym.formats.fxt_words import Words, field, stream
 
-__all__ = ["MOST_FRAMES", "Encoder", "argument_of", "encode"]
+__all__ = ["MOST_FRAMES", "TAKEN_AFTER", "Encoder", "argument_of", "encode"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 _MAGIC = TraceInfo(0, 0x16547846)
 _MOST_BLOB_SIZE = 32000  # of one record; more is split
 _MOST_LARGE_SIZE = (1 << 32) - 1  # in words
-_TAKEN_AFTER = 1 << 18  # bytes
+TAKEN_AFTER = 1 << 18
+"""Bytes that are worth writing to a file."""
+
 _BLOB, _LARGE = 5, 15
 # They name the provider themselves, or are of the trace as a whole.
 _OF_NO_PROVIDER = (ProviderInfo, ProviderSection, ProviderEvent, TraceInfo)
@@ -170,6 +172,6 @@ def encode(
     encoder = Encoder(byteorder, interning=interning)
     for record in records:
         encoder.add(record)
-        if encoder.size > _TAKEN_AFTER:
+        if encoder.size > TAKEN_AFTER:
             yield encoder.take()
     yield encoder.take()

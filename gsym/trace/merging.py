@@ -1,0 +1,266 @@
+"""Several Fuchsia traces -> one, with a section for each provider.
+
+Each provider keeps its strings, its threads and the unit of its times. One whose id
+another has already gets the lowest that is free. What stands in front of any provider
+belongs to one that is named after the trace; so does what a provider says that is
+nowhere named.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from gsym.errors import LimitError
+from gsym.formats.fxt_records import (
+    Initialization,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    TraceInfo,
+    Unknown,
+)
+from gsym.formats.fxt_words import text_bytes
+from gsym.formats.fxt_writer import TAKEN_AFTER, Encoder
+
+__all__ = ["MergedProvider", "TraceMerger"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal, NamedTuple
+
+    from gsym.formats.fxt_records import Record
+
+    class MergedProvider(NamedTuple):
+        """A provider of the merged trace.
+
+        Attributes:
+            trace: Name of the trace that it comes from.
+            old_id: What it was there; None for records in front of any provider.
+            id: What it is now.
+            name: What it is called.
+        """
+
+        trace: str
+        old_id: int | None
+        id: int
+        name: str
+
+else:
+    from gsym.records import record_type
+
+    MergedProvider = record_type("MergedProvider", "trace old_id id name")
+    MergedProvider.__doc__ = "A provider of the merged trace."
+
+_DEFAULT_RATE = 1_000_000_000  # ticks per second
+_MAGIC_TYPE = 0  # of trace infos
+_MOST_NAME_SIZE = 255  # of a provider, in bytes
+_LARGE = 15  # type of records whose size has 32 bits
+_METADATA = (TraceInfo, ProviderInfo, ProviderSection, ProviderEvent, Initialization)
+
+
+class TraceMerger:
+    """Takes one trace after the other and writes them as one.
+
+    What it holds grows with the number of providers, not with that of records.
+
+    Args:
+        byteorder: Of what is written.
+        nanoseconds: All times become nanoseconds, for readers that know one unit for a
+            whole trace; parts of one are lost.
+
+    Attributes:
+        providers: Those of the merged trace, in the order of their first records.
+        records: How many were written, metadata not counted.
+        dropped: What was left out, and how often.
+    """
+
+    def __init__(
+        self,
+        byteorder: Literal["little", "big"] = "little",
+        *,
+        nanoseconds: bool = False,
+    ) -> None:
+        self.providers: list[MergedProvider] = []
+        self.records = 0
+        self.dropped: dict[str, int] = {}
+        self._byteorder = byteorder
+        self._nanoseconds = nanoseconds
+        self._has_begun = False
+        self._taken: set[int] = set()
+        self._free = count(1)
+
+    def pieces(self, records: Iterable[Record], name: str) -> Iterator[bytes]:
+        """What a trace adds to the merged one; the first adds its beginning as well.
+
+        Args:
+            records: Of the trace, in its order.
+            name: What to call what no provider is named for, such as the trace's file.
+        """
+        # Tables are of a provider, and providers of a trace: those of the trace before
+        # are needed no more.
+        encoder = Encoder(self._byteorder)
+        magic = encoder.take()
+        if not self._has_begun:
+            self._has_begun = True
+            yield magic
+        trace = _Trace(self, encoder, name)
+        for record in records:
+            trace.take(record)
+            if encoder.size > TAKEN_AFTER:
+                yield encoder.take()
+        trace.finish()
+        yield encoder.take()
+
+    def drop(self, kind: str) -> None:
+        """Count something that is left out."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + 1
+
+    def announce(self, trace: str, old_id: int | None, name: str) -> int:
+        """The id that a provider has from now on."""
+        new = old_id
+        if new is None or new in self._taken:
+            new = next(number for number in self._free if number not in self._taken)
+        self._taken.add(new)
+        self.providers.append(MergedProvider(trace, old_id, new, name))
+        return new
+
+    def in_common_unit(self, record: Record) -> Record:
+        """A record with its times in nanoseconds, if that was asked for."""
+        ns = getattr(record, "ns", None) if self._nanoseconds else None
+        if ns is None:
+            return record
+        changed = {"ticks": ns}
+        if getattr(record, "end_ticks", None) is not None:
+            changed["end_ticks"] = record.end_ns  # type: ignore[union-attr]
+        return record._replace(**changed)
+
+    def rate(self, ticks_per_second: int) -> int:
+        """The unit that times are written in, given that of the trace."""
+        return _DEFAULT_RATE if self._nanoseconds else ticks_per_second
+
+    def is_foreign(self, record: Unknown) -> bool:
+        """Whether a record that is copied as it stands is of the other byte order."""
+        header = int.from_bytes(record.data[:8], self._byteorder)
+        mask = 0xFFFFFFFF if record.type == _LARGE else 0xFFF
+        is_ours = header & 0xF == record.type
+        return not is_ours or header >> 4 & mask != len(record.data) // 8
+
+
+class _Trace:
+    """One of the traces, on its way through the encoder."""
+
+    def __init__(self, merger: TraceMerger, encoder: Encoder, name: str) -> None:
+        self._merger = merger
+        self._encoder = encoder
+        self._name = name
+        self._names: dict[int, str] = {}  # of providers that were announced
+        self._rates: dict[int | None, int] = {}
+        self._ids: dict[int | None, int] = {}  # old -> new, once there are records
+        self._written_rates: dict[int | None, int] = {}
+        self._magic_count = 0
+        self._entered: int | None = -1  # no provider: what is in force is not known
+
+    def take(self, record: Record) -> None:
+        """Take one record."""
+        if isinstance(record, _METADATA):
+            self._take_metadata(record)
+            return
+        old = record.provider
+        if old != self._entered:
+            self._enter(old)
+        if isinstance(record, Unknown) and self._merger.is_foreign(record):
+            self._merger.drop("unknown records of the other byte order")
+            return
+        new = self._ids[old]
+        if new != old:
+            record = record._replace(provider=new)
+        self._add(self._merger.in_common_unit(record))
+
+    def finish(self) -> None:
+        """The trace ends."""
+        for old in self._names:
+            if old not in self._ids:
+                self._merger.drop("providers without records")
+
+    def _add(self, record: Record) -> None:
+        try:
+            self._encoder.add(record)
+        except LimitError:
+            self._merger.drop("records that are larger than can be written")
+        except OverflowError:
+            self._merger.drop("records with times that are no 64 bits in nanoseconds")
+        else:
+            self._merger.records += 1
+
+    def _take_metadata(self, record: Record) -> None:
+        if isinstance(record, TraceInfo):
+            self._take_trace_info(record)
+        elif isinstance(record, ProviderInfo):
+            self._take_provider_info(record)
+        elif isinstance(record, ProviderEvent):
+            self._take_provider_event(record)
+        elif isinstance(record, Initialization):
+            self._take_initialization(record)
+
+    def _take_trace_info(self, record: TraceInfo) -> None:
+        self._magic_count += record.type == _MAGIC_TYPE
+        if record.type != _MAGIC_TYPE:
+            self._merger.drop("trace infos that are no magic number")
+        elif self._magic_count > 1:
+            self._merger.drop("magic numbers within a trace")
+
+    def _take_provider_info(self, record: ProviderInfo) -> None:
+        old = record.provider
+        known = self._names.get(old)
+        if known == record.name:
+            self._merger.drop("providers that are named again")
+            return
+        self._names[old] = record.name
+        new = self._ids.get(old)
+        if new is not None:  # it has another name from now on
+            self._encoder.add(ProviderInfo(record.name, new))
+
+    def _take_provider_event(self, record: ProviderEvent) -> None:
+        if record.provider not in self._names and record.provider not in self._ids:
+            self._merger.drop("events of providers that are not named")
+            return
+        if record.provider != self._entered:
+            self._enter(record.provider)
+        self._encoder.add(record._replace(provider=self._ids[record.provider]))
+
+    def _take_initialization(self, record: Initialization) -> None:
+        old, rate = record.provider, record.ticks_per_second
+        if not rate:
+            self._merger.drop("initializations of 0 ticks a second")
+        elif self._rates.get(old) == rate:
+            self._merger.drop("initializations that repeat")
+        else:
+            self._rates[old] = rate
+            self._entered = -1
+
+    def _enter(self, old: int | None) -> None:
+        """What follows is of a provider: it is announced, with the unit of its times.
+
+        A provider that says nothing of the unit has that of the records in front of
+        any provider.
+        """
+        new = self._ids.get(old)
+        if new is None:
+            name = _provider_name(
+                self._name if old is None else self._names.get(old, self._name)
+            )
+            new = self._ids[old] = self._merger.announce(self._name, old, name)
+            self._encoder.add(ProviderInfo(name, new))
+        rate = self._rates.get(old) or self._rates.get(None) or _DEFAULT_RATE
+        rate = self._merger.rate(rate)
+        if self._written_rates.get(old) != rate:
+            self._written_rates[old] = rate
+            self._encoder.add(Initialization(rate, new))
+        self._entered = old
+
+
+def _provider_name(name: str) -> str:
+    """A name with as much of it as there is room for."""
+    data = text_bytes(name, len(name) * 4)[:_MOST_NAME_SIZE]
+    return data.decode("utf-8", "surrogateescape")

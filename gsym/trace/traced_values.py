@@ -1,0 +1,176 @@
+"""Values of a program that is traced -> arguments of its events.
+
+A program hands over what it has: values of other types become their text, what is too
+large is cut, and nothing of it raises an error.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from gsym.formats.fxt_argument_writer import argument_of
+from gsym.formats.fxt_records import Argument
+
+__all__ = [
+    "ArgumentWords",
+    "UnusualValueError",
+    "cut_text",
+    "process_argument",
+    "safe_arguments",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.formats.fxt_references import ReferenceMaker
+
+_MOST_ARGUMENTS = 15
+_MOST_SIZE = 16000  # bytes of values of one event; its names fit into a record as well
+_MOST_NAME_SIZE = 255
+_MOST_KEPT = 1 << 16  # words of names and texts
+_PLAIN = frozenset((int, float, bool, type(None)))
+_INT32_START, _INT32_END = -(1 << 31), 1 << 31
+_INT64, _UINT32, _UINT64 = range(-(1 << 63), 1 << 63), range(1 << 32), range(1 << 64)
+_ONES_32, _ONES_64 = _UINT32[-1], _UINT64[-1]
+# What other types add to the header of a signed number of 32 bits, type 1: the
+# difference of types, and a word more.
+_NULL, _UNSIGNED_32, _STRING, _BOOL = -1, 1, 5, 8
+_SIGNED_64, _UNSIGNED_64, _DOUBLE = (number + (1 << 4) for number in (2, 3, 4))
+_DOUBLE_BYTES, _AS_WORD = struct.Struct("<d").pack, struct.Struct("<Q").unpack
+
+
+def process_argument(process: int) -> Argument:
+    """What says of which process a thread is."""
+    return Argument("process", "koid", process)
+
+
+class UnusualValueError(Exception):
+    """An argument is not of the kinds that have a short way."""
+
+
+class ArgumentWords:
+    """Makes words of arguments whose names, and texts, are in the table.
+
+    Args:
+        references: Knows the table.
+    """
+
+    def __init__(self, references: ReferenceMaker) -> None:
+        self._references = references
+        self._headers = _Headers(references)
+        self._texts: dict[tuple[str, str], int] = {}
+
+    def add(self, words: list[int], args: dict[str, Any]) -> None:
+        """Add the words of arguments.
+
+        Raises:
+            UnusualValueError: There are too many, or one is of another kind.
+        """
+        if len(args) > _MOST_ARGUMENTS:
+            raise UnusualValueError
+        headers, texts = self._headers, self._texts
+        for name, value in args.items():
+            kind = type(value)
+            if kind is int and _INT32_START <= value < _INT32_END:
+                words.append(headers[name] + ((value & _ONES_32) << 32))
+            elif kind is str:
+                words.append(texts.get((name, value)) or self._text(name, value))
+            elif kind in _PLAIN:
+                words += _number_words(headers[name], value)
+            else:
+                raise UnusualValueError
+
+    def _text(self, name: str, value: str) -> int:
+        reference, stream = self._references.text(value)
+        if stream:
+            raise UnusualValueError
+        if len(self._texts) > _MOST_KEPT:
+            self._texts.clear()
+        word = self._headers[name] + _STRING + (reference << 32)
+        self._texts[name, value] = word
+        return word
+
+
+class _Headers(dict[str, int]):
+    """Headers of arguments by name, for signed numbers of 32 bits."""
+
+    def __init__(self, references: ReferenceMaker) -> None:
+        super().__init__()
+        self._references = references
+
+    def __missing__(self, name: str) -> int:
+        reference, stream = self._references.name(name)
+        if stream:
+            raise UnusualValueError
+        if len(self) > _MOST_KEPT:
+            self.clear()
+        header = self[name] = 1 | 1 << 4 | reference << 16
+        return header
+
+
+def _number_words(header: int, value: float | None) -> tuple[int, ...]:
+    """The words of an argument, given the header of a number of 32 bits."""
+    if value is None:
+        return (header + _NULL,)
+    if isinstance(value, bool):
+        return (header + _BOOL + (value << 32),)
+    if isinstance(value, float):
+        return header + _DOUBLE, *_AS_WORD(_DOUBLE_BYTES(value))
+    if value in _UINT32:
+        return (header + _UNSIGNED_32 + (value << 32),)
+    if value in _INT64:
+        return header + _SIGNED_64, value & _ONES_64
+    if value in _UINT64:
+        return header + _UNSIGNED_64, value
+    raise UnusualValueError
+
+
+def safe_arguments(
+    args: dict[str, Any], lose: Callable[[str], None]
+) -> tuple[Argument, ...]:
+    """Arguments for any values; as many as there is room for.
+
+    Args:
+        args: Values by name.
+        lose: Counts what is left out or cut.
+    """
+    made: list[Argument] = []
+    room = _MOST_SIZE
+    for name, value in args.items():
+        if len(made) == _MOST_ARGUMENTS:
+            lose("arguments behind the 15th of an event")
+            continue
+        try:
+            argument, size = _argument(name, value, room)
+        except Exception as error:  # noqa: BLE001 - whatever its text is made by
+            lose(f"arguments whose text could not be made: {type(error).__name__}")
+            continue
+        if size > room:
+            lose("arguments that were cut for their size")
+        room -= min(size, room)
+        made.append(argument)
+    return tuple(made)
+
+
+def cut_text(text: str, room: int) -> str:
+    """As much of a text as takes so many bytes."""
+    data = text.encode("utf-8", "replace")
+    return text if len(data) <= room else data[:room].decode("utf-8", "ignore")
+
+
+def _argument(name: str, value: Any, room: int) -> tuple[Argument, int]:
+    """The argument for a value within some bytes, and how many the value has."""
+    name = cut_text(name, _MOST_NAME_SIZE)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        data = bytes(value)
+        return Argument(name, "blob", data[:room]), len(data)
+    if not isinstance(value, (int, float, type(None))):
+        text = str(value)
+        size = len(text.encode("utf-8", "replace"))
+        return Argument(name, "string", cut_text(text, room)), size
+    try:
+        return argument_of(name, value), 0
+    except OverflowError:
+        return _argument(name, hex(value), room)  # type: ignore[arg-type]

@@ -1,0 +1,225 @@
+"""Traces of Python programs: durations, moments, counters, written as they happen.
+
+    with Tracer("out.fxt") as tracer:
+        with tracer.duration("disk", "read", bytes=4096):
+            ...
+
+Times are those of the monotonic clock, in nanoseconds. A tracer never breaks the
+program that it is used in: what cannot be told is counted, and named when the trace is
+closed. A process that is forked writes to the same file, as a provider of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections import Counter
+from itertools import count
+from threading import Lock
+from time import monotonic_ns
+
+from gsym.formats.fxt_records import Log
+from gsym.trace.process_trace import ProcessTrace
+from gsym.trace.spans import Duration, Flow, Operation
+from gsym.trace.trace_output import TraceOutput
+from gsym.trace.traced_values import cut_text
+
+__all__ = ["Tracer"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+_INSTANT, _COUNTER = 0, 1  # indexes into EVENT_KINDS
+_MOST_NAME_SIZE = 255
+_MOST_MESSAGE_SIZE = 32000
+_ID_BITS = 32
+
+
+class Tracer:
+    """Writes a trace of this program.
+
+    Its methods may be called by all threads at once. Category and name of events are
+    texts that come again and again: they stand in a table of 32767, and take more time
+    and room where that is full. Arguments are values of any type: numbers, texts,
+    bytes, truth values and None as they are, others as `str` gives them.
+
+    Args:
+        path: Of the file, which is emptied.
+        name: What the program is called; by default as its script is.
+
+    Attributes:
+        losses: What could not be told, and how often.
+        process: What this process tells.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, name: str | None = None
+    ) -> None:
+        self.losses: Counter[str] = Counter()
+        self._losing = Lock()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o666)
+        self._name = cut_text(name or _program_name(), _MOST_NAME_SIZE)
+        self._ids = count(1)
+        self._is_open = True
+        self.process = self._new_process(is_first=True)
+        _OPEN.add(self)
+        atexit.register(self.close)
+
+    def duration(self, category: str, name: str, /, **args: Any) -> Duration:
+        """A `with` block, or a function in front of which it stands with `@`.
+
+        It begins and ends in one thread.
+        """
+        return Duration(self, category, name, args)
+
+    def instant(self, category: str, name: str, /, **args: Any) -> None:
+        """Tell of a moment."""
+        self.process.event(_INSTANT, category, name, monotonic_ns(), args)
+
+    def counter(
+        self,
+        category: str,
+        name: str,
+        id: int = 0,  # noqa: A002 - the word of the specification
+        /,
+        **values: Any,
+    ) -> None:
+        """Tell numbers that a viewer draws as curves.
+
+        Args:
+            category: Of the counter.
+            name: Of the counter.
+            id: Tells counters of one name apart.
+            values: A curve for each.
+        """
+        self.process.event(_COUNTER, category, name, monotonic_ns(), values, id)
+
+    def async_(self, category: str, name: str, /, **args: Any) -> Operation:
+        """Begin something that goes on beside other things; `end()` ends it."""
+        return Operation(self, category, name, args)
+
+    def flow(self, category: str, name: str, /, **args: Any) -> Flow:
+        """Begin what leads from this duration to others: `step()`, `end()`."""
+        return Flow(self, category, name, args)
+
+    def log(self, message: str) -> None:
+        """Write a line of a log."""
+        process = self.process
+        try:
+            text = cut_text(str(message), _MOST_MESSAGE_SIZE)
+            thread = process.current.thread
+            process.put(Log(monotonic_ns(), process.process, thread, text))
+        except Exception as error:  # noqa: BLE001 - whatever the program gave
+            self._lose(f"messages that could not be written: {type(error).__name__}")
+
+    def name_thread(self, name: str) -> None:
+        """Tell what this thread is called; without, the name that Python knows."""
+        self.process.name_thread(str(name))
+
+    def name_process(self, name: str) -> None:
+        """Tell what this process is called; without, as its script is."""
+        self.process.name_process(str(name))
+
+    def new_id(self) -> int:
+        """An id of an operation or a flow that no other one of the trace has."""
+        return self.process.process << _ID_BITS | next(self._ids)
+
+    def flush(self) -> None:
+        """Write what is held: all that was told up to now is in the file."""
+        self.process.output.flush()
+
+    def close(self) -> None:
+        """End the trace; losses are told by `logging` and in the trace itself."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        atexit.unregister(self.close)
+        _OPEN.discard(self)
+        for line in self.lines_of_losses():
+            self.log(line)
+        self.process.output.close()
+        lines = self.lines_of_losses()
+        if lines:
+            import logging
+
+            for line in lines:
+                logging.getLogger("gsym.trace").warning("%s: %s", self._name, line)
+
+    def lines_of_losses(self) -> list[str]:
+        """What could not be told, for people."""
+        return [f"{kind} ({times})" for kind, times in self.losses.items()]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _new_process(self, *, is_first: bool) -> ProcessTrace:
+        output = TraceOutput(self._descriptor, self._lose_records)
+        return ProcessTrace(output, self._name, self._lose, is_first=is_first)
+
+    def _lose(self, kind: str, times: int = 1) -> None:
+        with self._losing:
+            self.losses[kind] += times
+
+    def _lose_records(self, times: int, reason: str) -> None:
+        self._lose(f"records that could not be written: {reason}", times)
+
+    def _prepare_fork(self) -> None:
+        """What is held would be there twice, and a thread may be writing."""
+        self.process.be_one_of_several()
+        self.process.output.flush()
+
+    def _begin_child(self) -> None:
+        """Be a provider of its own from now on, with tables of its own."""
+        self._losing = Lock()
+        self.losses = Counter()
+        self.process = self._new_process(is_first=False)
+        self.process.be_one_of_several()
+        # multiprocessing ends its processes without what `atexit` knows of.
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.register_after_fork(self, _close_with_multiprocessing)
+
+
+_OPEN: weakref.WeakSet[Tracer] = weakref.WeakSet()
+"""Those that a fork has to do with."""
+
+
+def _close_with_multiprocessing(tracer: Tracer) -> None:
+    from multiprocessing.util import Finalize
+
+    Finalize(None, tracer.close, exitpriority=-1000)
+
+
+def _prepare_fork() -> None:
+    for tracer in list(_OPEN):
+        tracer._prepare_fork()  # noqa: SLF001 - this is its module
+
+
+def _begin_child() -> None:
+    for tracer in list(_OPEN):
+        tracer._begin_child()  # noqa: SLF001 - this is its module
+
+
+os.register_at_fork(before=_prepare_fork, after_in_child=_begin_child)
+
+
+def _program_name() -> str:
+    return os.path.basename(getattr(sys, "argv", [""])[0]) or "python"

@@ -1,0 +1,332 @@
+"""gsym.trace.merging: several traces as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gsym.formats.fxt import Decoder
+from gsym.formats.fxt_records import (
+    Event,
+    Initialization,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+    Unknown,
+)
+from gsym.formats.fxt_writer import encode
+from gsym.trace.merging import MergedProvider, TraceMerger
+from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
+from tests.inputs.fxt import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Literal
+
+    from gsym.formats.fxt_records import Record
+
+    Order = Literal["little", "big"]
+
+LITTLE, BIG = Words("little"), Words("big")
+BOTH = pytest.mark.parametrize("order", ["little", "big"])
+METADATA = (TraceInfo, ProviderInfo, ProviderSection, ProviderEvent, Initialization)
+TABLES = (String, Thread)
+
+
+def event(ticks: int, provider: int | None = None, name: str = "name") -> Event:
+    return Event("instant", ticks, 7, 8, "category", name, provider=provider)
+
+
+def trace(records: Iterable[Record], order: Order = "little") -> bytes:
+    return b"".join(encode(records, order))
+
+
+def decoded(data: bytes) -> list[Any]:
+    return list(Decoder(strict=True).records([data]))
+
+
+def merged(
+    *traces: bytes, merger: TraceMerger | None = None, lenient: bool = False
+) -> bytes:
+    merger = merger or TraceMerger()
+    pieces: list[bytes] = []
+    for number, data in enumerate(traces):
+        records = Decoder(strict=not lenient).records([data])
+        pieces += merger.pieces(records, f"trace{number}")
+    return b"".join(pieces)
+
+
+def said(data: bytes) -> list[Any]:
+    """What a trace says, without its tables, its metadata and ids of providers."""
+    return [
+        record._replace(offset=0, provider=None)
+        for record in decoded(data)
+        if not isinstance(record, (*METADATA, *TABLES))
+    ]
+
+
+def of_type(data: bytes, kind: type) -> list[Any]:
+    return [record for record in decoded(data) if isinstance(record, kind)]
+
+
+def names(data: bytes) -> list[tuple[int, str]]:
+    return [(info.provider, info.name) for info in of_type(data, ProviderInfo)]
+
+
+# ---- providers
+
+
+def test_providers_with_ids_that_clash_get_others() -> None:
+    one = trace([ProviderInfo("a", 1), event(1, 1), ProviderInfo("b", 2), event(2, 2)])
+    two = trace([ProviderInfo("c", 2), event(3, 2), ProviderInfo("d", 7), event(4, 7)])
+    merger = TraceMerger()
+    data = merged(one, two, merger=merger)
+    assert names(data) == [(1, "a"), (2, "b"), (3, "c"), (7, "d")]
+    assert [(e.ticks, e.provider) for e in of_type(data, Event)] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (4, 7),
+    ]
+    assert merger.providers == [
+        MergedProvider("trace0", 1, 1, "a"),
+        MergedProvider("trace0", 2, 2, "b"),
+        MergedProvider("trace1", 2, 3, "c"),
+        MergedProvider("trace1", 7, 7, "d"),
+    ]
+
+
+def test_an_id_that_was_given_away_is_not_given_again() -> None:
+    traces = [
+        trace([ProviderInfo("a", 1), event(1, 1)]),
+        trace([event(2)]),
+        trace([ProviderInfo("b", 2), event(3, 2)]),
+    ]
+    assert names(merged(*traces)) == [(1, "a"), (2, "trace1"), (3, "b")]
+
+
+def test_records_of_no_provider_are_of_one_named_after_the_trace() -> None:
+    assert names(merged(trace([event(1)]))) == [(1, "trace0")]
+
+
+def test_a_provider_that_is_not_named_is_called_after_the_trace() -> None:
+    data = trace([ProviderSection(9), event(1, 9)])
+    assert names(merged(data)) == [(9, "trace0")]
+
+
+def test_a_provider_with_two_names_has_the_second_one_from_there_on() -> None:
+    data = trace([ProviderInfo("a", 1), event(1, 1), ProviderInfo("b", 1), event(2, 1)])
+    again = merged(data)
+    assert names(again) == [(1, "a"), (1, "b")]
+    assert [each.provider for each in of_type(again, Event)] == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "ü" * 128, "\udcff" * 300])
+def test_a_name_that_is_too_long_for_a_provider_is_cut(name: str) -> None:
+    pieces = TraceMerger().pieces([event(1)], name)
+    (info,) = of_type(b"".join(pieces), ProviderInfo)
+    assert len(info.name.encode("utf-8", "surrogateescape")) == 255
+
+
+def test_strings_and_threads_of_the_implicit_provider_serve_others() -> None:
+    w = LITTLE
+    data = w.magic() + w.string(3, b"cat") + w.thread(5, 7, 8)
+    data += w.provider_info(1, b"p") + w.event(0, 500, (5, 3, 3))
+    assert said(merged(data)) == [
+        Event("instant", 500, 7, 8, "cat", "cat", ns=500),
+    ]
+
+
+def test_tables_of_each_provider_hold_all_that_it_says() -> None:
+    strings = [event(number, 1, f"name {number}") for number in range(40000)]
+    threads = [event(number, 1)._replace(thread=number) for number in range(400)]
+    data = trace([ProviderInfo("a", 1), *strings, *threads])
+    assert said(merged(data, data)) == said(data) * 2
+
+
+# ---- time and byte order
+
+
+def test_each_provider_keeps_its_ticks() -> None:
+    one = trace([Initialization(1000), event(5)])
+    two = trace([ProviderInfo("a", 1), Initialization(2000, 1), event(5, 1)])
+    data = merged(one, two, trace([event(5)]))
+    assert [each.ns for each in of_type(data, Event)] == [5_000_000, 2_500_000, 5]
+    assert [each.ticks for each in of_type(data, Event)] == [5, 5, 5]
+
+
+def test_a_unit_in_front_of_any_provider_is_that_of_those_that_have_none() -> None:
+    data = trace([Initialization(1000), ProviderInfo("a", 1), event(5, 1)])
+    (found,) = of_type(merged(data), Event)
+    assert found.ns == 5_000_000
+
+
+def test_a_unit_that_changes_changes_in_the_merged_trace() -> None:
+    data = trace(
+        [
+            *(Initialization(1000), event(5), Initialization(2000), event(5)),
+            *(ProviderInfo("a", 4), event(5, 4)),
+        ]
+    )
+    times = [each.ns for each in of_type(merged(data), Event)]
+    assert times == [5_000_000, 2_500_000, 2_500_000]
+
+
+def test_all_times_in_nanoseconds_have_one_unit() -> None:
+    complete = event(3)._replace(kind="duration_complete", end_ticks=4)
+    one = trace([Initialization(3), complete])
+    two = trace([Initialization(7_000_000_000), event(15)])
+    data = merged(one, two, merger=TraceMerger(nanoseconds=True))
+    assert {each.ticks_per_second for each in of_type(data, Initialization)} == {10**9}
+    first, second = of_type(data, Event)
+    assert (first.ticks, first.end_ticks, second.ticks) == (10**9, 1333333333, 2)
+
+
+def test_a_time_that_is_too_large_for_nanoseconds_is_counted() -> None:
+    merger = TraceMerger(nanoseconds=True)
+    data = merged(trace([Initialization(1), event(1 << 63), event(1)]), merger=merger)
+    assert [each.ns for each in of_type(data, Event)] == [10**9]
+    assert sum(merger.dropped.values()) == 1
+
+
+@BOTH
+def test_traces_of_both_byte_orders_become_one(order: Order) -> None:
+    records = [case[0] for case in (EVENTS | ARGUMENTS).values()]
+    data = merged(
+        *(trace(records, each) for each in ("little", "big")),
+        merger=TraceMerger(order),
+    )
+    assert data[:8] == Words(order).magic()
+    assert said(data) == records * 2
+
+
+# ---- nothing is lost
+
+
+@BOTH
+def test_every_kind_of_record_comes_through(order: Order) -> None:
+    records = [case[0] for case in (EVENTS | ARGUMENTS | OTHERS).values()]
+    data = trace(records, order)
+    merger = TraceMerger()
+    again = merged(data, merger=merger)
+    assert said(again) == said(data)
+    for kind in TABLES:
+        tables = [
+            each._replace(offset=0, provider=None)
+            for each in records
+            if isinstance(each, kind)
+        ]
+        found = [
+            each._replace(offset=0, provider=None) for each in of_type(again, kind)
+        ]
+        assert [each for each in tables if each not in found] == []
+
+
+@BOTH
+def test_unknown_records_are_copied_within_their_byte_order(order: Order) -> None:
+    w = Words(order)
+    records = [unknown_record(name, w) for name in UNKNOWN]
+    for target in (LITTLE, BIG):
+        merger = TraceMerger(target.byteorder)
+        found = of_type(merged(trace(records, order), merger=merger), Unknown)
+        if target.byteorder == order:
+            assert [each.data for each in found] == [each.data for each in records]
+        else:
+            assert found == []
+            assert sum(merger.dropped.values()) == len(records)
+
+
+def test_stray_metadata_is_dropped_and_counted() -> None:
+    w = LITTLE
+    data = b"".join(
+        (
+            w.magic() + w.provider_info(1, b"a") + w.initialization(5),
+            w.named_event(0, 1, b"e") + w.magic() + w.provider_info(1, b"a"),
+            w.initialization(5) + w.named_event(0, 2, b"e"),
+            w.record(0, 4 << 16 | 3 << 20) + w.record(0, 3 << 16 | 9 << 20),
+            w.record(0, 3 << 16 | 1 << 20) + w.provider_info(6, b"silent"),
+        )
+    )
+    merger = TraceMerger()
+    again = merged(data, merger=merger)
+    assert merger.dropped == {
+        "magic numbers within a trace": 1,
+        "providers that are named again": 1,
+        "initializations that repeat": 1,
+        "trace infos that are no magic number": 1,
+        "events of providers that are not named": 1,
+        "providers without records": 1,
+    }
+    assert [type(each).__name__ for each in decoded(again)] == [
+        *("TraceInfo", "ProviderInfo", "Initialization", "Thread", "String"),
+        *("Event", "Event", "ProviderEvent"),
+    ]
+    assert merger.records == 2
+
+
+def test_a_unit_of_0_is_dropped() -> None:
+    data = LITTLE.magic() + LITTLE.initialization(0) + LITTLE.named_event(0, 1, b"e")
+    merger = TraceMerger()
+    (found,) = of_type(merged(data, merger=merger, lenient=True), Event)
+    assert found.ns == 1
+    assert merger.dropped == {"initializations of 0 ticks a second": 1}
+
+
+def test_a_full_buffer_of_a_provider_without_records_is_told() -> None:
+    data = trace([ProviderInfo("a", 3), ProviderEvent(0, 3)])
+    again = merged(trace([ProviderInfo("b", 3), event(1, 3)]), data)
+    (found,) = of_type(again, ProviderEvent)
+    assert dict(names(again))[found.provider] == "a"
+
+
+def test_a_record_that_is_too_large_to_write_is_counted() -> None:
+    w = LITTLE
+    long = b"x" * 32001
+    data = w.magic() + w.named_event(0, 1, long) + w.named_event(0, 2, b"e")
+    merger = TraceMerger()
+    assert [each.ticks for each in said(merged(data, merger=merger))] == [2]
+    assert merger.dropped == {"records that are larger than can be written": 1}
+
+
+# ---- merged again
+
+
+PROVIDERS = st.sampled_from([None, 0, 1, 2, 2**32 - 1])
+EVENT_RECORDS = st.builds(
+    event, st.integers(0, 1000), PROVIDERS, st.text("abc", max_size=1)
+)
+INITIALIZATIONS = st.builds(Initialization, st.sampled_from([1, 7, 10**9]), PROVIDERS)
+INFOS = st.builds(ProviderInfo, st.sampled_from("ab"), st.integers(0, 2))
+RECORDS = st.one_of(EVENT_RECORDS, INITIALIZATIONS, INFOS)
+
+
+@given(st.lists(st.lists(RECORDS), min_size=1, max_size=3))
+def test_what_is_merged_says_the_same(traces: list[list[Record]]) -> None:
+    inputs = [trace(records) for records in traces]
+    once = merged(*inputs)
+    assert said(once) == [record for data in inputs for record in said(data)]
+    ids = [provider for provider, _ in names(once)]
+    assert {each.provider for each in of_type(once, Event)} <= set(ids)
+
+
+@given(st.lists(st.lists(RECORDS), min_size=1, max_size=3))
+def test_a_merged_trace_is_merged_to_itself(traces: list[list[Record]]) -> None:
+    once = merged(*(trace(records) for records in traces))
+    assert merged(once) == once
+
+
+def test_no_records_give_an_empty_trace() -> None:
+    assert merged(trace([]), trace([])) == LITTLE.magic()
+
+
+def test_a_merge_comes_in_pieces() -> None:
+    records = (event(number, 1, f"name {number % 9}") for number in range(60000))
+    pieces = list(TraceMerger().pieces(records, "trace"))
+    assert len(pieces) > 4
+    assert max(map(len, pieces)) < 600_000
