@@ -78,8 +78,9 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
     yield _row("trace", f"{size}{info['byteorder']}-endian")
     yield _row("time", _time(info["begin_ns"], info["end_ns"]))
     kinds = {kind: n for kind, n in info["kinds"].items() if kind not in EVENT_KINDS}
-    others = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-    yield _row("records", f"{info['records']}: events {info['events']}, {others}")
+    events = {"events": info["events"]} if info["events"] else {}
+    parts = (f"{kind} {count}" for kind, count in {**events, **kinds}.items())
+    yield _row("records", f"{info['records']}: {', '.join(parts)}")
     for provider in info["providers"]:
         yield _row("provider", _provider(provider))
     processes = info["processes"]
@@ -87,8 +88,9 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
         yield _row("process", f"{process['koid']} {process['name']}")
         threads = sorted(process["threads"], key=lambda each: -each["events"])
         for thread in threads[:_MOST_THREADS]:
+            events = f"{thread['events']} events" if thread["events"] else ""
             text = f"{thread['koid']} {thread['name']}"
-            yield _row("  thread", f"  {text:<36} {thread['events']} events")
+            yield _row("  thread", f"  {text:<36} {events}")
         if len(threads) > _MOST_THREADS:
             yield _row("", f"  and {len(threads) - _MOST_THREADS} more threads")
     if len(processes) > _MOST_PROCESSES:

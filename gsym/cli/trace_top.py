@@ -128,7 +128,9 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
     whole = sum(sample.values[value] for sample in profile.samples)
     rows = top_rows(profile, by, value=value, parts=_BARS)
     count = f"{len(profile.samples)} samples"
-    print(f"{count}, {kind.type}: {amount(whole, kind.unit)} in all")
+    is_count = kind.type == "samples" and whole == len(profile.samples)
+    whole_text = f", {kind.type}: {amount(whole, kind.unit)} in all"
+    print(count if is_count else count + whole_text)
     has_times = any(row.over_time for row in rows)
     heads = ["own", "", "total", "", *(["over time"] if has_times else []), by]
     bars = (_bars(row.over_time) for row in rows)
@@ -149,7 +151,7 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
 def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
     if not threads:
         return
-    print(f"{len(threads)} threads on processors")
+    print(f"\n{len(threads)} threads on processors")
     times = ("running", "ready", "waiting", "longest")
     rows = [
         [

@@ -159,8 +159,9 @@ class Survey:
                 self._add_thread(process, record.koid)
 
     def _add_thread(self, process: int, thread: int, events: int = 0) -> None:
-        self.threads[process, thread] += events
         self.processes.add(process)
+        if thread or events:  # modules have thread 0
+            self.threads[process, thread] += events
 
     def _add_exact_times(self, columns: Columns) -> None:
         for record in columns.records():

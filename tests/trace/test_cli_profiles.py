@@ -271,7 +271,7 @@ def test_top_lists_functions_with_their_weights(
     trace: Path, symbols: Path, capsys: Capture
 ) -> None:
     found = output(capsys, "top", trace, "--gsym-dir", symbols).splitlines()
-    assert found[0] == "4 samples, samples: 4 in all"
+    assert found[0] == "4 samples"
     assert found[1].split() == ["own", "total", "over", "time", "function"]
     first = found[2].split()
     assert (first[:6], first[-1]) == (["2", "50.0", "%", "2", "50.0", "%"], "inner()")
