@@ -88,9 +88,9 @@ def _lines(info: dict[str, Any]) -> Iterator[str]:
         yield _row("process", f"{process['koid']} {process['name']}")
         threads = sorted(process["threads"], key=lambda each: -each["events"])
         for thread in threads[:_MOST_THREADS]:
-            events = f"{thread['events']} events" if thread["events"] else ""
+            count = f"{thread['events']} events" if thread["events"] else ""
             text = f"{thread['koid']} {thread['name']}"
-            yield _row("  thread", f"  {text:<36} {events}")
+            yield _row("  thread", f"  {text:<36} {count}")
         if len(threads) > _MOST_THREADS:
             yield _row("", f"  and {len(threads) - _MOST_THREADS} more threads")
     if len(processes) > _MOST_PROCESSES:
