@@ -21,6 +21,7 @@ __all__ = [
     "PerfFrame",
     "PerfMapping",
     "PerfSample",
+    "UnknownLines",
     "is_perf_script",
     "parse_perf_script",
 ]
@@ -148,13 +149,13 @@ def is_perf_script(lines: Iterable[str]) -> bool:
 
 
 def parse_perf_script(
-    lines: Iterable[str], unknown: list[int] | None = None
+    lines: Iterable[str], unknown: UnknownLines | None = None
 ) -> Iterator[PerfSample | PerfMapping]:
     """The samples and mappings in a text, as its lines come.
 
     Args:
         lines: Of the text, with or without their ends.
-        unknown: Gets the numbers of lines that are not understood, counted from 1.
+        unknown: Counts the lines that are not understood.
 
     Yields:
         Samples when the line behind their last has come, mappings at once.
@@ -162,7 +163,7 @@ def parse_perf_script(
     Raises:
         FormatError: A stack has more frames than any can have.
     """
-    parser = _Parser(unknown)
+    parser = _Parser(unknown or UnknownLines())
     for number, line in enumerate(lines, 1):
         record = parser.take(number, line.rstrip("\r\n"))
         if record is not None:
@@ -172,10 +173,27 @@ def parse_perf_script(
         yield last
 
 
+class UnknownLines:
+    """Lines that are not understood.
+
+    Attributes:
+        count: How many there are.
+        first: The number of the first one, counted from 1; 0 for none.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.first = 0
+
+    def add(self, number: int) -> None:
+        """One more, by its number."""
+        self.first = self.first or number
+        self.count += 1
+
+
 class _Parser:
     """Puts samples together from their lines."""
 
-    def __init__(self, unknown: list[int] | None) -> None:
+    def __init__(self, unknown: UnknownLines) -> None:
         self._unknown = unknown
         self._head: re.Match[str] | None = None
         self._frames: list[PerfFrame] = []
@@ -205,8 +223,8 @@ class _Parser:
             if self._is_whole:
                 self._add_frame(found["rest"])
             return last
-        if self._unknown is not None and not text.startswith("#"):
-            self._unknown.append(number)
+        if not text.startswith("#"):
+            self._unknown.add(number)
         return None
 
     def end(self) -> PerfSample | None:

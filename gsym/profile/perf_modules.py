@@ -15,7 +15,7 @@ from gsym.errors import FormatError
 from gsym.profile.binaries import build_id_of
 from gsym.profile.model import Mapping
 
-__all__ = ["ModulePlaces", "read_build_ids"]
+__all__ = ["MOST_MAPPINGS", "ModulePlaces", "read_build_ids"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
+MOST_MAPPINGS = 1 << 16
+"""Of a process; Linux allows as many, where nobody changed it."""
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _MOST_LIST_BYTES = 64 << 20
@@ -78,10 +80,15 @@ class ModulePlaces:
         """A part of a file is in the memory of a process from now on."""
         if mapping.path.startswith(_KERNEL):
             # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
-            self._kernel.add(mapping._replace(path=_KERNEL))
+            loaded, mapping = self._kernel, mapping._replace(path=_KERNEL)
         elif mapping.path.startswith("/") and mapping.start < _KERNEL_START:
             loaded = self._loaded.setdefault(mapping.process, _Loaded())
+        else:
+            return
+        if len(loaded) < MOST_MAPPINGS:
             loaded.add(mapping)
+        else:
+            self._builder.lose("mappings beyond those that a process can have")
 
     def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
         """The address of a frame, and the index of its mapping.
@@ -156,6 +163,9 @@ class _Loaded:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._parts: list[PerfMapping] = []
+
+    def __len__(self) -> int:
+        return len(self._parts)
 
     def add(self, part: PerfMapping) -> None:
         end = part.start + part.size

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from gsym.demangling import demangle
 from gsym.errors import FormatError
-from gsym.formats.perf_script import PerfMapping, parse_perf_script
+from gsym.formats.perf_script import PerfMapping, UnknownLines, parse_perf_script
 from gsym.profile.building import ProfileBuilder
 from gsym.profile.input_bytes import read_pieces
 from gsym.profile.model import SAMPLES, Frame, Location, Thread, ValueType
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     _Key = tuple[int, int | None, bool, tuple[Frame, ...] | None]
 
-MOST_TEXT_BYTES = 16 << 30
+MOST_TEXT_BYTES = 4 << 30
 """How much text there may be, inflated: it is read line by line."""
 
 _CLOCKS = frozenset({"cpu-clock", "task-clock"})  # they count nanoseconds
@@ -80,7 +80,7 @@ def profile_of_lines(
         FormatError: There is no sample among them.
     """
     reader = _Reader(build_ids, keep_symbols=keep_symbols)
-    unknown: list[int] = []
+    unknown = UnknownLines()
     try:
         for record in parse_perf_script(lines, unknown):
             if isinstance(record, PerfMapping):
@@ -91,9 +91,9 @@ def profile_of_lines(
         raise FormatError(error.reason, path=path) from None
     if not reader.events:
         raise FormatError("there is no sample of perf in it", path=path)
-    if unknown:
-        kind = f"lines that are not understood, the first of them {unknown[0]}"
-        reader.builder.lose(kind, len(unknown))
+    if unknown.count:
+        kind = f"lines that are not understood, the first of them {unknown.first}"
+        reader.builder.lose(kind, unknown.count)
     return reader.finish()
 
 

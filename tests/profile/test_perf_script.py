@@ -9,6 +9,7 @@ from gsym.formats.perf_script import (
     PerfFrame,
     PerfMapping,
     PerfSample,
+    UnknownLines,
     is_perf_script,
     parse_perf_script,
 )
@@ -23,9 +24,9 @@ def frame(
 
 
 def records(text: str) -> list[PerfSample | PerfMapping]:
-    unknown: list[int] = []
+    unknown = UnknownLines()
     found = list(parse_perf_script(text.splitlines(), unknown))
-    assert not unknown
+    assert unknown.count == unknown.first == 0
     return found
 
 
@@ -179,10 +180,10 @@ def test_samples_come_as_soon_as_they_end() -> None:
 
 
 def test_lines_that_are_not_understood_are_told() -> None:
-    unknown: list[int] = []
+    unknown = UnknownLines()
     text = "# comment\nwhat is this\np 1 cycles:\n\t 1 f (/x)\nnonsense\n"
     assert len(list(parse_perf_script(text.splitlines(), unknown))) == 1
-    assert unknown == [2, 5]
+    assert (unknown.count, unknown.first) == (2, 2)
 
 
 def test_a_stack_may_be_as_deep_as_is_allowed_and_no_deeper() -> None:

@@ -15,8 +15,14 @@ import gsym
 from gsym.errors import FormatError
 from gsym.formats.perf_script import PerfMapping
 from gsym.profile.binaries import build_id_of
+from gsym.profile.building import ProfileBuilder
 from gsym.profile.model import Frame, Location, Mapping, Profile, Thread, ValueType
-from gsym.profile.perf_modules import _Loaded, read_build_ids
+from gsym.profile.perf_modules import (
+    MOST_MAPPINGS,
+    ModulePlaces,
+    _Loaded,
+    read_build_ids,
+)
 from gsym.profile.perf_script_input import profile_of_lines, read_perf_script
 from gsym.profile.symbolizing import symbolize
 from gsym.profile.text_lines import MOST_CHARACTERS, lines_of
@@ -174,6 +180,17 @@ def test_a_mapping_of_the_kernel_tells_where_it_is() -> None:
         Mapping(0, 0, path="[ext4]"),
     ]
     assert frames(profile) == ((), ("module",))
+
+
+def test_a_process_has_as_many_mappings_as_linux_allows_and_no_more() -> None:
+    builder = ProfileBuilder()
+    places = ModulePlaces(builder, {"/x": ID})
+    for number in range(MOST_MAPPINGS):
+        places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
+    assert not builder.profile.losses
+    places.load(PerfMapping(1, 0x1000 * MOST_MAPPINGS, 0x1000, 0, "/x"))
+    places.load(PerfMapping(2, 0, 0x1000, 0, "/x"))
+    assert list(builder.profile.losses.values()) == [1]
 
 
 def test_a_printed_offset_in_the_file_decides() -> None:
