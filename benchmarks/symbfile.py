@@ -1,9 +1,10 @@
-"""Symbfiles: extracted, beside the conversion to GSYM; and how fast they are read.
+"""Symbfiles: extracted, beside the conversion to GSYM; how fast they are read.
 
     python -m benchmarks.symbfile CORPUS [--rounds N] [--input NAME]... [--write]
 
 Extraction and conversion run in turn, A B A B, each as a whole process; the extraction
-converts, too. Files are read in this process, once as columns and once as records.
+converts, too. Files are read in this process: as columns, as records, and ranges into a
+GSYM file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs, median_ratio
 from benchmarks.report import digest, environment, write_region
 from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.to_gsym import convert_symbfiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,12 +36,12 @@ MADE_HEAD = (
     *("input", "threads", "wall symbfile", "wall gsym", "ratio"),
     *("cpu symbfile", "cpu gsym", "ratio", "peak symbfile", "peak gsym"),
 )
-READ_HEAD = ("input", "records", "MB", "columns, M/s", "records, M/s")
+READ_HEAD = ("input", "records", "MB", "columns, M/s", "records, M/s", "GSYM, M/s")
 LEGEND = """\
 Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
 median over the pairs of the extraction of ranges and return pads / the conversion to
 GSYM. Reading is the best of {reads}: millions of records by second of one core, as
-columns, which are what the engine gives, and as Python's records."""
+columns, which are what the engine gives, as Python's records, and into a GSYM file."""
 
 
 def measure_input(
@@ -85,10 +87,16 @@ def read_row(name: str, path: Path) -> list[str]:
     def as_records() -> int:
         return sum(1 for _ in open_symbfile(path).records())
 
+    def as_gsym() -> int:
+        return convert_symbfiles([path], f"{path}.gsym").functions
+
     count = as_columns()
-    speeds = [count / seconds(read) / MILLION for read in (as_columns, as_records)]
+    ways: list[Callable[[], int]] = [as_columns, as_records]
+    if name.startswith("ranges"):
+        ways.append(as_gsym)
+    speeds = [f"{count / seconds(read) / MILLION:.2f}" for read in ways]
     size = path.stat().st_size / MILLION
-    return [name, str(count), f"{size:.1f}", *(f"{speed:.2f}" for speed in speeds)]
+    return [name, str(count), f"{size:.1f}", *speeds, *[""] * (3 - len(ways))]
 
 
 def seconds(read: Callable[[], int]) -> float:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.errors import EmptyError, FormatError, LimitError
+from gsym.creator import Creator
+from gsym.errors import ClosedError, EmptyError, FormatError, GsymError, LimitError
 from gsym.formats.symbfile import (
     Decoder,
     LineTableRow,
@@ -22,16 +24,17 @@ from gsym.formats.symbfile import (
 )
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
 from gsym.symbfile.extraction import extract_ranges, range_blocks
-from gsym.symbfile.function_trees import MOST_DEPTH, iter_functions
+from gsym.symbfile.function_trees import FunctionTrees
 from gsym.symbfile.to_gsym import convert_symbfiles
-from tests.creations import create
+from tests.creations import create, decoded
 from tests.strategies import function_lists
 from tests.symbfile_sweep import sweep
+from tests.symbfile_trees import iter_functions
 from tests.test_symbfile_extraction import addresses_round, ranges_of
 from tests.test_symbfile_format import record_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -44,13 +47,20 @@ G = Range(0x18, 4, "g", "/g.c", "/f.c", 3, 1, (row(0, 1),))
 PAD = ReturnPad(0x19, (ReturnPadEntry("f", "/f.c", 3), ReturnPadEntry("h", "", 0)))
 
 
+def engine_bytes(records: Iterable[Record], version: int = 1) -> bytes:
+    """A GSYM file of the ranges."""
+    with Creator(version) as creator:
+        FunctionTrees(creator).add(Decoder(encode(records)))
+        return creator.to_bytes()
+
+
 def converted(records: Iterable[Record]) -> gsym.Reader:
-    return gsym.Reader(create(iter_functions(records)))
+    return gsym.Reader(engine_bytes(records))
 
 
-def fit_gsym(functions: Iterable[gsym.FunctionInfo]) -> bool:
-    """Whether a GSYM file can say their sizes."""
-    return all(function.size < 2**32 for function in functions)
+def functions_of(*records: Record) -> list[gsym.FunctionInfo]:
+    """What the engine makes of ranges, in the order of addresses."""
+    return decoded(engine_bytes(records))
 
 
 def answer(reader: gsym.Reader, address: int) -> tuple[ChainFrame, ...] | None:
@@ -121,7 +131,7 @@ def test_a_converted_file_answers_as_the_ranges_do(
     ranges = ranges_of(data)
     if not ranges or any(each.elf_va + each.length >= 2**64 for each in ranges):
         return
-    if not fit_gsym(iter_functions(ranges)):
+    if any(function.size >= 2**32 for function in iter_functions(ranges)):
         with pytest.raises(LimitError, match="more than a GSYM file can say"):
             converted(ranges)
         return
@@ -130,20 +140,50 @@ def test_a_converted_file_answers_as_the_ranges_do(
         assert answer(reader, address) == index.lookup(address), hex(address)
 
 
-@given(record_lists)
-def test_any_records_are_converted_or_refused(records: list[Record]) -> None:
+# Ranges that touch, overlap and nest.
+few_names = st.sampled_from(["f", "g", "a\0b", "a?b", "", "/f.c", "/g.c"])
+small = st.integers(0, 12)
+few_rows = st.lists(st.tuples(small, st.integers(0, 3)), max_size=4).map(
+    lambda rows: tuple(map(LineTableRow._make, sorted(rows)))
+)
+nested_ranges = st.builds(
+    Range,
+    elf_va=small,
+    length=small,
+    func=few_names,
+    file=st.none() | few_names,
+    call_file=st.none() | few_names,
+    call_line=st.integers(0, 2),
+    depth=st.integers(0, 4),
+    line_table=few_rows,
+)
+# Parts of functions, side by side.
+parts = st.builds(
+    lambda part, at: part._replace(elf_va=8 * at, length=8, depth=0, func="f"),
+    nested_ranges,
+    st.integers(0, 2),
+)
+
+
+def outcome(make: Callable[[], bytes]) -> bytes | type[Exception]:
     try:
-        functions = list(iter_functions(records))
-    except (FormatError, LimitError):
-        return
-    if functions and fit_gsym(functions):
-        reader = gsym.Reader(create(functions, version=2))
-        assert len(reader) > 0
+        return make()
+    except (GsymError, ValueError) as error:
+        return type(error)
+
+
+@given(record_lists | st.lists(nested_ranges | parts, max_size=24))
+def test_the_engine_makes_of_any_ranges_what_the_second_opinion_makes(
+    records: list[Record],
+) -> None:
+    assert outcome(lambda: engine_bytes(records, 2)) == outcome(
+        lambda: create(iter_functions(records), version=2)
+    )
 
 
 def test_a_function_that_was_split_is_one_again() -> None:
     parts = (Range(0, 8, "f", "/a.c", line_table=(row(0, 1),)), F._replace(elf_va=8))
-    (function,) = iter_functions(parts)
+    (function,) = functions_of(*parts)
     assert (function.address, function.size) == (0, 0x28)
     assert function.line_table == (
         (0, "/a.c", 1),
@@ -156,25 +196,23 @@ def test_a_function_that_was_split_is_one_again() -> None:
 def test_functions_that_are_too_large_as_one_stay_two() -> None:
     first = Range(0, 0xFFFFFFFF, "f", "/a.c", line_table=(row(0, 1),))
     second = Range(0xFFFFFFFF, 2, "f", "/b.c", line_table=(row(0, 1),))
-    assert [each.size for each in iter_functions([first, second])] == [0xFFFFFFFF, 2]
-    assert len(list(iter_functions([first._replace(length=0xFFFFFFFD), second]))) == 2
+    assert [each.size for each in functions_of(first, second)] == [0xFFFFFFFF, 2]
+    assert len(functions_of(first._replace(length=0xFFFFFFFD), second)) == 2
     short = first._replace(length=0xFFFFFFFD), second._replace(elf_va=0xFFFFFFFD)
-    assert [each.size for each in iter_functions(short)] == [0xFFFFFFFF]
+    assert [each.size for each in functions_of(*short)] == [0xFFFFFFFF]
 
 
 def test_functions_without_a_name_are_kept() -> None:
     ranges = [Range(0, 8, ""), Range(2, 2, "", depth=1)]
-    (function,) = iter_functions(ranges)
+    (function,) = functions_of(*ranges)
     assert function.inline is not None
     names = (function.name, function.inline.children[0].name)
     assert names == ("<name omitted>", "<name omitted>")
-    assert len(converted(ranges)) == 1
 
 
 def test_functions_of_one_name_side_by_side_stay_two() -> None:
-    assert len(list(iter_functions([Range(0, 8, "f"), Range(8, 8, "f")]))) == 2
-    same = (F, F._replace(elf_va=0x30))
-    assert len(list(iter_functions(same))) == 2
+    assert len(functions_of(Range(0, 8, "f"), Range(8, 8, "f"))) == 2
+    assert len(functions_of(F, F._replace(elf_va=0x30))) == 2
 
 
 def test_a_function_of_4_gib_is_refused() -> None:
@@ -183,45 +221,24 @@ def test_a_function_of_4_gib_is_refused() -> None:
         converted([Range(1, 2**32, "f")])
 
 
-class CountedRows(tuple[LineTableRow, ...]):  # noqa: SLOT001 - a tuple has no room
-    """The rows of a line table, which tells how many of them were looked at."""
-
-    looks = 0
-
-    def __getitem__(self, index: object) -> object:  # type: ignore[override]
-        self.looks += 1
-        return super().__getitem__(index)  # type: ignore[call-overload]
-
-    def __iter__(self) -> Iterator[LineTableRow]:
-        for each in super().__iter__():
-            self.looks += 1
-            yield each
-
-
-def test_between_calls_the_rows_of_a_function_are_not_gone_through_anew() -> None:
-    count = 1000
-    table = CountedRows(row(8 * index, index) for index in range(2 * count))
-    function = Range(0, 16 * count, "f", "/f.c", line_table=table)
-    calls = [Range(16 * index, 8, "g", None, "/f.c", 3, 1) for index in range(count)]
-    (made,) = iter_functions([function, *calls])
-    assert len(made.line_table or ()) == 2 * count
-    assert table.looks < 50 * count
-
-
 def test_calls_nest_as_deeply_as_256() -> None:
     deepest = [
         Range(0, 8, "f"),
         *(G._replace(elf_va=0, depth=n) for n in range(1, 257)),
     ]
-    (function,) = iter_functions(deepest)
-    assert function.inline is not None
+    (function,) = functions_of(*deepest)
+    depth, node = 0, function.inline
+    while node is not None and node.children:
+        depth, node = depth + 1, node.children[0]
+    assert depth == 256
     with pytest.raises(LimitError, match="more deeply than 256"):
-        list(iter_functions([*deepest, G._replace(depth=MOST_DEPTH + 1)]))
+        functions_of(*deepest, G._replace(depth=257))
 
 
 def test_a_range_at_the_end_of_all_addresses_is_refused() -> None:
     with pytest.raises(FormatError, match="behind all addresses"):
-        list(iter_functions([Range(2**64 - 4, 4, "f")]))
+        functions_of(Range(2**64 - 4, 4, "f"))
+    assert len(functions_of(Range(2**64 - 4, 3, "f"))) == 1
 
 
 @pytest.mark.parametrize(("given", "base"), [(None, 0x10), (0, 0), (8, 8)])
@@ -236,8 +253,39 @@ def test_the_base_of_addresses_is_the_first_one_or_as_said(
 
 
 def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
-    (function,) = iter_functions([Range(1, 1, "a\0b")])
+    (function,) = functions_of(Range(1, 1, "a\0b"))
     assert function.name == "a?b"
+
+
+def test_a_function_keeps_its_names_while_a_reader_gives_its_numbers_up() -> None:
+    large = 15 << 20  # a reader keeps up to 64 MB of names
+    outside = [Range(0x100, 1, f"{n}" * large, depth=1) for n in range(5)]
+    late = Range(0x1A, 1, "late", "/h.h", depth=2, line_table=(row(0, 5),))
+    after = Range(0x30, 8, "g", "/g.c", line_table=(row(0, 6),))
+    ranges = [F, G, *outside, G._replace(elf_va=0x20), late._replace(elf_va=0x20)]
+    assert functions_of(*ranges, after, after._replace(elf_va=0x40)) == functions_of(
+        F, G, *ranges[-2:], after, after._replace(elf_va=0x40)
+    )
+
+
+def test_a_closed_creator_takes_no_functions() -> None:
+    creator = Creator()
+    trees = FunctionTrees(creator)
+    creator.close()
+    with pytest.raises(ClosedError):
+        trees.add(Decoder(encode([F])))
+    with pytest.raises(ClosedError):
+        FunctionTrees(creator)
+
+
+def test_reads_that_were_left_out_are_told() -> None:
+    records = [Range(n, 1, f"{n}") for n in range(1 << 15)]  # of more than one read
+    reads = Decoder(encode(records)).reads()
+    decoder = Decoder([])
+    next(reads)
+    decoder.reads = lambda: reads  # type: ignore[method-assign]
+    with Creator() as creator, pytest.raises(ValueError, match="were not taken"):
+        FunctionTrees(creator).add(decoder)
 
 
 # ---- files
@@ -286,6 +334,14 @@ def test_convert_tells_what_it_wrote_as_json(
     assert (told["inputs"], told["output"]) == (parts, str(output))
     assert (told["functions"], told["functions_with_lines"]) == (2, 1)
     assert told["file_size"] == output.stat().st_size
+
+
+def test_a_range_that_cannot_be_is_told_with_its_place(tmp_path: Path) -> None:
+    source = written(tmp_path / "ranges", F, PAD, Range(2**64 - 4, 4, "f"))
+    with pytest.raises(FormatError) as found:
+        convert_symbfiles([source], tmp_path / "out.gsym")
+    (*_, last) = Decoder([source.read_bytes()]).columns()
+    assert (found.value.path, found.value.offset) == (str(source), last.offsets[-1])
 
 
 def test_return_pads_alone_make_no_gsym_file(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ _TAKEN_AFTER = 4096  # records
 
 
 class Decoder:
-    """Reads a symbfile; what it holds is taken from it once, in one of two forms.
+    """Reads a symbfile; what it holds is taken from it once, in one of three forms.
 
     Args:
         pieces: The bytes of the file, in order.
@@ -119,6 +119,12 @@ class Decoder:
 
     def columns(self) -> Iterator[Columns]:
         """The records as columns, up to some ten thousand at a time."""
+        for _ in self.reads():
+            self._take_strings()
+            yield Columns(self._columns, self._strings)
+
+    def reads(self) -> Iterator[CData]:
+        """The engine's reader, each time that it has records, to take them there."""
         used, wanted = ffi.new("size_t *"), ffi.new("size_t *", 1)
         held = bytearray()  # the first bytes of a message
         is_last = False
@@ -147,8 +153,8 @@ class Decoder:
         wanted: CData,
         *,
         is_last: bool,
-    ) -> Generator[Columns, None, bytes]:
-        """Columns up to the last whole message; returns what is behind it."""
+    ) -> Generator[CData, None, bytes]:
+        """Read up to the last whole message; returns what is behind it."""
         view = ffi.from_buffer("uint8_t[]", piece)
         start, size = 0, len(view)
         while True:
@@ -163,8 +169,7 @@ class Decoder:
             )
             lib.gsym_symbfile_reader_columns(self._reader, self._columns)
             if self._columns.count:
-                self._take_strings()
-                yield Columns(self._columns, self._strings)
+                yield self._reader
             check(status, self._error, self._path)
             start += used[0]
             if wanted[0]:

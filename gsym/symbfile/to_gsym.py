@@ -7,7 +7,7 @@ import os
 from gsym.atomic_file import is_same_file
 from gsym.creator import Creator
 from gsym.errors import EmptyError
-from gsym.symbfile.function_trees import iter_functions
+from gsym.symbfile.function_trees import FunctionTrees
 from gsym.symbfile.opening import open_symbfile
 
 __all__ = ["convert_symbfiles"]
@@ -54,12 +54,10 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
         raise ValueError(f"{target}: the output would replace the input")
     has_pads = False
     with Creator(version, byteorder, base_address, uuid) as creator:
-        count = 0
+        trees, count = FunctionTrees(creator), 0
         for path in paths:
             decoder = open_symbfile(path)
-            for info in iter_functions(decoder.records()):
-                creator.add(info)
-                count += 1
+            count = trees.add(decoder, path)
             has_pads |= decoder.counts().return_pads > 0
         if not count:
             reason = (

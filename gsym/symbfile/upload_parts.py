@@ -137,7 +137,7 @@ def _numbered(paths: Sequence[str], kind: str, file_id: FileId) -> list[UploadPa
 
 def _kind(path: str) -> str:
     decoder = decode(map_file(path), path)
-    for _ in decoder.columns():
+    for _ in decoder.reads():
         pass
     counts = decoder.counts()
     if counts.ranges and counts.return_pads:

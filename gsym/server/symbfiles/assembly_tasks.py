@@ -106,7 +106,7 @@ def _check(path: str, kind: str, label: str) -> None:
     """See that a symbfile is sound, and holds no other records than it has to."""
     decoder = open_symbfile(path)
     try:
-        for _ in decoder.columns():
+        for _ in decoder.reads():
             pass
     except GsymError as error:
         where = "" if error.offset is None else f"offset {error.offset:#x}: "
