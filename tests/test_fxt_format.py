@@ -381,6 +381,17 @@ def test_strict_reading_fails_behind_the_last_sound_record() -> None:
     assert (caught.value.path, caught.value.offset) == ("a.fxt", len(event))
 
 
+def test_a_strict_reader_that_is_fed_hands_out_what_is_in_front_of_a_problem() -> None:
+    event = LITTLE.named_event(0, 5, b"e")
+    decoder = Decoder(strict=True)
+    assert len(decoder.feed(event + bytes(8) + event)) == 1
+    for _ in range(2):
+        with pytest.raises(FormatError, match="records of size 0"):
+            decoder.feed(event)
+    with pytest.raises(FormatError, match="records of size 0"):
+        decoder.finish()
+
+
 def test_a_strict_reader_refuses_what_is_not_defined() -> None:
     with pytest.raises(FormatError, match="string 5 is not defined"):
         decoded(LITTLE.event(0, 1, (0, 0, 5), LITTLE(7, 8)))

@@ -240,6 +240,16 @@ def test_a_blob_that_is_too_large_for_a_record_becomes_several() -> None:
     assert all(record[:2] == ("n", 1) for record in read)
 
 
+def test_the_magic_number_stands_there_once_and_nothing_is_taken_for_it() -> None:
+    magic: Record = TraceInfo(0, 0x16547846)
+    log: Record = Log(0, 0x16547846, 1, "x", 0)
+    for records in ([log], [magic, log]):
+        data = encoded(records)
+        assert data.count(LITTLE.magic()) == 1
+        assert said(decoded(data)) == [log]
+    assert encoded([log, magic]).count(LITTLE.magic()) == 2
+
+
 def test_blocks_put_together_are_the_trace() -> None:
     blocks = list(encode([Log(1, 2, 3, "x" * 30000)] * 100))
     assert len(blocks) > 5

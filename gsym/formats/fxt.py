@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.errors import FormatError
 from gsym.formats.fxt_columns import Columns, Texts
 from gsym.formats.fxt_filter import Filter, set_filter
 from gsym.formats.fxt_records import EVENT_KINDS
@@ -143,6 +144,7 @@ class Decoder:
         self._wanted: CData = ffi.new("size_t *", 1)
         self._held = bytearray()  # the first bytes of a record
         self._texts = Texts()
+        self._failure: FormatError | None = None
 
     @property
     def byteorder(self) -> Literal["little", "big"]:
@@ -151,11 +153,24 @@ class Decoder:
         return "big" if is_big else "little"
 
     def feed(self, piece: Buffer) -> list[Record]:
-        """The records that end in the next bytes of the trace."""
-        return [record for part in self._take(piece) for record in part.records()]
+        """The records that end in the next bytes of the trace.
+
+        Where a strict reader finds a problem behind some, it tells the next time.
+        """
+        self._raise_failure()
+        records: list[Record] = []
+        try:
+            for part in self._take(piece):
+                records += part.records()
+        except FormatError as failure:
+            if not records:
+                raise
+            self._failure = failure
+        return records
 
     def finish(self) -> None:
         """The trace ends; what is left of it is a problem."""
+        self._raise_failure()
         for _ in self._read(bytes(self._held), is_last=True):
             raise AssertionError  # a whole record would have been read before
 
@@ -182,6 +197,10 @@ class Decoder:
             counts.left_out,
             sum(counts.faults),
         )
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def _take(self, piece: Buffer) -> Iterator[Columns]:
         if self._held:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain, repeat
 
 from gsym._native import ffi, lib, to_str
@@ -33,8 +32,7 @@ _CODES = {"category": "I", "name": "I", "provider": "I"}
 _CODES |= {"argument_first": "I", "argument_end": "I"}
 
 # Named tuples from tuples, without the handling of their arguments.
-_new_event = partial(tuple.__new__, Event)
-_new_argument = partial(tuple.__new__, Argument)
+_new = tuple.__new__
 
 
 class Texts:
@@ -140,7 +138,7 @@ class Columns:
             self._argument_values(types),
             strict=False,  # null has no end of values
         )
-        return tuple(map(_new_argument, fields))
+        return tuple(map(_new, repeat(Argument), fields))
 
     def records(self) -> Iterator[Record]:
         """The same as records, in file order."""
@@ -213,7 +211,7 @@ class Columns:
             self.event_column("offset").tolist(),
             strict=False,  # `repeat` has no end
         )
-        return map(_new_event, fields)
+        return map(_new, repeat(Event), fields)
 
     def _exact_ns(
         self, times: list[int], ticks: list[int], providers: list[int]

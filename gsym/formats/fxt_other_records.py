@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain, compress, repeat
 
 from gsym._native import ffi, lib, to_str
@@ -135,7 +134,7 @@ class OtherRecords:
             fields = [*([ticks] * is_timed), *fields, *([args] * has_arguments)]
             fields += [ns] * is_timed
         in_order = zip(*fields, providers, offsets, strict=False)  # nothing has no end
-        return map(partial(tuple.__new__, made), in_order)
+        return map(tuple.__new__, repeat(made), in_order)
 
     def _fields(self, codes: str, rows: list[list[int]]) -> list[Iterable[Any]]:
         """A column for each field."""

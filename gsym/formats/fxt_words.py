@@ -19,6 +19,7 @@ class Words:
 
     def __init__(self, byteorder: str) -> None:
         self._order = "<" if byteorder == "little" else ">"
+        self._pack = [struct.Struct(f"{self._order}{n}Q").pack for n in range(8)]
 
     def __call__(self, *values: int) -> bytes:
         """Words of these numbers.
@@ -27,6 +28,8 @@ class Words:
             OverflowError: One is not of 64 bits.
         """
         try:
+            if len(values) < len(self._pack):
+                return self._pack[len(values)](*values)
             return struct.pack(f"{self._order}{len(values)}Q", *values)
         except struct.error as error:
             wrong = [value for value in values if value >> 64]

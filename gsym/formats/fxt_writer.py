@@ -39,7 +39,7 @@ TAKEN_AFTER = 1 << 18
 
 _BLOB, _LARGE = 5, 15
 # They name the provider themselves, or are of the trace as a whole.
-_OF_NO_PROVIDER = (ProviderInfo, ProviderSection, ProviderEvent, TraceInfo)
+_OF_NO_PROVIDER = {ProviderInfo, ProviderSection, ProviderEvent, TraceInfo}
 
 
 class Encoder:
@@ -78,20 +78,12 @@ class Encoder:
             ValueError: A kind or type is not known, or an event lacks its id or end, or
                 a record of type `Unknown` is not of whole words.
         """
-        if not isinstance(record, _OF_NO_PROVIDER):
+        kind = type(record)
+        if kind not in _OF_NO_PROVIDER and record.provider != self._provider:
             self._enter_section(record.provider)
-        if isinstance(record, String):
-            self._references.define_string(record.string_index, record.value)
-        elif isinstance(record, Thread):
-            koids = (record.process, record.thread)
-            self._references.define_thread(record.thread_index, *koids)
-        elif isinstance(record, Blob):
-            self._put_blob(record)
-        elif isinstance(record, LargeBlob):
-            self._put_large_blob(record)
-        elif isinstance(record, Unknown):
-            self._put_unknown(record)
-        elif self._has_records or record[:2] != _MAGIC[:2]:
+        if kind not in MAKERS:
+            self._put_other(record)
+        elif self._has_records or kind is not TraceInfo or record[:2] != _MAGIC[:2]:
             self._put(record)
         if isinstance(record, (ProviderInfo, ProviderSection)):
             self._enter(record.provider)
@@ -113,13 +105,27 @@ class Encoder:
         self._references.enter(provider)
 
     def _enter_section(self, provider: int | None) -> None:
-        if provider is not None and provider != self._provider:
+        if provider is not None:
             self._put(ProviderSection(provider))
             self._enter(provider)
 
     def _put(self, record: Record) -> None:
         parts = MAKERS[type(record)](record, self._words, self._references)
         self._out += self._words.with_header(*parts)
+
+    def _put_other(self, record: Record) -> None:
+        """Write a record that changes a table, takes several records or a large one."""
+        if isinstance(record, String):
+            self._references.define_string(record.string_index, record.value)
+        elif isinstance(record, Thread):
+            koids = (record.process, record.thread)
+            self._references.define_thread(record.thread_index, *koids)
+        elif isinstance(record, Blob):
+            self._put_blob(record)
+        elif isinstance(record, LargeBlob):
+            self._put_large_blob(record)
+        elif isinstance(record, Unknown):
+            self._put_unknown(record)
 
     def _put_blob(self, record: Blob) -> None:
         kind = field(record.type, 48, 8, "the type of a blob")
