@@ -95,3 +95,10 @@ def profile_of(seen: Seen, path: str, build_id: str) -> Profile:
     ]
     builder.sample(builder.stack(stack))
     return builder.profile
+
+
+def frames(profile: Profile) -> tuple[tuple[str, ...], ...]:
+    """The names of the functions at each location."""
+    return tuple(
+        tuple(frame.name for frame in location.frames) for location in profile.locations
+    )

@@ -58,3 +58,13 @@ class Modules:
         if key.code_id != BUILD_ID.upper():
             return OpenModule(None, None)
         return OpenModule(None, gsym.open(self.path))
+
+
+class OneModule:
+    """Opens one GSYM file, whatever is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def open(self, _key: ModuleKey) -> OpenModule:
+        return OpenModule(None, gsym.open(self._path))

@@ -18,15 +18,14 @@ from gsym.profile.pprof_output import pprof_file
 from gsym.profile.pprof_symbolizing import symbolize_pprof
 from gsym.profile.symbolizing import GUESSED, symbolize
 from gsym.sources.program_headers import Segment
-from gsym.symbolizer import OpenModule
 from tests.conftest import find_peer
-from tests.profile.loaded_program import CHAIN, build, profile_of, run
+from tests.profile.loaded_program import CHAIN, build, frames, profile_of, run
+from tests.profile.symbols import OneModule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.profile.model import Profile
-    from gsym.store.module_key import ModuleKey
 
 # As lld lays a program out: a page between segments in memory, none in the file.
 SEGMENTS = (
@@ -62,16 +61,6 @@ def test_where_segments_overlap_code_is_meant() -> None:
     assert file_address(0x1800, (data, code)) == 0x9800
 
 
-class OneModule:
-    """Opens one GSYM file, whatever is asked for."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def open(self, _key: ModuleKey) -> OpenModule:
-        return OpenModule(None, gsym.open(self._path))
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A position-independent program that lld linked."""
@@ -83,12 +72,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = build(folder, compiler, "-fuse-ld=lld-19", "-pie", "-fPIE")
     gsym.convert(made, folder / "chain.gsym")
     return made
-
-
-def frames(profile: Profile) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        tuple(frame.name for frame in location.frames) for location in profile.locations
-    )
 
 
 def seen_by(program: Path, path: str | None = None) -> Profile:

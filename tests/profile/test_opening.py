@@ -14,7 +14,7 @@ from gsym.formats.fxt import MAGICS
 from gsym.formats.protobuf_wire import each_field
 from gsym.profile.opening import KINDS, ProfileOptions, profile_kind, read_profile
 from gsym.profile.pprof_output import pprof_file
-from tests.profile import pprof_messages, test_otlp_input
+from tests.profile import otlp_messages, pprof_messages
 from tests.profile.profiles import small_profile
 from tests.profile.symbols import BUILD_ID
 
@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "profiles"
 PERF = b"# ========\n\napp 7/7 1.0:  5 cycles:u:\n\t 10 f+0x1 (/opt/app)\n"
 FORMS = {
     "pprof": pprof_messages.message().SerializeToString(),
-    "otlp": test_otlp_input.message().SerializeToString(),
+    "otlp": otlp_messages.message().SerializeToString(),
     "perf script": PERF,
     "addresses": b"\n# two\n0x10\n0x20\n",
     "fxt": MAGICS[0],
@@ -51,7 +51,7 @@ def test_what_other_writers_made_is_known(tmp_path: Path) -> None:
     assert profile_kind(GOLDEN / "go-cpu.pb.gz") == "pprof"
     assert profile_kind(written(tmp_path, pprof_file(small_profile()))) == "pprof"
     assert profile_kind(written(tmp_path, MAGICS[1])) == "fxt"
-    older = test_otlp_input.message("1.9").SerializeToString()
+    older = otlp_messages.message("1.9").SerializeToString()
     assert profile_kind(written(tmp_path, older)) == "otlp"
 
 
@@ -70,8 +70,8 @@ def test_a_message_that_is_cut_between_fields_is_not_judged(tmp_path: Path) -> N
 
 
 def test_a_first_field_may_be_larger_than_what_is_looked_at(tmp_path: Path) -> None:
-    made = test_otlp_input.message()
-    profile = test_otlp_input.first_profile(made)
+    made = otlp_messages.message()
+    profile = otlp_messages.first_profile(made)
     profile.original_payload = bytes(3 << 20)
     path = written(tmp_path, made.SerializeToString())
     assert profile_kind(path) == "otlp"

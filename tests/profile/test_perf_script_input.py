@@ -27,9 +27,8 @@ from gsym.profile.perf_script_input import profile_of_lines, read_perf_script
 from gsym.profile.symbolizing import symbolize
 from gsym.profile.text_lines import MOST_CHARACTERS, lines_of
 from tests.conftest import find_peer
-from tests.profile.loaded_program import CHAIN, build, run
-from tests.profile.symbols import BUILD_ID
-from tests.profile.test_binaries import OneModule, frames
+from tests.profile.loaded_program import CHAIN, build, frames, run
+from tests.profile.symbols import BUILD_ID, OneModule
 
 if TYPE_CHECKING:
     from pathlib import Path
