@@ -20,6 +20,7 @@ gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     if (has_value(kind)) value = cursor_u64(fields);
     if (fields->failed) return GSYM_OK;
     events->offset[at] = body->offset;
+    events->size[at] = (uint32_t)body->record.size;
     events->ticks[at] = ticks;
     events->ns[at] = fxt_ns(reader, ticks);
     events->process[at] = thread.process;

@@ -30,6 +30,7 @@ typedef struct fxt_argument_lists {
 
 typedef struct fxt_event_columns {
     size_t count;
+    uint32_t size[FXT_MOST_RECORDS];
     uint64_t offset[FXT_MOST_RECORDS];
     uint64_t ticks[FXT_MOST_RECORDS];
     uint64_t ns[FXT_MOST_RECORDS];

@@ -1537,6 +1537,7 @@ typedef struct gsym_fxt_columns {
     /* Events */
     size_t event_count;
     const uint64_t *event_offset;
+    const uint32_t *event_size; /* bytes */
     const uint64_t *event_ticks;
     const uint64_t *event_ns; /* UINT64_MAX: more than fits */
     const uint64_t *event_process;
@@ -1640,6 +1641,26 @@ void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
                              gsym_fxt_columns *columns_ret);
 /* Of all that was read. */
 void gsym_fxt_reader_count(const gsym_fxt_reader *reader, gsym_fxt_counts *counts_ret);
+/* Events of one provider, category, name and kind: how many, and what they take. */
+typedef struct gsym_fxt_group {
+    uint64_t events;
+    uint64_t bytes;
+    uint32_t provider; /* numbers, as columns have them */
+    uint32_t category;
+    uint32_t name;
+    uint32_t kind; /* gsym_fxt_kind */
+} gsym_fxt_group;
+
+typedef struct gsym_fxt_tally gsym_fxt_tally;
+gsym_status gsym_fxt_tally_create(gsym_fxt_tally **tally_ret, gsym_error *error);
+void gsym_fxt_tally_destroy(gsym_fxt_tally *tally);
+/* Count the events of columns. Whoever does clears the tally when strings are all new. */
+gsym_status gsym_fxt_tally_add(gsym_fxt_tally *tally, const gsym_fxt_columns *columns,
+                               gsym_error *error);
+/* All groups in the order of their first events; good until the next call. */
+void gsym_fxt_tally_view(const gsym_fxt_tally *tally, const gsym_fxt_group **groups_ret,
+                         size_t *count_ret);
+void gsym_fxt_tally_clear(gsym_fxt_tally *tally);
 /* What is wrong, NUL-terminated in `text`, which has room for `size` bytes. */
 void gsym_fxt_problem_text(const gsym_fxt_problem *problem, char *text, size_t size);
 

@@ -9,12 +9,15 @@ from gsym.cli.options import Command, Option
 from gsym.cli.trace_input import TraceInput, open_trace_input
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
 from gsym.cli.trace_tables import share, table_lines, terminal_width
+from gsym.formats.fxt_records import Event
+from gsym.formats.fxt_tally import EventKey, Tally
 from gsym.trace.description import kind_of
 from gsym.trace.record_object import put_text
-from gsym.trace.statistics import MATCHED_KINDS, EventCounts, unmatched_halves
+from gsym.trace.unmatched import MATCHED_KINDS, unmatched_halves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 COMMAND = Command(
@@ -60,41 +63,49 @@ def run(arguments: list[str]) -> int:
 
 
 def _measure(trace: TraceInput) -> dict[str, Any]:
-    events = EventCounts()
-    size: dict[str, int] | None = None
+    kinds: Counter[str] = Counter()
+    sizes: Mapping[str, int] = {}
+    sums: dict[EventKey, tuple[int, int | None]] = {}
     if trace.has_filters:
-        kinds: Counter[str] = Counter()
         for record in trace.records():
             kinds[kind_of(record)] += 1
-            events.add(record)
-        counts = trace.counts()
+            if isinstance(record, Event):
+                texts = record.category, record.name
+                key = EventKey(record.provider, *texts, record.kind)
+                sums[key] = (sums.get(key, (0, None))[0] + 1, None)
     else:
-        events.add_columns(trace.watched_columns())
-        counts = trace.counts()
-        kinds, size = Counter(counts.records), dict(counts.bytes)
+        tally = Tally()
+        for columns in trace.watched_columns():
+            tally.add(columns)
+        sums.update(tally.sums())
+        kinds.update(trace.counts().records)
+        sizes = trace.counts().bytes
+    counts = trace.counts()
     return {
         "file": trace.name,
         "file_size": trace.size,
         "records": sum(kinds.values()),
-        "bytes": sum(size.values()) if size is not None else None,
+        "bytes": sum(sizes.values()) if sizes else None,
         "kinds": {
-            kind: {"records": n, "bytes": size[kind] if size is not None else None}
-            for kind, n in kinds.items()
-            if n
+            kind: {"records": count, "bytes": sizes.get(kind)}
+            for kind, count in kinds.items()
+            if count
         },
         "arguments": counts.arguments,
         "unknown_arguments": counts.unknown_arguments,
-        "events": [_row(key, count) for key, count in events.counts.most_common()],
+        "events": [
+            _row(key, *found)
+            for key, found in sorted(sums.items(), key=lambda item: -item[1][0])
+        ],
         "fault_count": counts.problems,
     }
 
 
-def _row(key: tuple[int | None, str, str, str], count: int) -> dict[str, Any]:
-    provider, category, name, kind = key
-    made: dict[str, Any] = {"provider": provider}
-    put_text(made, "category", category)
-    put_text(made, "name", name)
-    return {**made, "kind": kind, "events": count}
+def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"provider": key.provider}
+    put_text(made, "category", key.category)
+    put_text(made, "name", key.name)
+    return {**made, "kind": key.kind, "events": count, "bytes": size}
 
 
 def _print(figures: dict[str, Any], limit: int | None) -> None:
@@ -125,13 +136,22 @@ def _print(figures: dict[str, Any], limit: int | None) -> None:
         ("category:name", ("category", "name")),
     ):
         sums: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
         for row in events:
-            sums[":".join(str(row[field]) for field in fields)] += row["events"]
+            name = ":".join(str(row[field]) for field in fields)
+            sums[name] += row["events"]
+            sizes[name] += row["bytes"] or 0
         cells = [
-            [str(count), share(count, total), name]
+            [
+                str(count),
+                share(count, total),
+                *([] if weight is None else [str(sizes[name])]),
+                name,
+            ]
             for name, count in sums.most_common()
         ]
-        _table(["events", "", head], cells, limit)
+        size_heads = [] if weight is None else ["bytes"]
+        _table(["events", "", *size_heads, head], cells, limit)
     for kind, count in figures.get("unmatched", {}).items():
         print(f"{count} {kind} without the other half")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, repeat
 
-from gsym._native import ffi, lib, to_str
+from gsym._native import check, ffi, lib, new_error, to_str
 from gsym.formats.fxt_other_records import OtherRecords
 from gsym.formats.fxt_records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
 
@@ -28,7 +28,7 @@ _IDENTIFIED = frozenset(
 )
 _EVENT_NUMBERS = bytes(range(_LAST_EVENT + 1))
 _OTHER_NUMBERS = bytes(range(_LAST_EVENT + 1, lib.GSYM_FXT_KIND_COUNT))
-_CODES = {"category": "I", "name": "I", "provider": "I"}
+_CODES = {"category": "I", "name": "I", "provider": "I", "size": "I"}
 _CODES |= {"argument_first": "I", "argument_end": "I"}
 
 # Named tuples from tuples, without the handling of their arguments.
@@ -103,10 +103,10 @@ class Columns:
         """A field of the events, in file order.
 
         Args:
-            name: offset, ticks, ns (2^64 - 1 is more than fits), process, thread, value
-                (an id, or ticks of the end of a complete duration), end_ns, category
-                and name (numbers of strings), provider (a number), argument_first or
-                argument_end (of its arguments among all).
+            name: offset, size (in bytes), ticks, ns (2^64 - 1 is more than fits),
+                process, thread, value (an id, or ticks of the end of a complete
+                duration), end_ns, category and name (numbers of strings), provider (a
+                number), argument_first or argument_end (of its arguments among all).
         """
         code: Any = _CODES.get(name, "Q")
         return self._view(f"event_{name}", code, self.event_count)
@@ -121,6 +121,11 @@ class Columns:
         """
         code: Any = _CODES.get(name, "Q")
         return self._view(f"other_{name}", code, self.other_count)
+
+    def count_into(self, tally: CData) -> None:
+        """Count the events in a tally of the engine; see `gsym.formats.fxt_tally`."""
+        error = new_error()
+        check(lib.gsym_fxt_tally_add(tally, self._columns, error), error)
 
     def argument_column(self, name: str) -> memoryview:
         """Names (numbers of strings) or types of the arguments of all records."""

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsym.formats.fxt import Decoder
 from gsym.fxt.blobs import Stream
 from gsym.trace.blob_files import blob_file_names
-from gsym.trace.statistics import EventCounts
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run, small_trace
 
@@ -51,6 +49,9 @@ def test_records_bytes_and_events_are_counted(trace: Path, capsys: Capture) -> N
         ("io", "write", "duration_end"): 1,
     }
     assert {event["provider"] for event in made["events"]} == {3}
+    of_events = ("instant", "duration_complete", "duration_begin", "duration_end")
+    bytes_of_kinds = sum(made["kinds"][kind]["bytes"] for kind in of_events)
+    assert sum(event["bytes"] for event in made["events"]) == bytes_of_kinds
 
 
 def test_filters_restrict_what_is_counted(trace: Path, capsys: Capture) -> None:
@@ -90,50 +91,9 @@ def test_people_see_tables(trace: Path, capsys: Capture) -> None:
     found = capsys.readouterr()
     lines = found.out.splitlines()
     assert lines[0] == f"{trace}: {trace.stat().st_size} bytes"
-    assert [*map(str.split, lines)].count(["2", "50.0", "%", "io:write"]) == 1
+    assert [*map(str.split, lines)].count(["2", "50.0", "%", "96", "io:write"]) == 1
     assert "and 2 more: --limit 0 shows all" in lines
     assert "provider 3 (vehicle) dropped records" in found.err
-
-
-def test_columns_and_records_give_the_same_counts() -> None:
-    w = Words("little")
-    data = small_trace() + b"".join(
-        w.named_event(0, at, f"{at % 50}".encode()) for at in range(20000)
-    )
-    by_columns, by_records = EventCounts(), EventCounts()
-    by_columns.add_columns(Decoder().columns((data,)))
-    for record in Decoder().records((data,)):
-        by_records.add(record)
-    assert by_columns.counts == by_records.counts
-    assert by_columns.counts.total() == 20004
-
-
-class Batch:
-    """Columns of one event each, of provider 0 and category 0."""
-
-    providers = (None,)
-
-    def __init__(self, strings: list[str], first: int, name: int) -> None:
-        self.strings, self.first_new_string, self._name = strings, first, name
-
-    def event_column(self, name: str) -> list[int]:
-        return [self._name if name == "name" else 0]
-
-    def event_kinds(self) -> bytes:
-        return b"\0"
-
-
-def test_texts_that_are_given_up_keep_their_counts() -> None:
-    batches: Any = [
-        Batch(["", "a"], 1, 1),
-        Batch(["", "a", "b"], 2, 2),
-        Batch(["", "c"], 1, 1),
-        Batch(["", "c", "a"], 2, 2),
-    ]
-    counts = EventCounts()
-    counts.add_columns(batches)
-    names = {name: count for (_, _, name, _), count in counts.counts.items()}
-    assert names == {"a": 2, "b": 1, "c": 1}
 
 
 def blob(w: Words, name: bytes, data: bytes, kind: int = 1) -> bytes:
