@@ -28,7 +28,8 @@ def run_hook(command: Sequence[str], data: bytes, seconds: float) -> bytes:
     """The first line that a program prints, of which 4096 bytes count.
 
     It is run without a shell. What it prints besides is read and dropped; when it is
-    done, or its time is over, all is ended that it started.
+    done, or its time is over, all is ended that it started and that has not left its
+    session.
 
     Args:
         command: The program and its arguments.
