@@ -95,8 +95,7 @@ class Places:
     def _mapping(self, message: Any) -> Mapping:
         build_id = self.text(message.build_id).lower()
         if not _HEXADECIMAL.issuperset(build_id):
-            kind = "build ids that are no hexadecimal digits"
-            self.losses[kind] = self.losses.get(kind, 0) + 1
+            self._lose("build ids that are no hexadecimal digits")
             build_id = ""
         return Mapping(
             message.memory_start,
@@ -108,6 +107,8 @@ class Places:
         )
 
     def _function(self, message: Any) -> tuple[str, str, str]:
+        if message.start_line:
+            self._lose("lines at which functions start")
         texts = message.name, message.system_name, message.filename
         name, system_name, path = map(self.text, texts)
         return name, system_name, path
@@ -125,6 +126,8 @@ class Places:
             function = self._index("function", functions, line.function_id)
             texts = ("", "", "") if function is None else names[function]
             frames.append(Frame(*texts, line.line))
+            if line.column:
+                self._lose("columns of lines")
         return Location(message.address, mapping, frames=tuple(frames))
 
     def _index(self, kind: str, numbers: dict[int, int], number: int) -> int | None:
@@ -134,6 +137,9 @@ class Places:
         if number not in numbers:
             raise self._error(f"a location has {kind} {number}: there is none")
         return numbers[number]
+
+    def _lose(self, kind: str) -> None:
+        self.losses[kind] = self.losses.get(kind, 0) + 1
 
     def _error(self, reason: str) -> FormatError:
         return FormatError(reason, path=self._path)

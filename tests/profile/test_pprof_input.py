@@ -62,7 +62,11 @@ def test_all_parts_of_a_message_are_taken_over() -> None:
     assert (profile.period, profile.duration) == (10, 5_000)
     assert profile.start_time == 1_700_000_000_000_000_000
     assert profile.comments == ["a comment"]
-    assert profile.losses == {"drop_frames": 1}
+    assert profile.losses == {
+        "columns of lines": 1,
+        "drop_frames": 1,
+        "lines at which functions start": 1,
+    }
 
 
 def test_labels_of_perf_to_profile_tell_thread_and_time() -> None:
