@@ -10,21 +10,6 @@ enum {
     FXT_INLINE_STRING = 0x8000 /* in a string ref: the other bits are a length */
 };
 
-enum fxt_record_type {
-    FXT_METADATA = 0,
-    FXT_INITIALIZATION = 1,
-    FXT_STRING = 2,
-    FXT_THREAD = 3,
-    FXT_EVENT = 4,
-    FXT_BLOB = 5,
-    FXT_USERSPACE_OBJECT = 6,
-    FXT_KERNEL_OBJECT = 7,
-    FXT_SCHEDULING = 8,
-    FXT_LOG = 9,
-    FXT_PROFILER = 10,
-    FXT_LARGE = 15
-};
-
 /* The bits of a word from `first` on, `count` of them, below 64. */
 static inline uint64_t fxt_bits(uint64_t word, unsigned first, unsigned count) {
     return word >> first & ((UINT64_C(1) << count) - 1);

@@ -31,29 +31,29 @@ static gsym_fxt_kind large_kind(uint64_t header) {
 
 static gsym_fxt_kind kind_of(uint64_t header) {
     switch (fxt_bits(header, 0, 4)) {
-        case FXT_METADATA: return metadata_kind(header);
-        case FXT_INITIALIZATION: return GSYM_FXT_INITIALIZATION;
-        case FXT_STRING: return GSYM_FXT_STRING;
-        case FXT_THREAD: return GSYM_FXT_THREAD;
-        case FXT_EVENT: return event_kind(header);
-        case FXT_BLOB: return GSYM_FXT_BLOB;
-        case FXT_USERSPACE_OBJECT: return GSYM_FXT_USERSPACE_OBJECT;
-        case FXT_KERNEL_OBJECT: return GSYM_FXT_KERNEL_OBJECT;
-        case FXT_SCHEDULING: return scheduling_kind(header);
-        case FXT_LOG: return GSYM_FXT_LOG;
-        case FXT_PROFILER: return profiler_kind(header);
-        case FXT_LARGE: return large_kind(header);
+        case GSYM_FXT_TYPE_METADATA: return metadata_kind(header);
+        case GSYM_FXT_TYPE_INITIALIZATION: return GSYM_FXT_INITIALIZATION;
+        case GSYM_FXT_TYPE_STRING: return GSYM_FXT_STRING;
+        case GSYM_FXT_TYPE_THREAD: return GSYM_FXT_THREAD;
+        case GSYM_FXT_TYPE_EVENT: return event_kind(header);
+        case GSYM_FXT_TYPE_BLOB: return GSYM_FXT_BLOB;
+        case GSYM_FXT_TYPE_USERSPACE_OBJECT: return GSYM_FXT_USERSPACE_OBJECT;
+        case GSYM_FXT_TYPE_KERNEL_OBJECT: return GSYM_FXT_KERNEL_OBJECT;
+        case GSYM_FXT_TYPE_SCHEDULING: return scheduling_kind(header);
+        case GSYM_FXT_TYPE_LOG: return GSYM_FXT_LOG;
+        case GSYM_FXT_TYPE_PROFILER: return profiler_kind(header);
+        case GSYM_FXT_TYPE_LARGE: return large_kind(header);
         default: return GSYM_FXT_UNKNOWN;
     }
 }
 
 uint64_t fxt_subtype(uint64_t header) {
     switch (fxt_bits(header, 0, 4)) {
-        case FXT_METADATA:
-        case FXT_EVENT:
-        case FXT_PROFILER: return fxt_bits(header, 16, 4);
-        case FXT_SCHEDULING: return header >> 60;
-        case FXT_LARGE: return fxt_bits(header, 36, 4);
+        case GSYM_FXT_TYPE_METADATA:
+        case GSYM_FXT_TYPE_EVENT:
+        case GSYM_FXT_TYPE_PROFILER: return fxt_bits(header, 16, 4);
+        case GSYM_FXT_TYPE_SCHEDULING: return header >> 60;
+        case GSYM_FXT_TYPE_LARGE: return fxt_bits(header, 36, 4);
         default: return GSYM_FXT_NO_SUBTYPE;
     }
 }
@@ -67,7 +67,7 @@ fxt_record fxt_read_header(cursor *c) {
     }
     record.kind = kind_of(record.header);
     record.size = FXT_WORD_SIZE * fxt_bits(record.header, 4, 12);
-    if (GSYM_UNLIKELY(fxt_bits(record.header, 0, 4) == FXT_LARGE))
+    if (GSYM_UNLIKELY(fxt_bits(record.header, 0, 4) == GSYM_FXT_TYPE_LARGE))
         record.size = FXT_WORD_SIZE * fxt_bits(record.header, 4, 32);
     return record;
 }

@@ -1456,6 +1456,22 @@ void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
 #define GSYM_FXT_MAGIC 0x16547846
 #define GSYM_FXT_MAX_RECORD_SIZE 32760 /* bytes, of a record that is not large */
 
+/* The type in the header of a record. */
+typedef enum gsym_fxt_record_type {
+    GSYM_FXT_TYPE_METADATA = 0,
+    GSYM_FXT_TYPE_INITIALIZATION = 1,
+    GSYM_FXT_TYPE_STRING = 2,
+    GSYM_FXT_TYPE_THREAD = 3,
+    GSYM_FXT_TYPE_EVENT = 4,
+    GSYM_FXT_TYPE_BLOB = 5,
+    GSYM_FXT_TYPE_USERSPACE_OBJECT = 6,
+    GSYM_FXT_TYPE_KERNEL_OBJECT = 7,
+    GSYM_FXT_TYPE_SCHEDULING = 8,
+    GSYM_FXT_TYPE_LOG = 9,
+    GSYM_FXT_TYPE_PROFILER = 10,
+    GSYM_FXT_TYPE_LARGE = 15
+} gsym_fxt_record_type;
+
 /* What a record is; an event has the number of its event type. */
 typedef enum gsym_fxt_kind {
     GSYM_FXT_INSTANT = 0,

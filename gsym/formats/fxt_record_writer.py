@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym._native import lib
 from gsym.errors import LimitError
 from gsym.formats.fxt_argument_writer import arguments_bytes
 from gsym.formats.fxt_records import (
@@ -40,11 +41,9 @@ MOST_FRAMES = 255
 """Of a backtrace."""
 
 _MOST_NAME_SIZE = 255
-_METADATA, _INITIALIZATION, _EVENT = 0, 1, 4
-_USERSPACE_OBJECT, _KERNEL_OBJECT, _SCHEDULING = 6, 7, 8
-_LOG, _PROFILER = 9, 10
 _EVENT_NUMBERS = {kind: number for number, kind in enumerate(EVENT_KINDS)}
-_COUNTER, _COMPLETE = 1, 4  # those behind have a word more, too
+_COUNTER = lib.GSYM_FXT_COUNTER
+_COMPLETE = lib.GSYM_FXT_DURATION_COMPLETE  # those behind have a word more, too
 
 
 def _trace_info(
@@ -52,7 +51,7 @@ def _trace_info(
 ) -> _Parts:
     header = 4 << 16 | field(record.type, 20, 4, "the type of a trace info")
     value = field(record.value, 24, 40, "the value of a trace info")
-    return _METADATA, header | value, b""
+    return lib.GSYM_FXT_TYPE_METADATA, header | value, b""
 
 
 def _provider_info(
@@ -60,14 +59,18 @@ def _provider_info(
 ) -> _Parts:
     name = text_bytes(record.name, _MOST_NAME_SIZE)
     provider = field(record.provider, 20, 32, "the id of a provider")
-    return _METADATA, 1 << 16 | provider | len(name) << 52, stream(name)
+    return (
+        lib.GSYM_FXT_TYPE_METADATA,
+        1 << 16 | provider | len(name) << 52,
+        stream(name),
+    )
 
 
 def _provider_section(
     record: ProviderSection, _words: Words, _references: ReferenceMaker
 ) -> _Parts:
     provider = field(record.provider, 20, 32, "the id of a provider")
-    return _METADATA, 2 << 16 | provider, b""
+    return lib.GSYM_FXT_TYPE_METADATA, 2 << 16 | provider, b""
 
 
 def _provider_event(
@@ -75,13 +78,13 @@ def _provider_event(
 ) -> _Parts:
     provider = field(record.provider, 20, 32, "the id of a provider")
     event = field(record.event, 52, 4, "the event of a provider")
-    return _METADATA, 3 << 16 | provider | event, b""
+    return lib.GSYM_FXT_TYPE_METADATA, 3 << 16 | provider | event, b""
 
 
 def _initialization(
     record: Initialization, words: Words, _references: ReferenceMaker
 ) -> _Parts:
-    return _INITIALIZATION, 0, words(record.ticks_per_second)
+    return lib.GSYM_FXT_TYPE_INITIALIZATION, 0, words(record.ticks_per_second)
 
 
 def _event(record: Event, words: Words, references: ReferenceMaker) -> _Parts:
@@ -99,7 +102,7 @@ def _event(record: Event, words: Words, references: ReferenceMaker) -> _Parts:
         if last is None:
             raise ValueError(f"an event of the kind {record.kind} lacks its id or end")
         body += words(last)
-    return _EVENT, header, body
+    return lib.GSYM_FXT_TYPE_EVENT, header, body
 
 
 def _userspace_object(
@@ -108,7 +111,7 @@ def _userspace_object(
     name, name_stream = references.text(record.name)
     count, args = arguments_bytes(record.args, words, references)
     body = words(record.pointer, record.process) + name_stream + args
-    return _USERSPACE_OBJECT, name << 24 | count << 40, body
+    return lib.GSYM_FXT_TYPE_USERSPACE_OBJECT, name << 24 | count << 40, body
 
 
 def _kernel_object(
@@ -118,7 +121,7 @@ def _kernel_object(
     count, args = arguments_bytes(record.args, words, references)
     kind = field(record.type, 16, 8, "the type of an object")
     body = words(record.koid) + name_stream + args
-    return _KERNEL_OBJECT, kind | name << 24 | count << 40, body
+    return lib.GSYM_FXT_TYPE_KERNEL_OBJECT, kind | name << 24 | count << 40, body
 
 
 def _context_switch(
@@ -128,7 +131,7 @@ def _context_switch(
     state = field(record.outgoing_thread_state, 36, 4, "the state of a thread")
     header = 1 << 60 | state | field(record.cpu, 20, 16, "a processor") | count << 16
     threads = (record.outgoing_thread, record.incoming_thread)
-    return _SCHEDULING, header, words(record.ticks, *threads) + args
+    return lib.GSYM_FXT_TYPE_SCHEDULING, header, words(record.ticks, *threads) + args
 
 
 def _thread_wakeup(
@@ -136,7 +139,11 @@ def _thread_wakeup(
 ) -> _Parts:
     count, args = arguments_bytes(record.args, words, references)
     header = 2 << 60 | field(record.cpu, 20, 16, "a processor") | count << 16
-    return _SCHEDULING, header, words(record.ticks, record.thread) + args
+    return (
+        lib.GSYM_FXT_TYPE_SCHEDULING,
+        header,
+        words(record.ticks, record.thread) + args,
+    )
 
 
 def _legacy_context_switch(
@@ -154,14 +161,14 @@ def _legacy_context_switch(
     header |= field(record.outgoing_priority, 44, 8, "a priority")
     header |= field(record.incoming_priority, 52, 8, "a priority")
     body = words(record.ticks) + outgoing_koids + incoming_koids
-    return _SCHEDULING, header, body
+    return lib.GSYM_FXT_TYPE_SCHEDULING, header, body
 
 
 def _log(record: Log, words: Words, references: ReferenceMaker) -> _Parts:
     message = text_bytes(record.message)
     thread, koids = references.thread(record.process, record.thread)
     body = words(record.ticks) + koids + stream(message)
-    return _LOG, len(message) << 16 | thread << 32, body
+    return lib.GSYM_FXT_TYPE_LOG, len(message) << 16 | thread << 32, body
 
 
 def _profiler_thread(
@@ -181,7 +188,7 @@ def _module(record: Module, words: Words, references: ReferenceMaker) -> _Parts:
     thread, body = _profiler_thread(record, words, references)
     sizes = len(name) << 44 | len(record.build_id) << 52
     body += stream(name) + stream(record.build_id)
-    return _PROFILER, thread | number | sizes, body
+    return lib.GSYM_FXT_TYPE_PROFILER, thread | number | sizes, body
 
 
 def _mmap(record: Mmap, words: Words, references: ReferenceMaker) -> _Parts:
@@ -190,7 +197,7 @@ def _mmap(record: Mmap, words: Words, references: ReferenceMaker) -> _Parts:
     thread, body = _profiler_thread(record, words, references)
     place = (record.start_address, record.address_range, record.vaddr)
     body += words(*place)
-    return _PROFILER, 1 << 16 | thread | number | flags, body
+    return lib.GSYM_FXT_TYPE_PROFILER, 1 << 16 | thread | number | flags, body
 
 
 def _backtrace(record: Backtrace, words: Words, references: ReferenceMaker) -> _Parts:
@@ -199,7 +206,7 @@ def _backtrace(record: Backtrace, words: Words, references: ReferenceMaker) -> _
         raise LimitError(f"{count} frames; there is room for {MOST_FRAMES}")
     thread, body = _profiler_thread(record, words, references)
     body += words(*record.frames)
-    return _PROFILER, 2 << 16 | thread | count << 28, body
+    return lib.GSYM_FXT_TYPE_PROFILER, 2 << 16 | thread | count << 28, body
 
 
 MAKERS: dict[type, Callable[[Any, Words, ReferenceMaker], _Parts]] = {

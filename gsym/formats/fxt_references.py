@@ -6,6 +6,7 @@ front of the record that has it.
 
 from __future__ import annotations
 
+from gsym._native import lib
 from gsym.formats.fxt_words import field, stream, text_bytes
 
 __all__ = ["References"]
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
             """Reference and words of a thread."""
 
 
-_STRING, _THREAD = 2, 3  # types of records
 _MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF
 _INLINE = 0x8000
 
@@ -105,10 +105,14 @@ class References:
 
     def _put_string(self, index: int, data: bytes) -> None:
         header = index << 16 | len(data) << 32
-        self._out += self._words.with_header(_STRING, header, stream(data))
+        self._out += self._words.with_header(
+            lib.GSYM_FXT_TYPE_STRING, header, stream(data)
+        )
 
     def _put_thread(self, index: int, koids: bytes) -> None:
-        self._out += self._words.with_header(_THREAD, index << 16, koids)
+        self._out += self._words.with_header(
+            lib.GSYM_FXT_TYPE_THREAD, index << 16, koids
+        )
 
 
 class _Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from gsym._native import lib
 from gsym.errors import LimitError
 
 __all__ = ["MOST_STRING_SIZE", "Words", "field", "stream", "text_bytes"]
@@ -11,7 +12,7 @@ __all__ = ["MOST_STRING_SIZE", "Words", "field", "stream", "text_bytes"]
 MOST_STRING_SIZE = 32000
 """In bytes; the document's limit, though references could say more."""
 
-_MOST_RECORD_SIZE = 4095 * 8
+_MOST_RECORD_SIZE = lib.GSYM_FXT_MAX_RECORD_SIZE
 
 
 class Words:

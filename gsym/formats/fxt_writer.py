@@ -5,6 +5,7 @@ What comes is checked against what the format has room for; unused bits are 0.
 
 from __future__ import annotations
 
+from gsym._native import lib
 from gsym.errors import LimitError
 from gsym.formats.fxt_argument_writer import argument_of, arguments_bytes
 from gsym.formats.fxt_record_writer import MAKERS, MOST_FRAMES
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
 
     from gsym.formats.fxt_records import Record
 
-_MAGIC = TraceInfo(0, 0x16547846)
+_MAGIC = TraceInfo(0, lib.GSYM_FXT_MAGIC)
 _MOST_BLOB_SIZE = 32000  # of one record; more is split
 _MOST_LARGE_SIZE = (1 << 32) - 1  # in words
 TAKEN_AFTER = 1 << 18
 """Bytes that are worth writing to a file."""
 
-_BLOB, _LARGE = 5, 15
 # They name the provider themselves, or are of the trace as a whole.
 _OF_NO_PROVIDER = {ProviderInfo, ProviderSection, ProviderEvent, TraceInfo}
 
@@ -134,7 +134,7 @@ class Encoder:
             name, body = self._references.name(record.name)
             header = name << 16 | len(data) << 32 | kind
             body += stream(data)
-            self._out += self._words.with_header(_BLOB, header, body)
+            self._out += self._words.with_header(lib.GSYM_FXT_TYPE_BLOB, header, body)
 
     def _put_large_blob(self, record: LargeBlob) -> None:
         words, references = self._words, self._references
@@ -152,7 +152,9 @@ class Encoder:
         if size > _MOST_LARGE_SIZE:
             raise LimitError(f"a record of {size} words; there is room for 2^32 - 1")
         blob_format = 1 if record.ticks is None else 0
-        self._out += words(_LARGE | size << 4 | blob_format << 40, names) + body
+        self._out += (
+            words(lib.GSYM_FXT_TYPE_LARGE | size << 4 | blob_format << 40, names) + body
+        )
         self._out += words(len(data)) + stream(data)
 
     def _put_unknown(self, record: Unknown) -> None:
