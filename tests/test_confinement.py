@@ -241,8 +241,15 @@ def test_modules_are_not_loaded_from_the_folder(tmp_path: Path) -> None:
 def test_a_damaged_file_is_told_without_the_path_of_the_server(tmp_path: Path) -> None:
     bad = tmp_path / "bad.gsym"
     bad.write_bytes(b"MYSG" + bytes(100))
+    arguments = {
+        "path": str(bad),
+        "key": ["", "", "", ""],
+        "identity": [],
+        "store": str(tmp_path / "store"),
+        "most_inflated": 1 << 20,
+    }
     with pytest.raises(FormatError) as caught:
-        run_confined("verify", {"paths": [str(bad)]}, str(tmp_path), ChildLimits())
+        run_confined("add", arguments, str(tmp_path), ChildLimits())
     assert str(tmp_path) not in str(caught.value)
 
 

@@ -81,7 +81,8 @@ class ConfinedAdder:
             modules = read_descriptions(answer.get("modules"), folder)
             if len(modules) != 1:
                 raise FormatError("it was converted to something else")
-            return publish_described(store, modules[0], source=source, key=key)
+            (published,) = publish_described(store, modules, source=source, keys=[key])
+            return published
 
 
 def add_alone(

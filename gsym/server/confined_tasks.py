@@ -48,17 +48,6 @@ def _probe() -> dict[str, Any]:
     return {}
 
 
-def _verify(paths: list[str]) -> dict[str, Any]:
-    """Whether GSYM files are sound in all their parts."""
-    from gsym.verification import check_structure
-
-    for path in paths:
-        for finding in check_structure(path):
-            reason = f"the GSYM file is damaged at {finding.offset}: {finding.reason}"
-            return {"error": reason}
-    return {}
-
-
 def _take_apart(**arguments: Any) -> dict[str, Any]:
     from gsym.server.upload_tasks import take_apart
 
@@ -98,6 +87,5 @@ _TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "take apart": _take_apart,
     "convert": _convert,
     "add": _add,
-    "verify": _verify,
     "assemble": _assemble,
 }

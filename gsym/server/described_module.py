@@ -1,4 +1,10 @@
-"""Modules that a confined process has converted: what it says of them is checked."""
+"""Modules that a confined process has converted: what it says of them is checked.
+
+Their GSYM files were written by our own engine, in a process that may have become
+somebody else's. Such a one could tell of anything in a file that is sound; so it is
+enough that each record is whole, which the engine sees in no time, and that lookups
+hold out against any bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NamedTuple
 
     from gsym.store.directory import Store
@@ -106,20 +113,45 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
 
 
 def publish_described(
-    store: Store, module: DescribedModule, *, source: str, key: ModuleKey | None
-) -> Publication:
-    """Put a module into a store.
+    store: Store,
+    modules: Sequence[DescribedModule],
+    *,
+    source: str,
+    keys: Sequence[ModuleKey | None],
+) -> list[Publication]:
+    """Put modules into a store, once all of them are known to be sound.
 
     Args:
         store: The store.
-        module: The module.
-        source: Where it is from.
-        key: What else it is asked for by.
+        modules: The modules.
+        source: Where they are from.
+        keys: What else each is asked for by.
 
     Raises:
-        GsymError: Its GSYM file is that of another module, or damaged.
+        GsymError: A GSYM file is that of another module, or damaged. Nothing has been
+            published then.
         OSError: The store cannot be written to.
     """
+    for module in modules:
+        _check(module)
+    try:
+        return [
+            store.publish(
+                module.path,
+                module.identity,
+                uuid=module.uuid,
+                quality=module.quality,
+                source=source,
+                originals=module.originals,
+                key=key,
+            )
+            for module, key in zip(modules, keys, strict=True)
+        ]
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+
+
+def _check(module: DescribedModule) -> None:
     import gsym.reader
     from gsym.record_check import check_records
 
@@ -127,18 +159,6 @@ def publish_described(
         if not module.uuid.startswith(reader.uuid):
             raise GsymError("the GSYM file is of another module")
         check_records(reader)
-    try:
-        return store.publish(
-            module.path,
-            module.identity,
-            uuid=module.uuid,
-            quality=module.quality,
-            source=source,
-            originals=module.originals,
-            key=key,
-        )
-    except ValueError as error:
-        raise FormatError(str(error)) from None
 
 
 def is_file_in(path: str, folder: str) -> bool:

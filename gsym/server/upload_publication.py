@@ -1,7 +1,7 @@
 """An upload on its way into a store.
 
-Confined processes take it apart, convert what is in it, and look at the result once
-more; the server checks what they say and publishes. All of it, or nothing.
+Confined processes take it apart and convert what is in it; the server checks what they
+say, has the engine look at every record, and publishes. All of it, or nothing.
 """
 
 from __future__ import annotations
@@ -115,17 +115,9 @@ def publish_members(
     members = [names[module.member] for module in modules]
     if not modules:
         raise FormatError("there is no module in it: " + _why_not(answer))
-    run_confined(
-        "verify",
-        {"paths": [module.path for module in modules]},
-        folder,
-        rules.child,
-        inputs=[module.path for module in modules],
+    published = publish_described(
+        store, modules, source=source, keys=[*map(_key, members)]
     )
-    published = [
-        publish_described(store, module, source=source, key=_key(member))
-        for module, member in zip(modules, members, strict=True)
-    ]
     return {
         "modules": [
             {

@@ -145,7 +145,9 @@ def test_a_description_that_was_forged_is_refused(
     assert read_descriptions([sound], str(place))[0].uuid == b"\xab"
 
 
-def test_a_file_with_a_damaged_record_is_not_published(tmp_path: Path) -> None:
+def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(
+    tmp_path: Path,
+) -> None:
     made = Store(tmp_path / "made")
     write_sym(tmp_path / "a.sym", 1)
     entry = add_file(made, tmp_path / "a.sym", key=key(1)).entry
@@ -156,10 +158,12 @@ def test_a_file_with_a_damaged_record_is_not_published(tmp_path: Path) -> None:
     data[-1] ^= 0xFF  # of the last record
     path.write_bytes(data)
     damaged = module._replace(path=str(path))
+    both = [module, damaged]
     with pytest.raises(FormatError):
-        publish_described(store, damaged, source="", key=None)
+        publish_described(store, both, source="", keys=[None, None])
     assert store.get(key(1)) is None
-    assert publish_described(store, module, source="", key=None).outcome == "added"
+    (published,) = publish_described(store, [module], source="", keys=[None])
+    assert published.outcome == "added"
 
 
 def test_a_folder_that_is_a_link_leads_out(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A symbfile whose parts are all there, on its way into a store.
 
-A confined process puts it together and converts it, another looks at the result; what
-they say is checked, and published in one step.
+A confined process puts it together and converts it; what it says is checked, the engine
+looks at every record, and all is published in one step.
 """
 
 from __future__ import annotations
@@ -122,11 +122,10 @@ class SymbfilePublication:
         self, folder: str, file_id: FileId, answer: dict[str, Any]
     ) -> str:
         module = _module(answer, file_id, folder)
-        run_confined(
-            *("verify", {"paths": [module.path]}, folder, self._limits),
-            inputs=[module.path],
+        (published,) = publish_described(
+            self._store, [module], source=_SOURCE, keys=[None]
         )
-        return publish_described(self._store, module, source=_SOURCE, key=None).outcome
+        return published.outcome
 
 
 def _is_plain(path: str) -> bool:
