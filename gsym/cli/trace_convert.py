@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from gsym.cli.options import Command, Option, UsageError
 from gsym.cli.trace_input import warn
-from gsym.cli.trace_options import FILTER_HELP, FILTERS_BUT_END, STRICT
+from gsym.cli.trace_options import FILTER_HELP, FILTERS_BUT_END, JSON, STRICT
 from gsym.cli.trace_output import OUTPUT, write_output
 from gsym.cli.trace_profile import (
     PROFILE,
@@ -45,6 +46,11 @@ def to_option(forms: tuple[str, ...], by_default: str) -> Option:
     )
 
 
+METADATA = Option(
+    "--metadata",
+    "name processes and threads by metadata events as well, which Perfetto and Chrome "
+    "read (chrome)",
+)
 ROOTS = Option(
     "--roots",
     "what stacks start with: process, thread, or both with a comma between (collapsed, "
@@ -59,6 +65,8 @@ COMMAND = Command(
     (
         OUTPUT,
         to_option(ALL_FORMS, "by the name of the output"),
+        JSON,
+        METADATA,
         VALUE,
         ROOTS,
         *PROFILE_OPTIONS,
@@ -80,25 +88,45 @@ def run(arguments: list[str]) -> int:
     form = chosen_form(values, ALL_FORMS)
     if form is None:
         raise UsageError(f"which form? choose '--to' {' or '.join(ALL_FORMS)}")
-    roots = chosen_roots(values)
+    chosen_roots(values)
+    if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
+        raise UsageError("option '--json' needs '-o FILE': both go to standard output")
     with open_profile_input(values, forms=ALL_FORMS) as source:
         if form == CHROME:
-            _write_chrome(source, values)
-            return 0
-        profile = source.read()
-        source.require_samples(profile)
-        left_out = source.left_out()
-        source.select(profile)
-        data = write_form(
-            profile,
-            form,
-            value=chosen_value(profile, values),
-            title=os.path.basename(source.name),
-            roots=roots,
-        )
-        write_output(values.text("--output"), (data,), is_text=form in _TEXT_FORMS)
-        tell_losses(profile, left_out, source.name, form)
+            made = _write_chrome(source, values)
+        else:
+            made = _write_samples(source, values, form)
+        if values.flag(JSON.name):
+            path = values.text(OUTPUT.name)
+            print(
+                json.dumps({"file": source.name, "output": path, "form": form, **made})
+            )
     return 0
+
+
+def _write_samples(
+    source: ProfileInput, values: Values, form: str
+) -> dict[str, object]:
+    """Write the samples; what became of them."""
+    roots = chosen_roots(values)
+    profile = source.read()
+    source.require_samples(profile)
+    left_out = source.left_out()
+    source.select(profile)
+    data = write_form(
+        profile,
+        form,
+        value=chosen_value(profile, values),
+        title=os.path.basename(source.name),
+        roots=roots,
+    )
+    write_output(values.text(OUTPUT.name), (data,), is_text=form in _TEXT_FORMS)
+    tell_losses(profile, left_out, source.name, form)
+    return {
+        "samples": len(profile.samples),
+        "left_out": left_out,
+        "losses": profile.losses,
+    }
 
 
 def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
@@ -137,12 +165,13 @@ def chosen_roots(values: Values) -> tuple[str, ...]:
     return roots
 
 
-def _write_chrome(source: ProfileInput, values: Values) -> None:
+def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
+    """Write the events; what became of them."""
     if source.trace is None:
         reason = f"{source.name}: chrome is a form of traces, and this is {source.kind}"
         raise UnsupportedError(reason)
     source.trace.selection = source.selection
-    converter = ChromeJson(metadata=True)
+    converter = ChromeJson(metadata=values.flag(METADATA.name))
     records = source.trace.records(keep_context=True)
     pieces = (piece.encode("utf-8", "replace") for piece in converter.pieces(records))
     write_output(values.text("--output"), pieces, is_text=True)
@@ -152,3 +181,4 @@ def _write_chrome(source: ProfileInput, values: Values) -> None:
     if converter.left_out:
         parts = ", ".join(f"{kind} {n}" for kind, n in converter.left_out.items())
         warn(f"{source.name}: left out, for chrome has no place for it: {parts}")
+    return {"closed": converter.closed, "left_out": converter.left_out}

@@ -72,7 +72,7 @@ def run(arguments: list[str]) -> int:
         page = flame_graph(
             (before, after), " -> ".join(names), value=numbers[1], roots=roots
         )
-        write_output(path, (page.encode(),), is_text=True)
+        write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
     kind = after.value_types[numbers[1]]
     if values.flag("--json"):
         made = {"by": by, "value": kind._asdict(), "totals": wholes}

@@ -77,7 +77,7 @@ def run(arguments: list[str]) -> int:
     )
     by_default = "-" if shown == "-" else f"{name}.html"
     path = values.text("--output") or by_default
-    write_output(path, (page.encode(),), is_text=True)
+    write_output(path, (page.encode("utf-8", "replace"),), is_text=True)
     if path == "-":
         return 0
     known, _ = resolution(profiles[-1])

@@ -20,7 +20,7 @@ from gsym.fxt.record_selection import RecordSelection
 from gsym.fxt.selection import Selection
 from gsym.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
 
-__all__ = ["STANDARD_INPUT", "TraceInput", "open_trace_input", "warn"]
+__all__ = ["STANDARD_INPUT", "TraceInput", "inflated_head", "open_trace_input", "warn"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,11 +256,18 @@ def _stream_of(path: str) -> Any:
     return open(path, "rb")
 
 
+def inflated_head(head: bytes) -> bytes:
+    """The first bytes of a file as they are without gzip; b"" where it is damaged."""
+    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+        return head
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
+    except zlib.error:
+        return b""
+
+
 def _require_trace(head: bytes, name: str) -> None:
-    if head[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
-        try:
-            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
-        except zlib.error:
-            return  # whoever reads it says what is wrong
+    head = inflated_head(head)
+    # Without any, whoever reads it says what is wrong.
     if head and not is_trace(head):
         raise FormatError("it is no Fuchsia trace", path=name)

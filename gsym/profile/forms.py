@@ -52,7 +52,9 @@ def _firefox(
 def _html(profile: Profile, value: int, title: str, roots: tuple[str, ...]) -> bytes:
     from gsym.profile.flame_graph import flame_graph
 
-    return flame_graph((profile,), title, value=value, roots=roots).encode()
+    return flame_graph((profile,), title, value=value, roots=roots).encode(
+        "utf-8", "replace"
+    )
 
 
 _WRITERS: dict[str, Writer] = {

@@ -169,6 +169,7 @@ def test_the_name_of_an_output_tells_its_form(
     ("words", "complaint"),
     [
         (["convert"], "which form?"),
+        (["convert", "--to", "pprof", "--json"], "option '--json' needs '-o FILE'"),
         (["convert", "-o", "x.bin"], "which form shall 'x.bin' have?"),
         (["convert", "--to", "svg"], "option '--to': choose chrome or"),
         (["symbolize", "--to", "chrome"], "option '--to': choose pprof or"),
@@ -233,7 +234,43 @@ def test_a_file_of_no_known_format_is_told(
     path.write_bytes(b"\x7fELF" + bytes(100))
     words = ["--to", "pprof"] if verb == "convert" else []
     assert run(verb, path, *words) == 1
-    assert f"{path}" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"{path}: it is of no known format (pprof, otlp, perf script," in told
+
+
+def test_convert_tells_programs_what_it_wrote(
+    trace: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "made.folded"
+    made = json.loads(output(capsys, "convert", trace, "--json", "-o", path))
+    assert made == {
+        "file": str(trace),
+        "output": str(path),
+        "form": "collapsed",
+        "samples": 4,
+        "left_out": {},
+        "losses": {},
+    }
+    path = tmp_path / "made.json"
+    made = json.loads(output(capsys, "convert", trace, "--json", "-o", path))
+    assert made["left_out"] == {"Backtrace": 4, "Module": 1, "Mmap": 1}
+
+
+def test_chrome_json_names_threads_for_other_viewers_on_request(
+    trace: Path, capsys: Capture
+) -> None:
+    bare = json.loads(output(capsys, "convert", trace, "--to", "chrome"))
+    assert bare["traceEvents"] == []
+    words = ["--to", "chrome", "--metadata"]
+    named = json.loads(output(capsys, "convert", trace, *words))
+    names = [event["args"]["name"] for event in named["traceEvents"]]
+    assert names == ["app", "main", "worker"]
+
+
+def test_a_trace_without_a_magic_number_is_known(trace: Path, capsys: Capture) -> None:
+    with_magic = output(capsys, "top", trace, "--json")
+    trace.write_bytes(trace.read_bytes()[8:])
+    assert output(capsys, "top", trace, "--json") == with_magic
 
 
 def test_a_flame_graph_is_a_page_with_its_functions(
