@@ -14,6 +14,8 @@ VERBS = {
     "flame": "Draw a profile as a flame graph",
     "top": "Show where the time of a profile or a trace went",
     "diff": "Show what changed between two profiles",
+    "merge": "Make one trace of several",
+    "record": "Run a Python program and write a trace of its function calls",
 }
 
 COMMAND = VerbCommand(

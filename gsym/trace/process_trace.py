@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 import threading
+from contextlib import suppress
 from time import monotonic_ns
 
 from gsym.formats.fxt_record_writer import MAKERS
@@ -45,10 +46,11 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000_000
 _PROCESS, _THREAD = 1, 2  # types of kernel objects
 _EVENT = 4  # type of record
+_COMPLETE = 4  # index into EVENT_KINDS
 _MOST_HEADERS = 1 << 16
 # By number of words: two in front, two for each argument, one behind.
 _PACKERS = [struct.Struct(f"<{count}Q").pack for count in range(2 + 2 * 15 + 2)]
-_PACK_2, _PACK_3 = _PACKERS[2:4]
+_PACK_2, _PACK_3, _, _PACK_5 = _PACKERS[2:6]
 
 
 class ProcessTrace:
@@ -154,6 +156,49 @@ class ProcessTrace:
         except Exception as error:  # noqa: BLE001 - whatever the program gave
             self._lose(f"events that could not be written: {type(error).__name__}")
 
+    def call(  # noqa: PLR0913, PLR0917 - as `event`
+        self,
+        function: int,
+        category: str,
+        name: str,
+        begin: int,
+        end: int,
+        args: dict[str, Any],
+    ) -> None:
+        """Write a complete duration of which all but the time is always the same.
+
+        Args:
+            function: A number for all that is the same.
+            category: Of the event.
+            name: Of the event.
+            begin: When, by `time.monotonic_ns`.
+            end: Likewise.
+            args: Values of any type, not more than two.
+        """
+        known = self.current.calls.get(function)
+        if known is None:
+            self.event(_COMPLETE, category, name, begin, args, end)
+            self._keep_call(function, (_COMPLETE, category, name), args)
+            return
+        header, first, second = known
+        self._append(_PACK_5(header, begin, first, second, end))
+        if end >= self.output.due or len(self._records) > MOST_RECORDS:
+            self.output.flush(end)
+
+    def _keep_call(
+        self, function: int, key: tuple[int, str, str], args: dict[str, Any]
+    ) -> None:
+        """Keep the words of a call, if they are five and there is room."""
+        current, words = self.current, [0]
+        header = current.headers.get(key)
+        if header is None or len(current.calls) > _MOST_HEADERS:
+            return
+        with suppress(UnusualValueError):
+            self._add_arguments(words, args)
+            if len(words) == len(args) + 1 == 3:  # noqa: PLR2004 - one for each
+                header += (5 << 4) + (2 << 20)
+                current.calls[function] = (header, words[1], words[2])
+
     def _put_other(  # noqa: PLR0913, PLR0917 - as `event`
         self,
         kind: int,
@@ -199,11 +244,13 @@ class _CurrentThread(threading.local):
         thread: Its koid.
         index: In the table; 0 where that is full.
         headers: Of events, without size and number of arguments.
+        calls: Words of calls: the header, and the arguments.
     """
 
     def __init__(self, trace: ProcessTrace, tables: ProcessTables) -> None:
         self.thread = threading.get_native_id()
         self.headers: dict[tuple[int, str, str], int] = {}
+        self.calls: dict[int, tuple[int, int, int]] = {}
         self.index = tables.enter_thread(trace.process, self.thread)
         self._place = _Place(tables, trace.process, self.thread)
         trace.name_thread(threading.current_thread().name, self.thread)

@@ -1,0 +1,241 @@
+"""`gsym trace record`: Python programs, run as python runs them, and their traces."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.formats.fxt_records import Event
+from gsym.fxt.opening import open_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GSYM = ("-m", "gsym", "trace", "record", "-o", "out.fxt")
+
+
+class Folder:
+    """Where a program is run, by python itself and by us."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, name: str, code: str) -> None:
+        (self.path / name).parent.mkdir(exist_ok=True, parents=True)
+        (self.path / name).write_text(code, encoding="utf-8")
+
+    def run(
+        self,
+        *words: str,
+        given: bytes = b"",
+        variables: dict[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **(variables or {})}
+        return subprocess.run(
+            [sys.executable, *words],
+            check=False,
+            capture_output=True,
+            cwd=self.path,
+            env=environment,
+            input=given,
+        )
+
+    def record(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        return self.run(*GSYM, *words)
+
+    def calls(self) -> list[Event]:
+        trace = open_trace(self.path / "out.fxt", strict=True)
+        return [each for each in trace if isinstance(each, Event)]
+
+    def names(self, module: str = "__main__") -> list[str]:
+        return [call.name for call in self.calls() if call.category == module]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_calls_are_durations_that_nest(folder: Folder) -> None:
+    folder.write("p.py", "def inner(): pass\ndef outer(): inner(); inner()\nouter()\n")
+    assert folder.record("p.py").returncode == 0
+    assert folder.names() == ["inner", "inner", "outer", "<module>"]
+    first, _, outer, whole = [c for c in folder.calls() if c.category == "__main__"]
+    assert {each.kind for each in folder.calls()} == {"duration_complete"}
+    assert whole.end_ticks is not None
+    assert outer.end_ticks is not None
+    assert whole.ticks <= outer.ticks <= first.ticks
+    assert outer.end_ticks <= whole.end_ticks
+    args = {each.name: each.value for each in outer.args}
+    assert args == {"file": str(folder.path / "p.py"), "line": 2}
+
+
+def test_generators_and_exceptions_end_their_durations(folder: Folder) -> None:
+    folder.write(
+        "p.py",
+        "def numbers():\n"
+        "  yield 1\n"
+        "  try: yield 2\n"
+        "  except KeyError: yield 3\n"
+        "def fails(): raise ValueError\n"
+        "def catches():\n"
+        "  try: fails()\n"
+        "  except ValueError: pass\n"
+        "n = numbers(); next(n); next(n); n.throw(KeyError)\n"
+        "catches()\n",
+    )
+    assert folder.record("p.py").returncode == 0
+    names = folder.names()
+    assert names.count("numbers") in {3, 4}  # its end, too, where that is told
+    assert [name for name in names if name != "numbers"] == [
+        *("fails", "catches", "<module>")
+    ]
+
+
+def test_all_threads_are_traced(folder: Folder) -> None:
+    folder.write(
+        "p.py",
+        "import threading\n"
+        "def work(): pass\n"
+        "ts = [threading.Thread(target=work) for _ in range(3)]\n"
+        "for t in ts: t.start()\n",
+    )
+    assert folder.record("p.py").returncode == 0
+    threads = {call.thread for call in folder.calls() if call.name == "work"}
+    assert folder.names().count("work") == 3
+    assert len(threads) >= 1
+
+
+def test_calls_are_chosen_by_module(folder: Folder) -> None:
+    folder.write("a/__init__.py", "")
+    folder.write("a/b.py", "def f(): pass\n")
+    folder.write(
+        "p.py", "import json, a.b\na.b.f(); json.dumps({1: [2.5]}, indent=1)\n"
+    )
+    assert folder.record("p.py").returncode == 0
+    assert {"a.b", "json", "__main__"} <= {call.category for call in folder.calls()}
+    folder.record("--only", "a", "p.py")
+    assert {call.category for call in folder.calls()} == {"a", "a.b"}
+    folder.record("--only=a", "--without=a.b", "p.py")
+    assert {call.category for call in folder.calls()} == {"a"}
+
+
+def test_short_calls_are_left_out_and_counted(folder: Folder) -> None:
+    folder.write("p.py", "import time\ndef f(): pass\nf(); time.sleep(0.02)\n")
+    assert folder.record("--minimum", "20ms", "p.py").returncode == 0
+    assert folder.names() == ["<module>"]
+    assert b"shorter than the minimum" in (folder.path / "out.fxt").read_bytes()
+
+
+def test_a_module_is_run(folder: Folder) -> None:
+    folder.write("package/__init__.py", "")
+    folder.write(
+        "package/__main__.py", "import sys\nprint(sys.argv[1:], __package__)\n"
+    )
+    assert folder.record("-m", "package", "-x", "1").stdout == b"['-x', '1'] package\n"
+    assert "<module>" in folder.names()
+    missing = folder.record("-m", "missing")
+    assert (missing.returncode, missing.stderr) == (
+        1,
+        b"gsym: error: no module 'missing'\n",
+    )
+
+
+PROGRAMS = {
+    "arguments": "import sys\nprint(sys.argv, sys.path[0], __name__, __file__)\n",
+    "input": "import sys\nprint(sys.stdin.read().upper())\n",
+    "bytes": "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())\n",
+    "text": "print('gr\\u00fc\\u00dfe')\n",
+    "streams": (
+        "import sys\n"
+        "print([(s.encoding, s.errors) for s in (sys.stdin, sys.stdout, sys.stderr)])\n"
+    ),
+    "status": "import sys\nsys.exit(7)\n",
+    "status as text": "import sys\nsys.exit('that is it')\n",
+    "no status": "import sys\nsys.exit()\n",
+    "an error": "def f():\n  raise ValueError('no')\nf()\n",
+    "a chain of errors": "try: 1/0\nexcept Exception as e: raise KeyError(1) from e\n",
+    "a syntax error": "def f(:\n",
+    "a broken pipe": "raise BrokenPipeError\n",
+    "an exit handler": "import atexit\natexit.register(print, 'bye')\nprint('hello')\n",
+    "the main module": (
+        "import pickle, sys\n"
+        "class C: pass\n"
+        "print(type(pickle.loads(pickle.dumps(C()))), sys.modules['__main__'].C)\n"
+    ),
+    "a closed output": "import sys\nsys.stdout.close()\n",
+    "no future": "x: missing = 1\n",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_run_as_by_python(name: str, folder: Folder) -> None:
+    folder.write("scripts/p.py", PROGRAMS[name])
+    words: Sequence[str] = ("scripts/p.py", "--help", "-o", "a b", "--")
+    given = "größe".encode()
+    by_python = folder.run(*words, given=given)
+    by_us = folder.run(*GSYM, *words, given=given)
+    assert by_us.stdout == by_python.stdout
+    assert by_us.stderr == by_python.stderr
+    assert by_us.returncode == by_python.returncode
+    assert (folder.path / "out.fxt").stat().st_size > 100
+
+
+def test_streams_have_the_encoding_of_the_environment(folder: Folder) -> None:
+    folder.write("p.py", PROGRAMS["text"])
+    found = folder.run(*GSYM, "p.py", variables={"PYTHONIOENCODING": "latin-1"})
+    assert found.stdout == b"gr\xfc\xdfe\n"
+
+
+def test_an_interrupted_program_ends_by_the_signal(folder: Folder) -> None:
+    folder.write("p.py", "def f(): raise KeyboardInterrupt\nf()\n")
+    found = folder.record("p.py")
+    assert found.returncode == -signal.SIGINT
+    assert found.stderr.endswith(b"KeyboardInterrupt\n")
+    assert b"program_run" not in found.stderr
+    assert folder.names() == ["f", "<module>"]
+
+
+def test_processes_of_a_program_are_in_its_trace(folder: Folder) -> None:
+    folder.write(
+        "p.py",
+        "import multiprocessing as m\n"
+        "def work(): pass\n"
+        "if __name__ == '__main__':\n"
+        "  ps = [m.get_context('fork').Process(target=work) for _ in range(2)]\n"
+        "  for p in ps: p.start()\n"
+        "  for p in ps: p.join()\n",
+    )
+    found = folder.record("p.py")
+    assert (found.returncode, found.stderr) == (0, b"")
+    work = [call for call in folder.calls() if call.name == "work"]
+    assert len({call.process for call in work}) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), b"SCRIPT is missing"),
+        (("--minimum", "soon", "p.py"), b"option '--minimum'"),
+        (("--nope", "p.py"), b"unknown option '--nope'"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    words: tuple[str, ...], said: bytes, folder: Folder
+) -> None:
+    found = folder.record(*words)
+    assert found.returncode == 2
+    assert said in found.stderr
+
+
+def test_a_script_that_is_missing_is_an_error(folder: Folder) -> None:
+    found = folder.record("missing.py")
+    assert found.returncode == 1
+    assert b"missing.py" in found.stderr
