@@ -67,23 +67,21 @@ def test_the_heaviest_nodes_are_kept(most: int, left: dict[str, int]) -> None:
 
 @given(profiles())
 def test_a_tree_holds_each_call_stack(profile: Profile) -> None:
-    stacks: dict[str, int] = {}
+    stacks: Counter[tuple[str, ...]] = Counter()
     for frames, weight in call_stacks(profile, 0, ROOTS):
-        text = ";".join(frame.name for frame in frames)
-        stacks[text] = stacks.get(text, 0) + weight
-    stacks.pop("", None)  # a stack of nothing has no node
+        stacks[tuple(frame.name for frame in frames)] += weight
+    del stacks[()]  # a stack of nothing has no node
     tree = call_tree([profile], 0, ROOTS)
-    found: dict[str, int] = {}
-    names: list[str] = []
+    found: Counter[tuple[str, ...]] = Counter()
+    names: list[tuple[str, ...]] = []
     for node, (parent, function) in enumerate(
         zip(tree.parent, tree.function, strict=True)
     ):
         assert parent < node
         name = tree.functions[function].name
-        names.append(f"{names[parent]};{name}" if parent >= 0 else name)
-        weight = tree.weights[0][node]
-        found[names[-1]] = found.get(names[-1], 0) + weight
-    assert +Counter(found) == +Counter(stacks)
+        names.append((*(names[parent] if parent >= 0 else ()), name))
+        found[names[-1]] += tree.weights[0][node]
+    assert +found == +stacks
 
 
 @given(profiles(), st.integers(0, 8))

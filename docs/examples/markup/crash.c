@@ -5,7 +5,9 @@
  *     gsym store add crash
  *     gsym filter crash.log
  */
+#ifndef _GNU_SOURCE /* C++ compilers set it */
 #define _GNU_SOURCE
+#endif
 #include <execinfo.h>
 #include <signal.h>
 
