@@ -625,6 +625,17 @@ def test_an_answer_of_version_4_that_does_not_fit_is_an_error(body: object) -> N
         ask(server, job([1]))
 
 
+@pytest.mark.parametrize("text", ["\\ud800", "\\uDFFF"])
+def test_half_a_character_in_an_answer_can_be_printed(text: str) -> None:
+    good = json.dumps({"results": [GOOD]})
+    assert good.count('"f1"') == 1
+    with Server(
+        Answer(good.replace('"f1"', f'"\\ud83d\\ude00{text}"').encode())
+    ) as server:
+        (answer,) = ask(server, job([1]))
+    assert functions(answer) == [["\U0001f600?"]]
+
+
 @pytest.mark.parametrize(("most", "is_read"), [(1000, True), (999, False)])
 def test_an_answer_is_read_up_to_a_limit(most: int, *, is_read: bool) -> None:
     body = json.dumps({"results": [GOOD]}).encode().ljust(1000)

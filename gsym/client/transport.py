@@ -195,4 +195,9 @@ class Transport:
             if len(body) > self._settings.most_bytes:
                 reason = f"answers more than {self._settings.most_bytes} bytes"
                 raise ServerError(reason, path=str(url))
-        return json.loads(bytes(body))
+        answer = json.loads(bytes(body))
+        if b"\\ud" in body.lower():
+            # A half of a pair of surrogates, which JSON can have, cannot be printed.
+            text = json.dumps(answer, ensure_ascii=False)
+            answer = json.loads(text.encode("utf-8", "replace"))
+        return answer

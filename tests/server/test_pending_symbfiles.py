@@ -22,6 +22,7 @@ from tests.clock import Clock
 
 ID = FileId(bytes(16))
 SECONDS = 1000.0
+ECHO_SECONDS = 300
 
 
 class Receiver:
@@ -50,6 +51,15 @@ class Receiver:
             assert upload.try_lock()
             self.add(upload, PartHead(ID, part, parts, len(body)), body)
             return [Path(path).read_bytes() for path in upload.whole()]
+
+    def publish(self, *bodies: bytes) -> None:
+        """Take all parts of an upload, and finish it."""
+        for part, body in enumerate(bodies):
+            self.take(part, len(bodies), body)
+        with self.open() as upload:
+            assert upload.try_lock()
+            assert upload.whole()
+            upload.finish("added")
 
 
 @pytest.fixture
@@ -153,6 +163,71 @@ def test_who_waited_for_an_upload_that_was_forgotten_begins_anew(
             assert new.is_there()
         assert not other.is_there()
         assert other.outcome(PartHead(ID, 0, 1, 1), "0") is None
+
+
+def test_parts_of_an_upload_that_is_finished_are_soon_forgotten(
+    receiver: Receiver,
+) -> None:
+    receiver.publish(b"x", b"y")
+    assert receiver.take(1, 2, b"y") == []
+    receiver.clock.now += ECHO_SECONDS - 1
+    assert receiver.pending.forget_old() == 0
+    receiver.clock.now += 1
+    assert receiver.pending.forget_old() == 1
+
+
+def test_parts_of_an_upload_that_is_finished_may_begin_another_one(
+    receiver: Receiver,
+) -> None:
+    receiver.publish(b"x", b"y")
+    assert receiver.take(0, 2, b"x") == []
+    assert receiver.take(1, 2, b"z") == [b"x", b"z"]
+
+
+def test_another_part_keeps_those_of_an_upload_that_is_finished(
+    receiver: Receiver,
+) -> None:
+    receiver.publish(b"x", b"y", b"z")
+    receiver.take(0, 3, b"x")
+    receiver.take(1, 3, b"other")
+    receiver.clock.now += SECONDS - 1
+    assert receiver.pending.forget_old() == 0
+
+
+def test_parts_of_an_upload_that_is_finished_give_way_to_other_bytes(
+    receiver: Receiver,
+) -> None:
+    receiver.publish(b"x", b"y")
+    assert receiver.take(1, 2, b"y") == []
+    assert receiver.take(0, 2, b"a") == [b"a", b"y"]
+    assert receiver.take(1, 2, b"b") == [b"a", b"b"]
+    with pytest.raises(PartError):
+        receiver.take(1, 2, b"y")
+
+
+def test_an_upload_that_is_finished_is_known_for_a_while(receiver: Receiver) -> None:
+    receiver.publish(b"x", b"y")
+    known = Path(receiver.store.path, ".finished-symbfiles")
+    receiver.clock.now += SECONDS - 1
+    receiver.pending.forget_old()
+    assert list(known.iterdir())
+    receiver.clock.now += 1
+    receiver.take(1, 2, b"y")
+    assert not list(known.iterdir())
+    with pytest.raises(PartError):
+        receiver.take(1, 2, b"z")
+
+
+def test_a_record_of_a_finished_upload_that_is_damaged_says_nothing(
+    receiver: Receiver,
+) -> None:
+    receiver.publish(b"x", b"y")
+    (known,) = Path(receiver.store.path, ".finished-symbfiles").iterdir()
+    known.write_bytes(b"[[], ")
+    os.utime(known, (receiver.clock.now, receiver.clock.now))
+    receiver.take(0, 2, b"x")
+    with pytest.raises(PartError):
+        receiver.take(0, 2, b"z")
 
 
 def test_parts_have_so_many_bytes_together(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_part_with_other_bytes_is_refused_and_the_first_one_stays(
     bodies = [ranges(51, 3 * part) for part in range(2)]
     assert push(server, 51, bodies[0], 0, 2).status == 200
     text = refused(push(server, 51, ranges(99), 0, 2), "1301")
-    assert text == "part 0 came before, with other bytes"
+    assert text.startswith("part 0 came before, with other bytes: ")
     assert push(server, 51, bodies[1], 1, 2).status == 200
     assert function_at(server, 51, 0x1000) == "f51_0"
 

@@ -15,6 +15,7 @@ from gsym.server.symbfiles.faults import (
     TOO_MANY_PENDING,
     PartError,
 )
+from gsym.server.symbfiles.finished import FinishedUploads
 from gsym.server.symbfiles.pending_upload import (
     LOCK,
     PendingLimits,
@@ -56,6 +57,7 @@ class PendingUploads:
         self._root = os.path.join(store.path, _FOLDER)
         self._limits = limits
         self._clock = clock
+        self._finished = FinishedUploads(store.path, limits.seconds, clock)
 
     def open(self, owner: str, name: str) -> PendingUpload:
         """An upload, which begins if there is none.
@@ -77,6 +79,7 @@ class PendingUploads:
 
     def forget_old(self) -> int:
         """Remove uploads that no part came for in a while; how many they were."""
+        self._finished.forget_old()
         return sum(map(self._forget_if_old, self._all()))
 
     def _open(self, path: str) -> PendingUpload | None:
@@ -84,7 +87,9 @@ class PendingUploads:
             lock = os.open(os.path.join(path, LOCK), _LOCK_FLAGS)
         except FileNotFoundError:
             return None
-        return PendingUpload(path, lock, self._store, self._limits, self._clock)
+        return PendingUpload(
+            path, lock, self._store, self._limits, self._finished, self._clock
+        )
 
     def _forget_if_old(self, path: str) -> bool:
         upload = self._open(path)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.server.symbfiles.finished import FinishedUploads
     from gsym.server.symbfiles.part_head import PartHead
 
     class PendingLimits(NamedTuple):
@@ -62,6 +63,8 @@ else:
 LOCK = "lock"
 _TOTAL = "of"
 _RANDOM_BYTES = 8
+# What only repeats an upload that is finished is forgotten after so many of them.
+_ECHO_SECONDS = 300
 
 
 class PendingUpload:
@@ -72,21 +75,25 @@ class PendingUpload:
         lock: Descriptor of its lock, which it closes.
         store: Path of the store.
         limits: Of its size and age.
+        finished: What is known of those that are finished.
         clock: Tells seconds since 1970.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what `PendingUploads` has, handed on
         self,
         path: str,
         lock: int,
         store: str,
         limits: PendingLimits,
+        finished: FinishedUploads,
         clock: Callable[[], float],
     ) -> None:
         self._path = path
         self._lock = lock
         self._store = store
         self._limits = limits
+        self._finished = finished
+        self._name = ".".join(path.split(os.sep)[-2:])
         self._clock = clock
 
     def __enter__(self) -> Self:
@@ -145,11 +152,16 @@ class PendingUpload:
         if total is None and head.parts is not None:
             self._set_total(head.parts, parts)
         known = parts.get(head.part)
-        if known is not None:
-            if known.partition(".")[2] != digest:
-                text = f"part {head.part} came before, with other bytes"
-                raise PartError(OTHER_BYTES, text)
+        if known == f"{head.part}.{digest}":
             return False
+        if known is not None:
+            if known not in self._finished.parts(self._name):
+                text = (
+                    f"part {head.part} came before, with other bytes: finish that "
+                    "upload, or begin one of another number of parts"
+                )
+                raise PartError(OTHER_BYTES, text)
+            os.unlink(self._at(parts.pop(head.part)))
         there = (os.path.getsize(self._at(name)) for name in parts.values())
         if sum(there) + head.size > self._limits.size:
             text = f"please limit all parts together to <= {self._limits.size} bytes"
@@ -158,6 +170,16 @@ class PendingUpload:
         os.rename(path, self._at(f"{head.part}.{digest}"))
         self._touch()
         return True
+
+    def finish(self, outcome: str) -> None:
+        """Remove it after it was published; its parts are known for a while.
+
+        Args:
+            outcome: For those who wait for it.
+        """
+        with suppress(OSError):  # it is published, whether or not that is known
+            self._finished.remember(self._name, self._parts().values())
+        self.end(("", outcome))
 
     def whole(self) -> list[str]:
         """The paths of all parts in order, if all are there; else none."""
@@ -225,6 +247,9 @@ class PendingUpload:
     def _touch(self) -> None:
         """Let it be as new, and on the disk."""
         now = self._clock()
+        parts = self._parts().values()
+        if parts and self._finished.parts(self._name).issuperset(parts):
+            now -= max(self._limits.seconds - _ECHO_SECONDS, 0)
         os.utime(self._path, (now, now))
         sync(self._path)
 

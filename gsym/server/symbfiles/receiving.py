@@ -214,7 +214,7 @@ class _Receiving:
         except PartError as error:
             await run(upload.end, (error.fault.code, error.text))
             raise
-        await run(upload.end, ("", outcome))
+        await run(upload.finish, outcome)
         return outcome
 
 
