@@ -17,10 +17,17 @@ from gsym.cli.trace_profile import (
     chosen_value,
     profile_operand,
 )
-from gsym.cli.trace_tables import amount, share, table_lines, terminal_width
+from gsym.cli.trace_tables import (
+    BY,
+    LIMIT,
+    amount,
+    chosen_group,
+    print_table,
+    row_limit,
+    share,
+)
 from gsym.profile.comparison import compare_profiles
 from gsym.profile.flame_graph import flame_graph
-from gsym.profile.top import GROUPS
 
 COMMAND = Command(
     "gsym trace diff",
@@ -30,12 +37,8 @@ COMMAND = Command(
         Option(
             "--output", "also draw both as a flame graph", short="-o", metavar="FILE"
         ),
-        Option(
-            "--by",
-            f"what a row stands for: {', '.join(GROUPS)} (default: function)",
-            metavar="GROUP",
-        ),
-        Option("--limit", "number of rows; 0: all (default: 20)", metavar="N"),
+        BY,
+        LIMIT,
         JSON,
         VALUE,
         ROOTS,
@@ -50,15 +53,12 @@ Shares of all samples are compared, not sums: profiles may be of different lengt
 stand in the order of the change of what functions took themselves.""",
 )
 
-_DEFAULT_LIMIT = 20
-
 
 def run(arguments: list[str]) -> int:
     """Compare two profiles."""
     values = COMMAND.parse(arguments)
-    by = values.choice("--by", GROUPS) or "function"
+    by, limit = chosen_group(values), row_limit(values)
     roots = chosen_roots(values)
-    limit = values.number("--limit")
     before, after = (read_symbolized(values, each) for each in ("BEFORE", "AFTER"))
     numbers = chosen_value(before, values), chosen_value(after, values)
     rows = compare_profiles(before, after, by, values=numbers)
@@ -80,7 +80,6 @@ def run(arguments: list[str]) -> int:
         return 0
     totals = " -> ".join(amount(whole, kind.unit) for whole in wholes)
     print(f"{kind.type}: {totals} in all")
-    shown = rows[: (_DEFAULT_LIMIT if limit is None else limit or None)]
     cells = [
         [
             _change(row.own_change),
@@ -88,13 +87,9 @@ def run(arguments: list[str]) -> int:
             _change(row.total_change),
             row.name,
         ]
-        for row in shown
+        for row in rows
     ]
-    heads = ["own", "before", "after", "total", by]
-    for line in table_lines(heads, cells, terminal_width()):
-        print(line)
-    if len(shown) < len(rows):
-        print(f"and {len(rows) - len(shown)} more: --limit 0 shows all")
+    print_table(["own", "before", "after", "total", by], cells, limit)
     return 0
 
 

@@ -55,7 +55,8 @@ def _describe(trace: TraceInput) -> dict[str, Any]:
     whole = survey = trace.survey()
     kinds = trace.counts().records
     faults = {
-        "fault_count": trace.counts().problems,
+        # Those of the gzip stream are no problems of records.
+        "fault_count": max(trace.counts().problems, len(trace.problems)),
         "faults": [problem._asdict() for problem in trace.problems],
     }
     if trace.has_filters:

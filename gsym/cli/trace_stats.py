@@ -8,7 +8,7 @@ from collections import Counter
 from gsym.cli.options import Command, Option
 from gsym.cli.trace_input import TraceInput, open_trace_input
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
-from gsym.cli.trace_tables import share, table_lines, terminal_width
+from gsym.cli.trace_tables import LIMIT, print_table, row_limit, share
 from gsym.formats.fxt_records import Event
 from gsym.formats.fxt_tally import EventKey, Tally
 from gsym.trace.description import kind_of
@@ -25,9 +25,7 @@ COMMAND = Command(
     "Count records, bytes and events of a trace",
     (TRACE,),
     (
-        Option(
-            "--limit", "number of rows of a table; 0: all (default: 20)", metavar="N"
-        ),
+        LIMIT,
         Option(
             "--unmatched",
             "also count beginnings and ends without the other half; takes longer, and "
@@ -42,14 +40,11 @@ COMMAND = Command(
 With a filter, what fits it is counted, and its bytes are not told.""",
 )
 
-_DEFAULT_LIMIT = 20
-
 
 def run(arguments: list[str]) -> int:
     """Measure one trace and print the result."""
     values = COMMAND.parse(arguments)
-    given = values.number("--limit")
-    limit = _DEFAULT_LIMIT if given is None else given or None
+    limit = row_limit(values)
     with open_trace_input(values, passes=1 + values.flag("--unmatched")) as trace:
         figures = _measure(trace)
         if values.flag("--unmatched"):
@@ -160,7 +155,4 @@ def _table(heads: list[str], cells: list[list[str]], limit: int | None) -> None:
     if not cells:
         return
     print()
-    for line in table_lines(heads, cells[:limit], terminal_width()):
-        print(line)
-    if limit is not None and len(cells) > limit:
-        print(f"and {len(cells) - limit} more: --limit 0 shows all")
+    print_table(heads, cells, limit)

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import shutil
 
+from gsym.cli.options import Option
 from gsym.cli.terminal import printable
+from gsym.profile.top import GROUPS
 
-__all__ = ["amount", "share", "table_lines", "terminal_width"]
+__all__ = [
+    "BY",
+    "LIMIT",
+    "amount",
+    "chosen_group",
+    "print_table",
+    "row_limit",
+    "share",
+    "table_lines",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from gsym.cli.options import Values
+
+_DEFAULT_LIMIT = 20
+BY = Option(
+    "--by",
+    f"what a row stands for: {', '.join(GROUPS)} (default: function)",
+    metavar="GROUP",
+)
+LIMIT = Option(
+    "--limit",
+    f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})",
+    metavar="N",
+)
 
 _LEAST_NAME = 16
 _UNITS = {
@@ -19,9 +44,33 @@ _UNITS = {
 }
 
 
-def terminal_width() -> int:
-    """Columns of the terminal; of a pipe those that COLUMNS says, or 80."""
-    return shutil.get_terminal_size().columns
+def chosen_group(values: Values) -> str:
+    """What a command line with `BY` counts by.
+
+    Raises:
+        UsageError: It is none of `GROUPS`.
+    """
+    return values.choice(BY.name, GROUPS) or "function"
+
+
+def row_limit(values: Values) -> int | None:
+    """How many rows a command line with `LIMIT` wants; None: all.
+
+    Raises:
+        UsageError: It is no number.
+    """
+    given = values.number(LIMIT.name)
+    return _DEFAULT_LIMIT if given is None else given or None
+
+
+def print_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None
+) -> None:
+    """Print the first rows, as wide as the terminal, or as COLUMNS says."""
+    for line in table_lines(heads, rows[:limit], shutil.get_terminal_size().columns):
+        print(line)
+    if limit is not None and limit < len(rows):
+        print(f"and {len(rows) - limit} more: {LIMIT.name} 0 shows all")
 
 
 def amount(number: float, unit: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from gsym.cli.options import Command, Option
+from gsym.cli.options import Command
 from gsym.cli.trace_modules import SYMBOL_OPTIONS, symbolize_profile
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT
 from gsym.cli.trace_profile import (
@@ -17,9 +17,17 @@ from gsym.cli.trace_profile import (
     open_profile_input,
     tell_losses,
 )
-from gsym.cli.trace_tables import amount, share, table_lines, terminal_width
+from gsym.cli.trace_tables import (
+    BY,
+    LIMIT,
+    amount,
+    chosen_group,
+    print_table,
+    row_limit,
+    share,
+)
 from gsym.profile.sparklines import sparkline
-from gsym.profile.top import GROUPS, top_rows
+from gsym.profile.top import top_rows
 from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
 
 TYPE_CHECKING = False
@@ -33,12 +41,8 @@ COMMAND = Command(
     "Show where the time of a profile or a trace went",
     (PROFILE,),
     (
-        Option(
-            "--by",
-            f"what a row stands for: {', '.join(GROUPS)} (default: function)",
-            metavar="GROUP",
-        ),
-        Option("--limit", "number of rows; 0: all (default: 20)", metavar="N"),
+        BY,
+        LIMIT,
         JSON,
         VALUE,
         *SYMBOL_OPTIONS,
@@ -53,17 +57,13 @@ stacks. Bars show the total over time. Of a trace with context switches a second
 has the time that threads ran, were ready to run, and waited.""",
 )
 
-GROUP, LIMIT = "--by", "--limit"
-_DEFAULT_LIMIT = 20
 _BARS = 16
 
 
 def run(arguments: list[str]) -> int:
     """Print the tables of one file."""
     values = COMMAND.parse(arguments)
-    by = values.choice(GROUP, GROUPS) or "function"
-    limit = values.number(LIMIT)
-    shown = _DEFAULT_LIMIT if limit is None else limit or None
+    by, limit = chosen_group(values), row_limit(values)
     with open_profile_input(values) as source:
         profile = source.read()
         threads = _threads(source)
@@ -75,8 +75,8 @@ def run(arguments: list[str]) -> int:
         if values.flag("--json"):
             print(json.dumps(_object(profile, by, value, threads)))
         else:
-            _print_samples(profile, by, value, shown)
-            _print_threads(threads, shown)
+            _print_samples(profile, by, value, limit)
+            _print_threads(threads, limit)
         tell_losses(profile, {}, source.name, "a profile")
     return 0
 
@@ -143,9 +143,9 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
             *([bar] if has_times else []),
             row.name,
         ]
-        for row, bar in zip(rows[:limit], bars, strict=False)
+        for row, bar in zip(rows, bars, strict=True)
     ]
-    _print_table(heads, cells, len(rows))
+    print_table(heads, cells, limit)
 
 
 def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
@@ -159,17 +159,10 @@ def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
             str(thread["switches"]),
             _thread_name(thread),
         ]
-        for thread in threads[:limit]
+        for thread in threads
     ]
     heads = ["running", "ready", "waiting", "longest off", "switches", "thread"]
-    _print_table(heads, rows, len(threads))
-
-
-def _print_table(heads: list[str], rows: list[list[str]], count: int) -> None:
-    for line in table_lines(heads, rows, terminal_width()):
-        print(line)
-    if len(rows) < count:
-        print(f"and {count - len(rows)} more: --limit 0 shows all")
+    print_table(heads, rows, limit)
 
 
 def _thread_name(thread: dict[str, Any]) -> str:
