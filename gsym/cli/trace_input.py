@@ -16,7 +16,7 @@ from gsym.formats.fxt import KINDS
 from gsym.formats.fxt_records import ProviderEvent, ProviderInfo
 from gsym.fxt.opening import open_trace
 from gsym.fxt.recognition import HEAD_SIZE, is_trace
-from gsym.fxt.record_selection import RecordSelection
+from gsym.fxt.record_selection import RecordSelection, coarse_filter
 from gsym.fxt.selection import Selection
 from gsym.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.options import Values
     from gsym.formats.fxt import Columns, Counts, Problem
+    from gsym.formats.fxt_filter import Filter
     from gsym.formats.fxt_records import Record
     from gsym.fxt.opening import Trace
 
@@ -96,9 +97,11 @@ class TraceInput:
         """Whether something is to be left out."""
         return self.selection != _EVERYTHING
 
-    def columns(self, kinds: Collection[str] | None = None) -> Iterator[Columns]:
-        """All that there is of some kinds of records, as columns."""
-        trace = self._open(kinds)
+    def columns(
+        self, kinds: Collection[str] | None = None, chosen: Filter | None = None
+    ) -> Iterator[Columns]:
+        """Records of some kinds as columns; all, or what the engine is to choose."""
+        trace = self._open(kinds, chosen)
         progress = progress_for(self.name)
         for columns in trace.columns():
             yield columns
@@ -126,12 +129,13 @@ class TraceInput:
             kinds: Of `gsym.formats.fxt.KINDS`; None: all.
             keep_context: With those that others are understood by.
         """
-        takes = None
+        takes, chosen = None, None
         if self.has_filters:
             takes = self._record_selection(keep_context=keep_context).takes
+            chosen = coarse_filter(self.selection, self.survey().begin_ns or 0)
         self._dropped.clear()
         wanted = KINDS if kinds is None else (*kinds, *_PROVIDERS)
-        for columns in self.columns(wanted):
+        for columns in self.columns(wanted, chosen):
             for record in columns.records():
                 if isinstance(record, (ProviderInfo, ProviderEvent)):
                     self._note(record)
@@ -207,11 +211,11 @@ class TraceInput:
             keep_context=keep_context,
         )
 
-    def _open(self, kinds: Collection[str] | None) -> Trace:
+    def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
         source = self.path if self._stream is None else self._stream
         if self._is_kept:
             self._stream.seek(0)
-        self._read = open_trace(source, strict=self._strict, kinds=kinds)
+        self._read = open_trace(source, strict=self._strict, kinds=kinds, chosen=chosen)
         return self._read
 
     def keep(self) -> None:

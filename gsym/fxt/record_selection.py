@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.formats.fxt_filter import Filter
 from gsym.formats.fxt_records import (
     Backtrace,
     Blob,
@@ -26,7 +27,7 @@ from gsym.formats.fxt_records import (
 from gsym.fxt.objects import PROCESS, THREAD
 from gsym.fxt.selection import Patterns, absolute_ns
 
-__all__ = ["CONTEXT", "RecordSelection"]
+__all__ = ["CONTEXT", "RecordSelection", "coarse_filter"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,33 @@ _CATEGORISED = (Event, LargeBlob)
 _NAMED = (Blob, Event, KernelObject, LargeBlob, Module, ProviderInfo, UserspaceObject)
 _OF_A_THREAD = (Backtrace, Event, LargeBlob, Log, Mmap, Module, Thread)
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_MOST_NS = 2**64 - 1
+_ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
+
+
+def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
+    """What the engine can leave out by itself: no record that is wanted is among it.
+
+    Args:
+        selection: What is wanted.
+        origin_ns: The start of the trace, from which moments count.
+    """
+    begin = absolute_ns(selection.begin, origin_ns) or 0
+    end = absolute_ns(selection.end, origin_ns)
+    last = _MOST_NS if end is None else max(end - 1, 0)
+    return Filter(
+        min(begin, _MOST_NS),
+        min(last, _MOST_NS),
+        categories=_plain(selection.categories),
+        names=_plain(selection.names),
+    )
+
+
+def _plain(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns, if the engine reads all of them in the same way, else none."""
+    is_plain = _ODD.isdisjoint("".join(patterns))
+    return patterns if is_plain else ()
 
 
 class RecordSelection:

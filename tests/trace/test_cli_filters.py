@@ -32,6 +32,9 @@ def chosen(capsys: Capture, trace: Path, *words: str) -> list[str]:
     ]
 
 
+_ALL = ["click", "read", "write", "switch", "switch", "write"]
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -39,6 +42,11 @@ def chosen(capsys: Capture, trace: Path, *words: str) -> list[str]:
         (["--from", "2.5us"], ["switch", "write"]),
         (["--from", "@3us"], ["read", "switch", "switch", "write"]),
         (["--from", "2501"], ["switch", "write"]),
+        (["--to", "99999999999999999999s"], _ALL),
+        (["--from", "99999999999999999999s"], []),
+        (["--to", "@0"], []),
+        (["--name", "[rc]*"], ["click", "read"]),
+        (["--name", "writ?", "--category", "[!u]o"], ["write", "write"]),
         (["--to", "1us"], ["read"]),
         (["--to", "1.001us"], ["click", "read"]),
         (["--from", "@2500", "--to", "@2501"], ["read", "write"]),
