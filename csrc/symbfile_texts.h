@@ -40,7 +40,7 @@ static inline uint32_t symbfile_texts_index(const symbfile_texts *texts, uint32_
     return number == 0 ? 0 : (uint32_t)(texts->first + number - 1);
 }
 
-/* Byte by byte; no string equals itself alone. */
+/* Byte by byte; text 0 equals no other, also no empty one. */
 bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left, uint32_t right);
 /* As the name of a function, which a GSYM file wants to have one. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,

@@ -140,6 +140,66 @@ def test_a_converted_file_answers_as_the_ranges_do(
         assert answer(reader, address) == index.lookup(address), hex(address)
 
 
+def outcome(make: Callable[[], bytes]) -> bytes | type[Exception]:
+    try:
+        return make()
+    except (GsymError, ValueError) as error:
+        return type(error)
+
+
+def engine_and_second_opinion_agree(records: list[Record]) -> bool:
+    made = outcome(lambda: engine_bytes(records, 2))
+    return made == outcome(lambda: create(iter_functions(records), version=2))
+
+
+def part(at: int, file: str | None, *rows: LineTableRow, name: str = "f") -> Range:
+    return Range(8 * at, 8, name, file, line_table=rows)
+
+
+@pytest.mark.parametrize(
+    ("records", "count"),
+    [
+        ([part(0, "/a.c", row(0, 1)), part(1, "/b.c", row(0, 1))], 1),
+        ([part(0, "/a.c", row(0, 1)), part(1, None, row(0, 1))], 1),
+        ([part(0, "", row(0, 1)), part(1, None, row(0, 1))], 1),
+        ([part(0, "/a.c", row(9, 1)), part(1, "/b.c", row(9, 1))], 1),
+        ([part(0, "/a.c", row(0, 1)), part(1, "/a.c", row(0, 1))], 2),
+        ([part(0, None, row(0, 1)), part(1, None, row(0, 1))], 2),
+        ([part(0, "/a.c", row(0, 1)), part(1, "/b.c")], 2),
+        ([part(0, "/a.c"), part(1, "/b.c", row(0, 1))], 2),
+        ([part(0, "/a.c", row(0, 1)), part(2, "/b.c", row(0, 1))], 2),
+        ([part(0, "/a.c", row(0, 1)), part(1, "/b.c", row(0, 1), name="g")], 2),
+    ],
+)
+def test_parts_of_one_function_have_lines_of_different_files_side_by_side(
+    records: list[Record], count: int
+) -> None:
+    assert len(functions_of(*records)) == count
+    assert engine_and_second_opinion_agree(records)
+
+
+def test_a_call_without_a_file_but_with_a_line_is_in_that_of_its_caller() -> None:
+    for call_line, path in ((3, "/f.c"), (0, "")):
+        call = G._replace(call_file=None, call_line=call_line)
+        (function,) = functions_of(F, call)
+        assert function.inline is not None
+        assert function.inline.children[0].call_path == path
+
+
+def test_rows_that_no_function_reaches_are_left_out() -> None:
+    rows = (row(0, 1), row(0xFFFFFFFF, 2), row(2**32 + 2, 3))
+    records: list[Record] = [
+        Range(0x1000, 16, "f"),
+        Range(0x1004, 2**33, "g", "/g.c", depth=1, line_table=rows),
+        Range(2**33, 8, "h"),
+        Range(0, 2**34, "i", "/i.c", depth=1, line_table=rows),
+    ]
+    first, second = functions_of(*records)
+    assert first.line_table == ((0x1000, "", 0), (0x1004, "/g.c", 1))
+    assert second.line_table == ((2**33, "/i.c", 3),)
+    assert engine_and_second_opinion_agree(records)
+
+
 # Ranges that touch, overlap and nest.
 few_names = st.sampled_from(["f", "g", "a\0b", "a?b", "", "/f.c", "/g.c"])
 small = st.integers(0, 12)
@@ -165,20 +225,11 @@ parts = st.builds(
 )
 
 
-def outcome(make: Callable[[], bytes]) -> bytes | type[Exception]:
-    try:
-        return make()
-    except (GsymError, ValueError) as error:
-        return type(error)
-
-
 @given(record_lists | st.lists(nested_ranges | parts, max_size=24))
 def test_the_engine_makes_of_any_ranges_what_the_second_opinion_makes(
     records: list[Record],
 ) -> None:
-    assert outcome(lambda: engine_bytes(records, 2)) == outcome(
-        lambda: create(iter_functions(records), version=2)
-    )
+    assert engine_and_second_opinion_agree(records)
 
 
 def test_a_function_that_was_split_is_one_again() -> None:
@@ -260,12 +311,11 @@ def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
 def test_a_function_keeps_its_names_while_a_reader_gives_its_numbers_up() -> None:
     large = 15 << 20  # a reader keeps up to 64 MB of names
     outside = [Range(0x100, 1, f"{n}" * large, depth=1) for n in range(5)]
-    late = Range(0x1A, 1, "late", "/h.h", depth=2, line_table=(row(0, 5),))
-    after = Range(0x30, 8, "g", "/g.c", line_table=(row(0, 6),))
-    ranges = [F, G, *outside, G._replace(elf_va=0x20), late._replace(elf_va=0x20)]
-    assert functions_of(*ranges, after, after._replace(elf_va=0x40)) == functions_of(
-        F, G, *ranges[-2:], after, after._replace(elf_va=0x40)
-    )
+    late = Range(0x1A, 1, "late", "/h.h", "/late.c", 1, 1, (row(0, 5),))
+    after = Range(0x30, 8, "after", "/after.c", line_table=(row(0, 6),))
+    last = Range(0x40, 8, "last", "/last.c", line_table=(row(0, 7),))
+    ranges = [F, G, *outside, late, after, *outside, late, last]
+    assert functions_of(*ranges) == functions_of(F, G, late, after, late, last)
 
 
 def test_a_closed_creator_takes_no_functions() -> None:
