@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 
 from gsym.cli.options import Command, Option, UsageError
+from gsym.cli.trace_forms import ProfileForm
 from gsym.cli.trace_input import warn
 from gsym.cli.trace_options import FILTER_HELP, FILTERS_BUT_END, JSON, STRICT
 from gsym.cli.trace_output import OUTPUT, write_output
@@ -14,12 +14,10 @@ from gsym.cli.trace_profile import (
     PROFILE_OPTIONS,
     VALUE,
     ProfileInput,
-    chosen_value,
     open_profile_input,
-    tell_losses,
 )
 from gsym.errors import UnsupportedError
-from gsym.profile.forms import FORMS, form_of, write_form
+from gsym.profile.forms import FORMS, form_of
 from gsym.trace.chrome_json import ChromeJson
 
 __all__ = ["ROOTS", "chosen_form", "chosen_roots", "run", "to_option"]
@@ -75,10 +73,11 @@ COMMAND = Command(
     ),
     f"""\
 {FILTER_HELP}
-chrome has the events of a trace, the other forms its samples or those of a profile.
-Names of outputs: .json is chrome, .pb.gz pprof, .folded or .txt collapsed,
-.speedscope.json speedscope, .firefox.json firefox, .html a flame graph. Addresses are
-not looked up: 'gsym trace symbolize' does. What a form has no place for is told.""",
+chrome has the events of a trace, the other forms its samples or those of a profile; fxt
+has both, the samples as durations that nest. Names of outputs: .json is chrome, .pb.gz
+pprof, .folded or .txt collapsed, .speedscope.json speedscope, .firefox.json firefox,
+.html a flame graph, .fxt fxt. Addresses are not looked up: 'gsym trace symbolize' does.
+What a form has no place for is told.""",
 )
 
 
@@ -111,20 +110,14 @@ def _write_samples(
     roots = chosen_roots(values)
     profile = source.read()
     source.require_samples(profile)
-    left_out = source.left_out()
+    made = ProfileForm(source, form)
     source.select(profile)
-    data = write_form(
-        profile,
-        form,
-        value=chosen_value(profile, values),
-        title=os.path.basename(source.name),
-        roots=roots,
-    )
-    write_output(values.text(OUTPUT.name), (data,), is_text=form in _TEXT_FORMS)
-    tell_losses(profile, left_out, source.name, form)
+    pieces = made.pieces(profile, values, roots)
+    write_output(values.text(OUTPUT.name), pieces, is_text=form in _TEXT_FORMS)
+    made.tell_losses(profile)
     return {
         "samples": len(profile.samples),
-        "left_out": left_out,
+        "left_out": made.left_out,
         "losses": profile.losses,
     }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 from gsym.cli.options import Command, Option
 from gsym.cli.terminal import printable
 from gsym.cli.trace_convert import ROOTS, chosen_form, chosen_roots, to_option
+from gsym.cli.trace_forms import TRACE_FORM, ProfileForm
 from gsym.cli.trace_modules import (
     SYMBOL_OPTIONS,
     ProfileModules,
@@ -22,16 +22,16 @@ from gsym.cli.trace_profile import (
     PROFILE_OPTIONS,
     VALUE,
     ProfileInput,
-    chosen_value,
     open_profile_input,
-    tell_losses,
 )
-from gsym.profile.forms import FORMS, write_form
+from gsym.profile.forms import FORMS
 from gsym.profile.input_bytes import read_inflated
 from gsym.profile.resolution import resolution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gsym.cli.options import Values
     from gsym.profile.model import Profile
 
@@ -58,6 +58,7 @@ Modules are found by their build ids: in the folders, in the store, at their own
 pprof that stays pprof keeps all else that is in the file.""",
 )
 
+_BINARY_FORMS = frozenset({"pprof", TRACE_FORM})
 _MOST_TOLD = 10  # reasons
 
 
@@ -68,27 +69,24 @@ def run(arguments: list[str]) -> int:
     with open_profile_input(values, forms=FORMS) as source:
         form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
         is_in_place = form == source.kind == "pprof" and not source.has_filters
+        made = None
+        pieces: Iterable[bytes]
         if is_in_place:
             data, profile = _symbolize_in_place(source, values)
+            pieces = (data,)
         else:
             profile = source.read()
             source.require_samples(profile)
-            left_out = source.left_out()
+            made = ProfileForm(source, form)
             symbolize_profile(profile, values)
             source.select(profile)
-            data = write_form(
-                profile,
-                form,
-                value=chosen_value(profile, values),
-                title=os.path.basename(source.name),
-                roots=roots,
-            )
+            pieces = made.pieces(profile, values, roots)
         path = values.text("--output")
         is_told_apart = path not in {None, "-"} or not values.flag("--json")
         if is_told_apart:
-            write_output(path, (data,), is_text=form != "pprof")
-        if not is_in_place:
-            tell_losses(profile, left_out, source.name, form)
+            write_output(path, pieces, is_text=form not in _BINARY_FORMS)
+        if made is not None:
+            made.tell_losses(profile)
         _tell(profile, values, source.name)
     return 0
 

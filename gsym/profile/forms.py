@@ -57,12 +57,19 @@ def _html(profile: Profile, value: int, title: str, roots: tuple[str, ...]) -> b
     )
 
 
+def _fxt(profile: Profile, _value: int, _title: str, _roots: tuple[str, ...]) -> bytes:
+    from gsym.profile.fxt_output import fxt_file
+
+    return fxt_file(profile)
+
+
 _WRITERS: dict[str, Writer] = {
     "pprof": _pprof,
     "collapsed": _collapsed,
     "speedscope": _speedscope,
     "firefox": _firefox,
     "html": _html,
+    "fxt": _fxt,
 }
 FORMS = tuple(_WRITERS)
 _ENDINGS = {
@@ -75,6 +82,7 @@ _ENDINGS = {
     ".speedscope": "speedscope",
     ".firefox.json": "firefox",
     ".html": "html",
+    ".fxt": "fxt",
 }
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.trace_convert import ALL_FORMS
+from gsym.formats.fxt_records import Backtrace, Event, Mmap, Module
+from gsym.fxt.opening import open_trace
 from gsym.profile.opening import read_profile
 from gsym.profile.pprof_output import pprof_file
 from tests.profile.profiles import small_profile
@@ -82,6 +84,22 @@ def test_samples_of_a_trace_become_stacks_of_functions(
     ]
 
 
+def test_a_symbolized_trace_keeps_its_records(
+    trace: Path, symbols: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "made.fxt"
+    assert run("symbolize", trace, "--gsym-dir", symbols, "-o", path) == 0
+    before, records = list(open_trace(trace)), list(open_trace(path, strict=True))
+    for kind in (Backtrace, Module, Mmap):
+        kept = [each for each in records if isinstance(each, kind)]
+        assert len(kept) == sum(isinstance(each, kind) for each in before)
+    events = [each for each in records if isinstance(each, Event)]
+    found = [(each.name, each.ns, each.end_ns) for each in events]
+    assert ("inner()", 1000, 3000) in found
+    assert ("outer(int)", 1000, 3000) in found
+    assert read_profile(path).samples
+
+
 def test_unknown_addresses_keep_module_and_reason(
     trace: Path, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -142,6 +160,8 @@ def test_a_trace_is_written_in_every_form(
         assert gzip.decompress(data)
     elif form in {"chrome", "speedscope", "firefox"}:
         assert isinstance(json.loads(data), dict)
+    elif form == "fxt":
+        assert data[:8] == b"\x10\0\4\x46xT\x16\0"
     elif form == "html":
         assert data[:15].lower() == b"<!doctype html>"
     else:

@@ -1,0 +1,70 @@
+"""Profiles as files of the form that a command line asks for."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.cli.trace_input import warn
+from gsym.cli.trace_profile import chosen_value, tell_losses
+from gsym.profile.forms import write_form
+from gsym.profile.fxt_output import with_samples
+from gsym.trace.merging import TraceMerger
+
+__all__ = ["TRACE_FORM", "ProfileForm"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.cli.options import Values
+    from gsym.cli.trace_profile import ProfileInput
+    from gsym.profile.model import Profile
+
+TRACE_FORM = "fxt"
+
+
+class ProfileForm:
+    """A form of a file that was read.
+
+    A trace that becomes a trace keeps all its records.
+
+    Args:
+        source: What was read.
+        form: One of `gsym.profile.forms.FORMS`.
+
+    Attributes:
+        left_out: Records of a trace that have no place in the form, by kind.
+    """
+
+    def __init__(self, source: ProfileInput, form: str) -> None:
+        self._source = source
+        self._form = form
+        self._trace = source.trace if form == TRACE_FORM else None
+        self.left_out = {} if self._trace else source.left_out()
+        self._dropped: dict[str, int] = {}
+
+    def pieces(
+        self, profile: Profile, values: Values, roots: tuple[str, ...]
+    ) -> Iterator[bytes]:
+        """The bytes of the file."""
+        source = self._source
+        if self._trace is None:
+            yield write_form(
+                profile,
+                self._form,
+                value=chosen_value(profile, values),
+                title=os.path.basename(source.name),
+                roots=roots,
+            )
+            return
+        self._trace.selection = source.selection
+        merger = TraceMerger()
+        records = self._trace.records(keep_context=True)
+        yield from merger.pieces(with_samples(records, profile), source.name)
+        self._dropped = merger.dropped
+
+    def tell_losses(self, profile: Profile) -> None:
+        """Tell of what is not in the file."""
+        tell_losses(profile, self.left_out, self._source.name, self._form)
+        for kind, times in self._dropped.items():
+            warn(f"{self._source.name}: dropped: {kind} ({times})")
