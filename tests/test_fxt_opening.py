@@ -173,3 +173,14 @@ def test_a_thread_gets_its_process_from_whatever_tells_it() -> None:
     objects.add(Event("instant", 1, 2**64 - 1, 91, "", ""))
     found = [objects.process_of(thread) for thread in (70, 80, 90, 91)]
     assert found == [7, 8, 9, None]
+
+
+def test_a_process_and_its_first_thread_may_have_one_number() -> None:
+    objects = Objects()
+    objects.add(KernelObject(7, PROCESS, "app", (), 1))
+    objects.add(KernelObject(7, THREAD, "main thread", (), 1))
+    for provider in (None, 1, 2):
+        assert objects.name_of(7, provider, PROCESS) == "app"
+        assert objects.name_of(7, provider, THREAD) == "main thread"
+        assert objects.name_of(7, provider) == "main thread"
+    assert objects.name_of(8, 1, PROCESS) is None

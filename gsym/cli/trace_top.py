@@ -26,6 +26,7 @@ from gsym.cli.trace_tables import (
     row_limit,
     share,
 )
+from gsym.fxt.objects import PROCESS, THREAD
 from gsym.profile.sparklines import sparkline
 from gsym.profile.top import top_rows
 from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
@@ -97,9 +98,11 @@ def _threads(source: ProfileInput) -> list[dict[str, Any]]:
         threads.append(
             {
                 **each._asdict(),
-                "name": objects.name_of(each.thread) or "",
+                "name": objects.name_of(each.thread, kind=THREAD) or "",
                 "process": process,
-                "process_name": objects.name_of(process) or "" if process else "",
+                "process_name": (
+                    objects.name_of(process, kind=PROCESS) or "" if process else ""
+                ),
             }
         )
     return threads

@@ -28,8 +28,9 @@ class Objects:
     """
 
     def __init__(self) -> None:
-        self._kernel: dict[tuple[int | None, int], KernelObject] = {}
-        self._any_kernel: dict[int, KernelObject] = {}
+        # By type, and by None for any, in front of the koid.
+        self._kernel: dict[tuple[int | None, int | None, int], KernelObject] = {}
+        self._any_kernel: dict[tuple[int | None, int], KernelObject] = {}
         self._userspace: dict[tuple[int | None, int, int], UserspaceObject] = {}
         self._any_userspace: dict[tuple[int, int], UserspaceObject] = {}
         self._processes: dict[int, int] = {}
@@ -46,11 +47,22 @@ class Objects:
             self._processes.setdefault(record.thread, record.process)
 
     def kernel_object(
-        self, koid: int, provider: int | None = None
+        self, koid: int, provider: int | None = None, kind: int | None = None
     ) -> KernelObject | None:
-        """The description of a koid."""
-        found = self._kernel.get((provider, koid))
-        return self._any_kernel.get(koid) if found is None else found
+        """The description of a koid.
+
+        Args:
+            koid: Of the object.
+            provider: Whose description is preferred.
+            kind: The type that is preferred: on Linux a process and its first thread
+                have one number.
+        """
+        for each in dict.fromkeys((kind, None)):
+            found = self._kernel.get((each, provider, koid))
+            found = found or self._any_kernel.get((each, koid))
+            if found is not None:
+                return found
+        return None
 
     def userspace_object(
         self, pointer: int, process: int, provider: int | None = None
@@ -63,9 +75,11 @@ class Objects:
         """The koid of the process of a thread; None where nothing tells it."""
         return self._processes.get(thread)
 
-    def name_of(self, koid: int, provider: int | None = None) -> str | None:
+    def name_of(
+        self, koid: int, provider: int | None = None, kind: int | None = None
+    ) -> str | None:
         """What a process, a thread or another kernel object is called."""
-        found = self.kernel_object(koid, provider)
+        found = self.kernel_object(koid, provider, kind)
         return found.name if found is not None else None
 
     def referent(
@@ -81,11 +95,12 @@ class Objects:
         return None
 
     def _add_kernel_object(self, record: KernelObject) -> None:
-        key = (record.provider, record.koid)
-        if _is_better(record, self._kernel.get(key)):
-            self._kernel[key] = record
-        if _is_better(record, self._any_kernel.get(record.koid)):
-            self._any_kernel[record.koid] = record
+        for kind in (record.type, None):
+            key = (kind, record.provider, record.koid)
+            if _is_better(record, self._kernel.get(key)):
+                self._kernel[key] = record
+            if _is_better(record, self._any_kernel.get((kind, record.koid))):
+                self._any_kernel[kind, record.koid] = record
         if record.type == THREAD:
             for argument in record.args:
                 if argument.name == "process" and isinstance(argument.value, int):

@@ -160,15 +160,15 @@ class RecordSelection:
         return any(self._has(thread, provider) for thread in self._threads_of(record))
 
     def _has(self, thread: _Thread, provider: int | None) -> bool:
-        pairs = zip((self._processes, self._threads), thread, strict=True)
+        name = self._objects.name_of
+        wanted = (self._processes, self._threads)
         return all(
             not patterns
-            or (koid is not None and patterns.match(self._name(koid, provider), koid))
-            for patterns, koid in pairs
+            or (koid is not None and patterns.match(name(koid, provider, kind), koid))
+            for patterns, koid, kind in zip(
+                wanted, thread, (PROCESS, THREAD), strict=True
+            )
         )
-
-    def _name(self, koid: int, provider: int | None) -> str | None:
-        return self._objects.name_of(koid, provider)
 
     def _threads_of(self, record: Any) -> Iterable[_Thread]:
         """Whose a record is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.formats.fxt_records import EVENT_KINDS, Event, LargeBlob
+from gsym.fxt.objects import PROCESS, THREAD
 from gsym.trace.record_object import snake_case
 
 __all__ = ["describe_trace", "kind_of"]
@@ -59,14 +60,18 @@ def describe_trace(
 
 def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:
     """Processes and their threads by koid."""
-    name = objects.name_of
     threads: dict[int, list[dict[str, Any]]] = {
         process: [] for process in sorted(survey.processes)
     }
     for (process, thread), events in sorted(survey.threads.items()):
-        described = {"koid": thread, "name": name(thread) or "", "events": events}
+        name = objects.name_of(thread, kind=THREAD) or ""
+        described = {"koid": thread, "name": name, "events": events}
         threads[process].append(described)
     return [
-        {"koid": process, "name": name(process) or "", "threads": found}
+        {
+            "koid": process,
+            "name": objects.name_of(process, kind=PROCESS) or "",
+            "threads": found,
+        }
         for process, found in threads.items()
     ]

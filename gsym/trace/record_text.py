@@ -124,13 +124,13 @@ class RecordText:
         return "kernel_object", text + self._arguments(record.args, record)
 
     def _userspace_object(self, record: UserspaceObject) -> tuple[str, str]:
-        text = f"{record.pointer:#x} of {self._name(record.process, record)}"
+        text = f"{record.pointer:#x} of {self._name(record.process, record, PROCESS)}"
         arguments = self._arguments(record.args, record)
         return "userspace_object", f"{text} {_text(record.name)}{arguments}"
 
     def _context_switch(self, record: ContextSwitch) -> tuple[str, str]:
-        outgoing = self._name(record.outgoing_thread, record)
-        incoming = self._name(record.incoming_thread, record)
+        outgoing = self._name(record.outgoing_thread, record, THREAD)
+        incoming = self._name(record.incoming_thread, record, THREAD)
         text = f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
         return "context_switch", text + self._arguments(record.args, record)
 
@@ -143,7 +143,7 @@ class RecordText:
         )
 
     def _thread_wakeup(self, record: ThreadWakeup) -> tuple[str, str]:
-        text = f"cpu {record.cpu}  {self._name(record.thread, record)}"
+        text = f"cpu {record.cpu}  {self._name(record.thread, record, THREAD)}"
         return "thread_wakeup", text + self._arguments(record.args, record)
 
     def _large_blob(self, record: LargeBlob) -> tuple[str, str]:
@@ -154,7 +154,7 @@ class RecordText:
 
     def _module(self, record: Module) -> tuple[str, str]:
         return "module", (
-            f"{self._name(record.process, record)}  {record.module_id} "
+            f"{self._name(record.process, record, PROCESS)}  {record.module_id} "
             f"{_text(record.name)} build id {record.build_id.hex()}"
         )
 
@@ -162,7 +162,7 @@ class RecordText:
         end = record.start_address + record.address_range
         addresses = f"{record.start_address:#x}..{end:#x}"
         return "mmap", (
-            f"{self._name(record.process, record)}  {addresses} "
+            f"{self._name(record.process, record, PROCESS)}  {addresses} "
             f"module {record.module_id} at {record.vaddr:#x} flags {record.flags}"
         )
 
@@ -186,10 +186,13 @@ class RecordText:
         return self._pair(record.process, record.thread, record)
 
     def _pair(self, process: int, thread: int, record: Record) -> str:
-        return f"{self._name(process, record)} {self._name(thread, record)}"
+        return (
+            f"{self._name(process, record, PROCESS)} "
+            f"{self._name(thread, record, THREAD)}"
+        )
 
-    def _name(self, koid: int, record: Record) -> str:
-        name = self._objects.name_of(koid, record.provider)
+    def _name(self, koid: int, record: Record, kind: int | None = None) -> str:
+        name = self._objects.name_of(koid, record.provider, kind)
         return f"{name}({koid})" if name else str(koid)
 
     def _arguments(self, arguments: Arguments, record: Record) -> str:
