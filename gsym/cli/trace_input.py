@@ -20,7 +20,7 @@ from gsym.fxt.record_selection import RecordSelection, coarse_filter
 from gsym.fxt.selection import Selection
 from gsym.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
 
-__all__ = ["STANDARD_INPUT", "TraceInput", "inflated_head", "open_trace_input", "warn"]
+__all__ = ["STANDARD_INPUT", "TraceInput", "open_trace_input", "warn"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _stream_of(path: str) -> Any:
     return open(path, "rb")
 
 
-def inflated_head(head: bytes) -> bytes:
+def _inflated_head(head: bytes) -> bytes:
     """The first bytes of a file as they are without gzip; b"" where it is damaged."""
     if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
         return head
@@ -271,7 +271,7 @@ def inflated_head(head: bytes) -> bytes:
 
 
 def _require_trace(head: bytes, name: str) -> None:
-    head = inflated_head(head)
+    head = _inflated_head(head)
     # Without any, whoever reads it says what is wrong.
     if head and not is_trace(head):
         raise FormatError("it is no Fuchsia trace", path=name)

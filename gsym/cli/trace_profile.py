@@ -11,10 +11,9 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 
 from gsym.cli.options import Operand, Option, UsageError
-from gsym.cli.trace_input import STANDARD_INPUT, TraceInput, inflated_head, warn
+from gsym.cli.trace_input import STANDARD_INPUT, TraceInput, warn
 from gsym.cli.trace_options import read_selection
 from gsym.errors import FormatError, GsymError
-from gsym.fxt.recognition import HEAD_SIZE, is_trace
 from gsym.fxt.selection import Selection
 from gsym.profile.fxt_samples import PROFILER_KINDS, read_fxt_samples
 from gsym.profile.opening import KINDS, ProfileOptions, profile_kind, read_profile
@@ -88,7 +87,10 @@ class ProfileInput:
     ) -> None:
         self.path = path
         self.name = name
-        self.kind = profile_kind(path) or _kind_of_old_trace(path, name)
+        self.kind = profile_kind(path)
+        if not self.kind:
+            known = ", ".join(KINDS)
+            raise FormatError(f"it is of no known format ({known})", path=name)
         self.selection = read_selection(values, forms)
         self._values = values
         self.trace: TraceInput | None = None
@@ -154,20 +156,6 @@ class ProfileInput:
             build_id=(values.text("--build-id") or "").lower(),
             return_addresses=values.flag("--return-addresses"),
         )
-
-
-def _kind_of_old_trace(path: str, name: str) -> str:
-    """The kind of a trace without a magic number.
-
-    Raises:
-        FormatError: It is none.
-    """
-    with open(path, "rb") as file:
-        head = file.read(HEAD_SIZE)
-    if not is_trace(inflated_head(head)):
-        known = ", ".join(KINDS)
-        raise FormatError(f"it is of no known format ({known})", path=name)
-    return "fxt"
 
 
 # Records of a trace that only say how others are read.

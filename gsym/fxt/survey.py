@@ -89,7 +89,7 @@ class Survey:
         begin_ns: The earliest time in it, in nanoseconds; None without any.
         end_ns: The latest one, ends of complete durations among them.
         objects: Names of processes and threads, and whose threads are.
-        providers: In the order in which they come, by id.
+        providers: By id.
         threads: How many events each thread has, by the koids of its process and its
             own; those without events that are described, too.
         processes: Koids of the processes that are described or have threads.

@@ -7,7 +7,8 @@ address of a backtrace is where the thread was; the others are where calls retur
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import Backtrace, KernelObject, Mmap, Module
+from gsym.formats.fxt_records import Backtrace, Mmap, Module
+from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.profile.address_ranges import AddressRanges
 from gsym.profile.building import ProfileBuilder
 from gsym.profile.model import Mapping, Thread
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 # Of `gsym.formats.fxt.KINDS`: the records that a profile is made of.
 PROFILER_KINDS = ("kernel_object", "module", "mmap", "backtrace")
 
-_PROCESS, _THREAD = 1, 2  # types of kernel objects
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 _SMALLEST_TEXT_ID = 32  # digits of a build id that is written as text
 
@@ -42,7 +42,7 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
     modules: dict[tuple[int, int], Module] = {}
     mmaps: list[Mmap] = []
     backtraces: list[Backtrace] = []
-    names: dict[tuple[int, int], str] = {}
+    objects = Objects()
     builder = ProfileBuilder()
     for record in records:
         if isinstance(record, Backtrace):
@@ -53,13 +53,11 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
             known = modules.setdefault((record.process, record.module_id), record)
             if known.build_id != record.build_id:
                 builder.lose("modules whose number another one has")
-        elif isinstance(record, KernelObject) and record.type in {_PROCESS, _THREAD}:
-            key = (record.type, record.koid)
-            # Names are cut off in places, so the longest is the best.
-            names[key] = max(names.get(key, ""), record.name, key=len)
+        else:
+            objects.add(record)
     spaces = _address_spaces(builder, modules, mmaps)
     for backtrace in backtraces:
-        _take(builder, backtrace, spaces, names)
+        _take(builder, backtrace, spaces, objects)
     return builder.profile
 
 
@@ -67,7 +65,7 @@ def _take(
     builder: ProfileBuilder,
     backtrace: Backtrace,
     spaces: dict[int, _AddressSpace],
-    names: dict[tuple[int, int], str],
+    objects: Objects,
 ) -> None:
     """Take a sample in."""
     space = spaces.get(backtrace.process)
@@ -77,15 +75,14 @@ def _take(
         )
         for depth, address in enumerate(backtrace.frames)
     ]
-    thread = Thread(
-        backtrace.process,
-        backtrace.thread,
-        names.get((_PROCESS, backtrace.process), ""),
-        names.get((_THREAD, backtrace.thread), ""),
+    process, thread, provider = backtrace.process, backtrace.thread, backtrace.provider
+    seen = Thread(
+        process,
+        thread,
+        objects.name_of(process, provider, PROCESS) or "",
+        objects.name_of(thread, provider, THREAD) or "",
     )
-    builder.sample(
-        builder.stack(stack), thread=builder.thread(thread), time=backtrace.ns
-    )
+    builder.sample(builder.stack(stack), thread=builder.thread(seen), time=backtrace.ns)
 
 
 class _AddressSpace:

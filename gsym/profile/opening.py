@@ -10,9 +10,9 @@ import os
 from itertools import islice
 
 from gsym.errors import FormatError
-from gsym.formats.fxt import MAGICS
 from gsym.formats.perf_script import is_perf_script
 from gsym.formats.protobuf_wire import LENGTH_DELIMITED, VARINT, each_field
+from gsym.fxt.recognition import is_trace
 from gsym.profile.address_list_input import is_address_list, read_addresses
 from gsym.profile.input_bytes import MOST_BYTES, read_inflated, read_pieces
 
@@ -103,8 +103,6 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     pieces = read_pieces(name)
     head = next(pieces, b"")
     is_whole = next(pieces, None) is None
-    if head.startswith(MAGICS):
-        return "fxt"
     lines = head.decode("utf-8", "replace").split("\n")
     first_lines = list(islice(lines, _LINES_LOOKED_AT))
     if is_perf_script(first_lines):
@@ -112,8 +110,12 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     if is_address_list(first_lines):
         return "addresses"
     kind = _message_kind(head, is_whole=is_whole)
-    if kind or is_whole or b"\0" not in head:
+    if kind:
         return kind
+    if is_trace(head):
+        return "fxt"
+    if is_whole or b"\0" not in head:
+        return ""
     return _message_kind(read_inflated(name)[0], is_whole=True)
 
 

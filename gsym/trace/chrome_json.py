@@ -27,6 +27,8 @@ from gsym.formats.fxt_records import (
     ThreadWakeup,
     TraceInfo,
 )
+from gsym.fxt.objects import PROCESS, THREAD
+from gsym.trace.description import kind_of
 
 __all__ = ["ChromeJson"]
 
@@ -50,7 +52,6 @@ _PHASES = {
     "flow_step": "t",
     "flow_end": "f",
 }
-_PROCESS, _THREAD = 1, 2  # types of kernel objects
 _DEFAULT_RATE = 1_000_000_000  # ticks per second
 _FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
 _INTEGERS = frozenset({"int32", "uint32", "int64", "uint64"})
@@ -217,15 +218,15 @@ class ChromeJson:
         if isinstance(record, Initialization):
             if record.ticks_per_second:
                 self._scales[record.provider] = 1e6 / record.ticks_per_second
-        elif isinstance(record, KernelObject) and record.type == _PROCESS:
+        elif isinstance(record, KernelObject) and record.type == PROCESS:
             _keep_longest(self._processes, record.koid, record.name)
-        elif isinstance(record, KernelObject) and record.type == _THREAD:
+        elif isinstance(record, KernelObject) and record.type == THREAD:
             for argument in record.args:
                 if argument.name == "process" and argument.type == "koid":
                     key = (int(argument.value or 0), record.koid)
                     _keep_longest(self._threads, key, record.name)
         elif not isinstance(record, _CONTEXT):
-            kind = type(record).__name__
+            kind = kind_of(record)
             self.left_out[kind] = self.left_out.get(kind, 0) + 1
 
     def _count_halves(self, event: dict[str, Any]) -> None:

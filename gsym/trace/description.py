@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gsym.formats.fxt_records import Record
     from gsym.fxt.objects import Objects
-    from gsym.fxt.survey import Survey
+    from gsym.fxt.survey import Provider, Survey
 
 
 def kind_of(record: Record) -> str:
@@ -52,10 +52,15 @@ def describe_trace(
                 "events": provider.events,
                 "dropped": provider.dropped,
             }
-            for provider in survey.providers.values()
+            for _, provider in sorted(survey.providers.items(), key=_by_id)
         ],
         "processes": _processes(survey, objects),
     }
+
+
+def _by_id(item: tuple[int | None, Provider]) -> int:
+    number = item[0]
+    return -1 if number is None else number
 
 
 def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.formats.fxt import MAGICS
+from gsym.formats.fxt_records import KernelObject, LargeBlob
+from gsym.formats.fxt_writer import Encoder
 from gsym.formats.protobuf_wire import each_field
+from gsym.fxt.objects import PROCESS
+from gsym.profile.input_bytes import MOST_BYTES
 from gsym.profile.opening import KINDS, ProfileOptions, profile_kind, read_profile
 from gsym.profile.pprof_output import pprof_file
 from tests.profile import otlp_messages, pprof_messages
@@ -45,6 +49,23 @@ def test_a_format_is_known_by_its_contents(tmp_path: Path, kind: str) -> None:
         path = written(tmp_path, data)
         assert profile_kind(path) == kind
         assert bool(read_profile(path).samples) == (kind != "fxt")
+
+
+def test_a_trace_without_the_magic_number_is_known_however_long_it_is(
+    tmp_path: Path,
+) -> None:
+    records = Encoder()
+    records.take()  # the magic number
+    for name in ("one", "two"):
+        records.add(KernelObject(1, PROCESS, name))
+    few = records.take()
+    assert profile_kind(written(tmp_path, few)) == "fxt"
+    records.add(LargeBlob("", "", bytes(2 << 20)))
+    # Longer than other profiles may be, which are inflated to tell what they are.
+    many = written(tmp_path, few + records.take())
+    with many.open("r+b") as file:
+        file.truncate(MOST_BYTES + 1)
+    assert profile_kind(many) == "fxt"
 
 
 def test_what_other_writers_made_is_known(tmp_path: Path) -> None:
@@ -111,7 +132,7 @@ def test_a_file_may_be_as_large_as_is_allowed(tmp_path: Path, kind: str) -> None
         b"main;leaf 12\n",
         b"2024-01-02 a line of a log\n" * 9,
         b"{}",
-        b"\0",
+        b"\0\0",
         b"\x0a\x02\x09\x01",
         b"\x0a\x7f\x08",
         b"\x12\x01",

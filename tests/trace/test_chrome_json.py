@@ -224,4 +224,4 @@ def test_what_is_left_out_is_counted() -> None:
         Backtrace(0, *PLACE, ()),
     ]
     json.loads("".join(converter.pieces(records)))
-    assert converter.left_out == {"Blob": 1, "Backtrace": 2}
+    assert converter.left_out == {"blob": 1, "backtrace": 2}

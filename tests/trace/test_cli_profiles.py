@@ -226,7 +226,7 @@ def test_what_a_form_has_no_place_for_is_counted(
     expected = "left out, for collapsed has no place for it: instant 3"
     assert expected in capsys.readouterr().err
     assert run("convert", path, "--to", "chrome") == 0
-    expected = "left out, for chrome has no place for it: Backtrace 4, Module 1, Mmap 1"
+    expected = "left out, for chrome has no place for it: backtrace 4, module 1, mmap 1"
     assert expected in capsys.readouterr().err
 
 
@@ -273,7 +273,7 @@ def test_convert_tells_programs_what_it_wrote(
     }
     path = tmp_path / "made.json"
     made = json.loads(output(capsys, "convert", trace, "--json", "-o", path))
-    assert made["left_out"] == {"Backtrace": 4, "Module": 1, "Mmap": 1}
+    assert made["left_out"] == {"backtrace": 4, "module": 1, "mmap": 1}
 
 
 def test_chrome_json_names_threads_for_other_viewers_on_request(

@@ -34,7 +34,7 @@ PATH_AT = 5  # in a line of maps
 def records(lines: list[str]) -> Iterator[Record]:
     """What the sampler wrote, as records."""
     yield Initialization(1_000_000_000)
-    process = 0
+    process = start = 0
     mapped = []
     for line in lines:
         kind, _, rest = line.partition(" ")
@@ -43,15 +43,19 @@ def records(lines: list[str]) -> Iterator[Record]:
             process = int(words[0])
             yield KernelObject(process, PROCESS, words[1])
         elif kind == "sample":
+            time = int(words[0])
+            start = start or time
             frames = tuple(int(word, 16) for word in words[1:])
-            yield Backtrace(int(words[0]), process, process, frames)
+            yield Backtrace(time, process, process, frames)
         elif kind == "map" and "x" in words[1] and words[-1].startswith("/"):
             mapped.append((words[0], int(words[2], 16), " ".join(words[PATH_AT:])))
-    yield from modules(process, mapped)
+    yield from modules(start, process, mapped)
 
 
-def modules(process: int, mapped: list[tuple[str, int, str]]) -> Iterator[Record]:
-    """Where there is code: range, offset in the file, path."""
+def modules(
+    time: int, process: int, mapped: list[tuple[str, int, str]]
+) -> Iterator[Record]:
+    """What is mapped since a time: range, offset in the file, path."""
     paths = list(dict.fromkeys(path for _, _, path in mapped))
     for number, path in enumerate(paths):
         try:
@@ -60,7 +64,7 @@ def modules(process: int, mapped: list[tuple[str, int, str]]) -> Iterator[Record
         except (GsymError, OSError) as problem:
             print(f"left out: {problem}", file=sys.stderr)
             continue
-        yield Module(0, process, 0, number, path, build_id)
+        yield Module(time, process, 0, number, path, build_id)
         for span, offset, mapped_path in mapped:
             if mapped_path != path:
                 continue
@@ -70,7 +74,7 @@ def modules(process: int, mapped: list[tuple[str, int, str]]) -> Iterator[Record
                 ends = segment.offset + segment.size
                 if segment.is_executable and segment.offset & -4096 <= offset < ends:
                     address = segment.address + offset - segment.offset
-                    yield Mmap(0, process, 0, number, 5, start, end - start, address)
+                    yield Mmap(time, process, 0, number, 5, start, end - start, address)
                     break
 
 
