@@ -45,8 +45,6 @@ _FAULTS = {
 }
 _SOURCE = "symbfile"
 _LONGEST_TEXT = 500
-# Each of a million ranges becomes some objects of Python on its way.
-_SECONDS_PER_100_MIB = 240
 _PACKED_TIMES = 8  # so much more may be in what is compressed
 
 
@@ -61,7 +59,7 @@ class SymbfilePublication:
 
     def __init__(self, store: Store, limits: ChildLimits, most: int) -> None:
         self._store = store
-        self._limits = limits._replace(seconds_per_100_mib=_SECONDS_PER_100_MIB)
+        self._limits = limits
         self._most = most
 
     def publish(self, file_id: FileId, kind: str, parts: list[str]) -> str:
@@ -104,7 +102,7 @@ class SymbfilePublication:
         }
         limits = self._limits
         if not _is_plain(parts[0]):
-            seconds = _PACKED_TIMES * _SECONDS_PER_100_MIB
+            seconds = _PACKED_TIMES * limits.seconds_per_100_mib
             limits = limits._replace(seconds_per_100_mib=seconds)
         answer = run_confined(
             *("assemble", arguments, folder, limits),
