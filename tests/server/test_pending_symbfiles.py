@@ -218,12 +218,13 @@ def test_an_upload_that_is_finished_is_known_for_a_while(receiver: Receiver) -> 
         receiver.take(1, 2, b"z")
 
 
+@pytest.mark.parametrize("damage", [b"", b"[[], ", b"[[]]", b"7", b"\xff"])
 def test_a_record_of_a_finished_upload_that_is_damaged_says_nothing(
-    receiver: Receiver,
+    receiver: Receiver, damage: bytes
 ) -> None:
     receiver.publish(b"x", b"y")
     (known,) = Path(receiver.store.path, ".finished-symbfiles").iterdir()
-    known.write_bytes(b"[[], ")
+    known.write_bytes(damage)
     os.utime(known, (receiver.clock.now, receiver.clock.now))
     receiver.take(0, 2, b"x")
     with pytest.raises(PartError):

@@ -55,7 +55,7 @@ class FinishedUploads:
     def parts(self, name: str) -> frozenset[str]:
         """The parts of the upload that was finished last; none if that is not known."""
         path = os.path.join(self._root, name)
-        with suppress(OSError, ValueError):
+        with suppress(OSError, TypeError, ValueError):  # it is not there, or damaged
             if not self._is_old(path):
                 with open(path, "rb") as file:
                     return frozenset(json.load(file))
