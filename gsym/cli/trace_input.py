@@ -81,6 +81,10 @@ class TraceInput:
         if self._stream is None:
             with open(path, "rb") as file:
                 _require_trace(file.read(HEAD_SIZE), self.name)
+        else:
+            head = self._stream.read(HEAD_SIZE)
+            _require_trace(head, self.name)
+            self._stream = _Begun(head, self._stream)
 
     def __enter__(self) -> Self:
         return self
@@ -229,6 +233,27 @@ class TraceInput:
         self._stream, self._is_kept = kept, True
 
 
+class _Begun:
+    """A stream of which something was read, from its start.
+
+    Args:
+        head: What was read.
+        rest: The stream.
+    """
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head = head
+        self._rest = rest
+        self.close = rest.close
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        if not self._head:
+            return bytes(self._rest.read(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+
 def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
     """The trace that a command line names, with its filters.
 
@@ -271,7 +296,9 @@ def _inflated_head(head: bytes) -> bytes:
 
 
 def _require_trace(head: bytes, name: str) -> None:
+    if not head:
+        raise FormatError("it is empty", path=name, offset=0)
     head = _inflated_head(head)
-    # Without any, whoever reads it says what is wrong.
+    # Where nothing can be inflated, whoever reads it says what is wrong.
     if head and not is_trace(head):
         raise FormatError("it is no Fuchsia trace", path=name)

@@ -182,8 +182,8 @@ def open_profile_input(
     """
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
-    with _regular_file(given) as path:
-        name = "standard input" if given == STANDARD_INPUT else given
+    name = "standard input" if given == STANDARD_INPUT else given
+    with _regular_file(given) as path, _errors_of(path, name):
         opened = ProfileInput(path, name, values, forms)
         if opened.trace is None:
             yield opened
@@ -219,6 +219,17 @@ def tell_losses(
     if left_out:
         parts = ", ".join(f"{kind} {count}" for kind, count in left_out.items())
         warn(f"{name}: left out, for {form} has no place for it: {parts}")
+
+
+@contextmanager
+def _errors_of(path: str, name: str) -> Iterator[None]:
+    """See to it that errors name what the user named, not the copy of it."""
+    try:
+        yield
+    except GsymError as error:
+        if error.path != path or path == name:
+            raise
+        raise type(error)(error.reason, path=name, offset=error.offset) from error
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import os
 from itertools import islice
 
 from gsym.errors import FormatError
+from gsym.formats.fxt import MAGICS
 from gsym.formats.perf_script import is_perf_script
 from gsym.formats.protobuf_wire import LENGTH_DELIMITED, VARINT, each_field
 from gsym.fxt.recognition import is_trace
@@ -102,6 +103,8 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     pieces = read_pieces(name)
     head = next(pieces, b"")
+    if head.startswith(MAGICS):
+        return "fxt"  # which is read as far as it makes sense
     is_whole = next(pieces, None) is None
     lines = head.decode("utf-8", "replace").split("\n")
     first_lines = list(islice(lines, _LINES_LOOKED_AT))
@@ -109,13 +112,9 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
         return "perf script"
     if is_address_list(first_lines):
         return "addresses"
-    kind = _message_kind(head, is_whole=is_whole)
-    if kind:
+    kind = _message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
+    if kind or is_whole or b"\0" not in head:
         return kind
-    if is_trace(head):
-        return "fxt"
-    if is_whole or b"\0" not in head:
-        return ""
     return _message_kind(read_inflated(name)[0], is_whole=True)
 
 

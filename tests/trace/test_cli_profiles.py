@@ -235,6 +235,17 @@ def test_only_traces_become_chrome_json(pprof: Path, capsys: Capture) -> None:
     assert "chrome is a form of traces, and this is pprof" in capsys.readouterr().err
 
 
+def test_a_compressed_trace_is_read_up_to_where_it_breaks_off(
+    trace: Path, capsys: Capture
+) -> None:
+    trace.write_bytes(gzip.compress(trace.read_bytes())[:-9])
+    assert run("top", trace, "--json") == 0
+    found = capsys.readouterr()
+    assert json.loads(found.out)["samples"]
+    assert "the gzip stream around it is damaged" in found.err
+    assert run("top", trace, "--strict") == 1
+
+
 @pytest.mark.parametrize("verb", ["convert", "symbolize", "flame", "top"])
 def test_a_trace_without_samples_is_told(
     verb: str, tmp_path: Path, capsys: Capture
@@ -413,6 +424,16 @@ def test_a_profile_comes_through_standard_input(
         "main;a.so!0x7fff 1",
         "main;outer(int);inner() 7",
     ]
+
+
+def test_what_is_wrong_with_standard_input_is_said_of_it(
+    pprof: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for data in (b"", pprof.read_bytes()[:-9]):
+        given = io.TextIOWrapper(io.BytesIO(data))
+        monkeypatch.setattr(sys, "stdin", given)
+        assert run("top", "-") == 1
+        assert capsys.readouterr().err.startswith("gsym: error: standard input: ")
 
 
 def test_pprof_goes_into_a_pipe(trace: Path) -> None:

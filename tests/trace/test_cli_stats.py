@@ -86,6 +86,18 @@ def test_a_pipe_is_counted_twice_where_that_is_needed(
     assert figures(capsys, "-", "--unmatched")["unmatched"] == {}
 
 
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(b"", "offset 0x0: it is empty"), (b"some text\n", "it is no Fuchsia trace")],
+)
+def test_a_pipe_without_a_trace_is_refused(
+    data: bytes, reason: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert run("stats", "-") == 1
+    assert f"standard input: {reason}" in capsys.readouterr().err
+
+
 def test_people_see_tables(trace: Path, capsys: Capture) -> None:
     assert run("stats", trace, "--limit", "1") == 0
     found = capsys.readouterr()
