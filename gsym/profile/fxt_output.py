@@ -20,6 +20,7 @@ from gsym.formats.fxt_records import (
     ProviderSection,
 )
 from gsym.formats.fxt_writer import argument_of, encode
+from gsym.fxt.objects import PROCESS, THREAD
 from gsym.profile.model import Thread
 
 __all__ = ["fxt_file", "sample_records", "with_samples"]
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 _PROVIDER_NAME, _CATEGORY = "samples", "sample"
 _SECOND = 1_000_000_000
-_PROCESS, _THREAD = 1, 2  # types of kernel objects
 _DEFAULT_PERIOD = 1_000_000
 _UNIT = "nanoseconds"
 _KOID_MASK = (1 << 64) - 1
@@ -104,18 +104,20 @@ def sample_records(
     yield ProviderInfo(_PROVIDER_NAME, provider)
     yield Initialization(_SECOND, provider)
     tracks = _tracks(profile, koids, busy)
-    for process, name in {
-        track.process: track.process_name for track in tracks.values()
-    }.items():
-        if name:
-            yield KernelObject(process, _PROCESS, name[:_MOST_TEXT], (), provider)
+    named = {
+        track.process: track.process_name
+        for track in tracks.values()
+        if track.process_name
+    }
+    for process, name in named.items():
+        yield KernelObject(process, PROCESS, name[:_MOST_TEXT], (), provider)
     rows = [_rows(profile, stack) for stack in range(len(profile.stacks))]
     for index, spans in _spans(profile).items():
         track = tracks[index]
         belongs = Argument("process", "koid", track.process)
         name = track.thread_name[:_MOST_TEXT]
         if name:
-            yield KernelObject(track.thread, _THREAD, name, (belongs,), provider)
+            yield KernelObject(track.thread, THREAD, name, (belongs,), provider)
         for begin, end, _, (frame, location), count in _durations(spans, rows):
             yield Event(
                 "duration_complete",
@@ -133,17 +135,24 @@ def sample_records(
 def _tracks(
     profile: Profile, koids: Container[int], busy: Container[int]
 ) -> dict[int | None, Thread]:
-    """The thread that the samples of each thread are shown as."""
-    tracks: dict[int | None, Thread] = {None: _NO_THREAD}
-    free = _FIRST_TRACK
-    for index, thread in enumerate(profile.threads):
+    """What the samples of each thread are shown as: a thread of their own.
+
+    Samples of no thread, and a number that is too wide, may meet another thread's.
+    """
+    threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
+    known = {thread.thread & _KOID_MASK for _, thread in threads}
+    numbers = range(_FIRST_TRACK, 0, -1)
+    free = (each for each in numbers if each not in koids and each not in known)
+    taken: set[tuple[int, int]] = set()
+    tracks: dict[int | None, Thread] = {}
+    for index, thread in threads:
         process, koid = thread.process & _KOID_MASK, thread.thread & _KOID_MASK
         name = thread.thread_name
-        if koid in busy:
-            while free in koids:
-                free -= 1
-            koid, free = free, free - 1
-            name = f"samples of {name or thread.thread}"
+        if koid in busy or (process, koid) in taken:
+            koid = next(free)
+            who = "no thread" if index is None else name or thread.thread
+            name = f"samples of {who}"
+        taken.add((process, koid))
         tracks[index] = Thread(process, koid, thread.process_name, name)
     return tracks
 

@@ -130,13 +130,33 @@ def test_threads_and_processes_are_named() -> None:
     assert names == {1: (1, "app"), 10: (2, "main")}
 
 
+def test_what_meets_another_thread_has_a_track_of_its_own() -> None:
+    builder = ProfileBuilder()
+    stack = builder.stack([builder.location(0x10, None)])
+    for number, name in ((1, "first"), (-1, "low"), (2**64 - 1, "high")):
+        thread = builder.thread(Thread(number, number, "", name))
+        builder.sample(stack, thread=thread, time=10)
+    builder.sample(stack, time=10)
+    found = decoded(fxt_file(builder.profile))
+    tracks = [each.thread for each in found if isinstance(each, Event)]
+    free = 2**31 - 1
+    assert tracks == [1, 2**64 - 1, free, free - 1]
+    names = {each.koid: each.name for each in found if isinstance(each, KernelObject)}
+    assert names == {
+        1: "first",
+        2**64 - 1: "low",
+        free: "samples of high",
+        free - 1: "samples of no thread",
+    }
+
+
 @given(profiles())
 def test_durations_of_a_thread_nest(profile: Profile) -> None:
     found = events(fxt_file(profile))
-    for duration in match_events(found).durations:
+    durations = match_events(found).durations
+    for duration in durations:
         if duration.parent is not None:
-            outer = match_events(found).durations[duration.parent]
-            assert duration.end_ns <= outer.end_ns
+            assert duration.end_ns <= durations[duration.parent].end_ns
     leaves = sum(len(profile.frames_of(each.stack)) for each in profile.samples)
     counts = [arg.value for each in found for arg in each.args if arg.name == "samples"]
     assert sum(int(str(count)) for count in counts) == leaves
