@@ -88,7 +88,11 @@ def run(arguments: list[str]) -> int:
             row.name,
         ]
         for row in rows
+        if row.own_change or row.total_change
     ]
+    if not cells:
+        print("no share of them changed")
+        return 0
     print_table(["own", "before", "after", "total", by], cells, limit)
     return 0
 

@@ -8,6 +8,7 @@ nowhere named.
 
 from __future__ import annotations
 
+import os
 from itertools import count
 
 from gsym.errors import LimitError
@@ -95,7 +96,8 @@ class TraceMerger:
 
         Args:
             records: Of the trace, in its order.
-            name: What to call what no provider is named for, such as the trace's file.
+            name: Of the trace, such as its path; what no provider is named for is
+                called by the last part of it.
         """
         # Tables are of a provider, and providers of a trace: those of the trace before
         # are needed no more.
@@ -154,6 +156,7 @@ class _Trace:
         self._merger = merger
         self._encoder = encoder
         self._name = name
+        self._short_name = os.path.basename(name) or name
         self._names: dict[int, str] = {}  # of providers that were announced
         self._rates: dict[int | None, int] = {}
         self._ids: dict[int | None, int] = {}  # old -> new, once there are records
@@ -247,9 +250,8 @@ class _Trace:
         """
         new = self._ids.get(old)
         if new is None:
-            name = _provider_name(
-                self._name if old is None else self._names.get(old, self._name)
-            )
+            name = self._names.get(old) if old is not None else None
+            name = _provider_name(self._short_name if name is None else name)
             new = self._ids[old] = self._merger.announce(self._name, old, name)
             self._encoder.add(ProviderInfo(name, new))
         rate = self._rates.get(old) or self._rates.get(None) or _DEFAULT_RATE

@@ -408,6 +408,8 @@ def test_diff_tells_changes_of_shares(
         "outer(int)",
     ]
     assert "profile.fxt -&gt; after.fxt" in page.read_text("utf-8")
+    same = output(capsys, "diff", trace, trace, "--gsym-dir", symbols)
+    assert same.splitlines() == ["samples: 4 -> 4 in all", "no share of them changed"]
     made = json.loads(output(capsys, "diff", *words, "--json"))
     assert made["totals"] == [4, 8]
     row: dict[str, Any] = made["rows"][0]

@@ -325,6 +325,15 @@ def test_no_records_give_an_empty_trace() -> None:
     assert merged(trace([]), trace([])) == LITTLE.magic()
 
 
+def test_folders_of_a_trace_stay_out_of_the_merged_one() -> None:
+    merger = TraceMerger()
+    data = b"".join(merger.pieces([event(1)], "/home/user/app.fxt"))
+    assert b"app.fxt" in data
+    assert b"/home" not in data
+    (provider,) = merger.providers
+    assert (provider.trace, provider.name) == ("/home/user/app.fxt", "app.fxt")
+
+
 def test_a_merge_comes_in_pieces() -> None:
     records = (event(number, 1, f"name {number % 9}") for number in range(60000))
     pieces = list(TraceMerger().pieces(records, "trace"))
