@@ -27,6 +27,7 @@ from gsym.cli.trace_tables import (
     share,
 )
 from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.selection import Patterns
 from gsym.profile.sparklines import sparkline
 from gsym.profile.top import top_rows
 from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
@@ -90,21 +91,19 @@ def _threads(source: ProfileInput) -> list[dict[str, Any]]:
     if not any(counts[kind] for kind in SCHEDULING_KINDS):
         return []
     objects = source.trace.survey().objects
-    source.trace.selection = source.selection
+    wanted = source.selection
+    processes, names = Patterns(wanted.processes), Patterns(wanted.threads)
+    # What is said of other threads tells what a thread did in between.
+    source.trace.selection = wanted._replace(processes=(), threads=())
     found = scheduled_threads(source.trace.records(SCHEDULING_KINDS))
     threads = []
     for each in found:
         process = objects.process_of(each.thread)
-        threads.append(
-            {
-                **each._asdict(),
-                "name": objects.name_of(each.thread, kind=THREAD) or "",
-                "process": process,
-                "process_name": (
-                    objects.name_of(process, kind=PROCESS) or "" if process else ""
-                ),
-            }
-        )
+        name = objects.name_of(each.thread, kind=THREAD) or ""
+        process_name = objects.name_of(process, kind=PROCESS) or "" if process else ""
+        if processes.match(process_name, process) and names.match(name, each.thread):
+            made = {"name": name, "process": process, "process_name": process_name}
+            threads.append({**each._asdict(), **made})
     return threads
 
 

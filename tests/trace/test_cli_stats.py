@@ -12,12 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsym.formats.fxt_records import (
+    Argument,
+    ContextSwitch,
+    KernelObject,
+    ThreadWakeup,
+)
+from gsym.formats.fxt_writer import encode
 from gsym.fxt.blobs import Stream
+from gsym.fxt.objects import PROCESS, THREAD
 from gsym.trace.blob_files import blob_file_names
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:
+    from gsym.formats.fxt_records import Record
+
     Capture = pytest.CaptureFixture[str]
 
 
@@ -182,3 +192,33 @@ def test_top_tells_what_became_of_threads(trace: Path, capsys: Capture) -> None:
     found = capsys.readouterr()
     assert "app / main (71)" in found.out
     assert "dropped records" in found.err
+
+
+def test_a_thread_is_told_alike_with_and_without_the_others(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    belongs = (Argument("process", "koid", 7),)
+    records: list[Record] = [KernelObject(7, PROCESS, "app")]
+    for koid, name in ((8, "main"), (9, "worker")):
+        records.append(KernelObject(koid, THREAD, name, belongs))
+    for start in range(0, 100, 40):
+        records.append(ContextSwitch(start, 0, 3, 8, 9))
+        records.append(ThreadWakeup(start + 15, 0, 8))
+        records.append(ContextSwitch(start + 20, 0, 3, 9, 8))
+    path = tmp_path / "switches.fxt"
+    path.write_bytes(b"".join(encode(records)))
+
+    def threads(*words: str) -> list[dict[str, Any]]:
+        assert run("top", path, "--json", *words) == 0
+        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["threads"]
+        return found
+
+    everyone = threads()
+    assert [(each["name"], each["waiting"]) for each in everyone] == [
+        ("main", 45),
+        ("worker", 40),
+    ]
+    assert threads("--thread", "main") == everyone[:1]
+    assert threads("--thread", "9") == everyone[1:]
+    assert threads("--process", "app") == everyone
+    assert threads("--process", "app", "--from", "90ns")[0]["waiting"] < 45
