@@ -125,6 +125,7 @@ def _object(
 
 def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> None:
     if not profile.samples:
+        print("no samples")
         return
     kind = profile.value_types[value]
     whole = sum(sample.values[value] for sample in profile.samples)
@@ -153,7 +154,8 @@ def _print_samples(profile: Profile, by: str, value: int, limit: int | None) -> 
 def _print_threads(threads: list[dict[str, Any]], limit: int | None) -> None:
     if not threads:
         return
-    print(f"\n{len(threads)} threads on processors")
+    noun = "thread" if len(threads) == 1 else "threads"
+    print(f"\n{len(threads)} {noun} on processors")
     times = ("running", "ready", "waiting", "longest")
     rows = [
         [

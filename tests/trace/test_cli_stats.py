@@ -221,4 +221,7 @@ def test_a_thread_is_told_alike_with_and_without_the_others(
     assert threads("--thread", "main") == everyone[:1]
     assert threads("--thread", "9") == everyone[1:]
     assert threads("--process", "app") == everyone
+    assert run("top", path, "--thread", "main") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["no samples", "", "1 thread on processors"]
     assert threads("--process", "app", "--from", "90ns")[0]["waiting"] < 45
