@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsym.formats import fxt_tally
 from gsym.formats.fxt import Decoder
 from gsym.formats.fxt_records import Event
-from gsym.formats.fxt_tally import EventKey, Tally
+from gsym.formats.fxt_tally import OTHERS, EventKey, EventSums, Tally
 from tests.inputs.fxt import Words
+
+if TYPE_CHECKING:
+    import pytest
 
 MOST_KEPT = 64 << 20
 """Bytes of texts; when there are more, the engine gives all up."""
@@ -101,3 +105,18 @@ def test_texts_that_are_given_up_keep_their_counts() -> None:
     counts = [found[EventKey(None, "", name.decode(), "instant")] for name in names]
     size = len(w.named_event(0, 1, names[0]))
     assert counts == [(2, 2 * size)] + [(1, size)] * (len(names) - 1)
+
+
+def test_events_of_too_many_names_are_counted_as_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fxt_tally, "MOST_GROUPS", 2)
+    counted = EventSums()
+    keys = [EventKey(1, "c", name, "instant") for name in "abcda"]
+    for key in keys:
+        counted.add(key, 1, 10)
+    assert counted.sums == {
+        keys[0]: (2, 20),
+        keys[1]: (1, 10),
+        EventKey(1, OTHERS, OTHERS, "instant"): (2, 20),
+    }

@@ -10,7 +10,7 @@ from gsym.cli.trace_input import TraceInput, open_trace_input
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
 from gsym.cli.trace_tables import LIMIT, print_table, row_limit, share
 from gsym.formats.fxt_records import Event
-from gsym.formats.fxt_tally import EventKey, Tally
+from gsym.formats.fxt_tally import EventKey, EventSums, Tally
 from gsym.trace.description import kind_of
 from gsym.trace.record_object import put_text
 from gsym.trace.unmatched import MATCHED_KINDS, unmatched_halves
@@ -60,19 +60,20 @@ def run(arguments: list[str]) -> int:
 def _measure(trace: TraceInput) -> dict[str, Any]:
     kinds: Counter[str] = Counter()
     sizes: Mapping[str, int] = {}
-    sums: dict[EventKey, tuple[int, int | None]] = {}
     if trace.has_filters:
+        found = EventSums()
         for record in trace.records():
             kinds[kind_of(record)] += 1
             if isinstance(record, Event):
                 texts = record.category, record.name
                 key = EventKey(record.provider, *texts, record.kind)
-                sums[key] = (sums.get(key, (0, None))[0] + 1, None)
+                found.add(key, 1, 0)
+        sums = found.sums
     else:
         tally = Tally()
         for columns in trace.watched_columns():
             tally.add(columns)
-        sums.update(tally.sums())
+        sums = tally.sums()
         kinds.update(trace.counts().records)
         sizes = trace.counts().bytes
     counts = trace.counts()
@@ -89,8 +90,10 @@ def _measure(trace: TraceInput) -> dict[str, Any]:
         "arguments": counts.arguments,
         "unknown_arguments": counts.unknown_arguments,
         "events": [
-            _row(key, *found)
-            for key, found in sorted(sums.items(), key=lambda item: -item[1][0])
+            _row(key, events, size if sizes else None)
+            for key, (events, size) in sorted(
+                sums.items(), key=lambda item: -item[1][0]
+            )
         ],
         "fault_count": counts.problems,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gsym._native import check, ffi, lib, new_error
 from gsym.formats.fxt_records import EVENT_KINDS
 
-__all__ = ["EventKey", "Tally"]
+__all__ = ["MOST_GROUPS", "OTHERS", "EventKey", "EventSums", "Tally"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,29 @@ else:
     EventKey = record_type("EventKey", "provider category name kind")
     EventKey.__doc__ = "What events have in common."
 
+# A trace may give each event a name of its own; what is new behind so many groups is
+# counted as others, for each provider and kind.
+MOST_GROUPS = 1 << 16
+OTHERS = "(others)"
+
+
+class EventSums:
+    """How many events have what in common, and how many bytes they take.
+
+    Attributes:
+        sums: Both by what they have in common.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[EventKey, tuple[int, int]] = {}
+
+    def add(self, key: EventKey, events: int, size: int) -> None:
+        """Count events that have this in common."""
+        if key not in self.sums and len(self.sums) >= MOST_GROUPS:
+            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
+        known = self.sums.get(key, (0, 0))
+        self.sums[key] = (known[0] + events, known[1] + size)
+
 
 class Tally:
     """Counts the events of one trace, in the order of its columns.
@@ -48,7 +71,7 @@ class Tally:
         self._tally = ffi.gc(place[0], lib.gsym_fxt_tally_destroy)
         self._texts: list[str] = []
         self._providers: Sequence[int | None] = ()
-        self._sums: dict[EventKey, tuple[int, int]] = {}
+        self._sums = EventSums()
 
     def add(self, columns: Columns) -> None:
         """Take the events of columns in."""
@@ -62,7 +85,7 @@ class Tally:
     def sums(self) -> dict[EventKey, tuple[int, int]]:
         """How many events have what in common, and how many bytes they take."""
         self._name_groups()
-        return dict(self._sums)
+        return dict(self._sums.sums)
 
     def _name_groups(self) -> None:
         """Give what was counted by number its names; numbers may mean others soon."""
@@ -75,6 +98,5 @@ class Tally:
                 self._texts[group.name],
                 EVENT_KINDS[group.kind],
             )
-            events, size = self._sums.get(key, (0, 0))
-            self._sums[key] = (events + group.events, size + group.bytes)
+            self._sums.add(key, group.events, group.bytes)
         lib.gsym_fxt_tally_clear(self._tally)
