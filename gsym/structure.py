@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym._native import lib
-from gsym.data_part import data_part_start
+from gsym.data_part import DATA_ALIGNMENT, data_part_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ _INDEX_TRAILER = "QQIIII"
 _INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LARGEST_PADDING = 7
+_DATA = "the data symbols"
+_DATA_PADDING = DATA_ALIGNMENT - 1
 _SECTION_NAMES = {
     lib.GSYM_SECTION_ADDR_OFFSETS: "AddrOffsets",
     lib.GSYM_SECTION_ADDR_INFO_OFFSETS: "AddrInfoOffsets",
@@ -102,7 +104,7 @@ class Layout:
             raise BrokenError(4, f"unknown version {self.version}")
         start = data_part_start(data, len(data))
         if start >= 0:
-            self._add("the data symbols", start, len(data) - start)
+            self._add(_DATA, start, len(data) - start)
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
         """The integers at *offset* of which *fields* is the `struct` format."""
@@ -336,7 +338,7 @@ def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
         gap = layout.data[covered : extent.start]
         if any(gap):
             yield Finding(covered, f"{len(gap)} bytes behind {before} are in no part")
-        elif len(gap) > _LARGEST_PADDING:
+        elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _LARGEST_PADDING):
             yield Finding(covered, f"{len(gap)} zero bytes follow {before}")
         if extent.end > covered:
             covered, before = extent.end, extent.name

@@ -10,7 +10,12 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.data_part import data_part_start, make_data_part, open_data_part
+from gsym.data_part import (
+    DATA_ALIGNMENT,
+    data_part_start,
+    make_data_part,
+    open_data_part,
+)
 from gsym.sources.data_symbols import DataSymbol, DataSymbols
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
@@ -74,6 +79,21 @@ def test_variables_are_kept_and_found(
     with gsym.open(path) as functions:
         assert functions.lookup(named["f"].start)
         assert functions.lookup(named["counter"].start) is None
+
+
+def test_variables_stand_behind_a_file_of_any_size(
+    binary: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.gsym"
+    sizes = set()
+    for length in range(DATA_ALIGNMENT):
+        folder = "/" + "d" * length
+        rules = [(str(binary.parent), folder)]
+        gsym.convert(binary, path, data_symbols=True, path_map=rules)
+        with gsym.open(path) as reader:
+            sizes.add(reader.header.strtab_size % DATA_ALIGNMENT)
+        assert main(["verify", str(path)]) == 0
+    assert len(sizes) == DATA_ALIGNMENT
 
 
 def test_an_index_and_variables(binary: Path, tmp_path: Path) -> None:
