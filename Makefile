@@ -36,7 +36,8 @@ NOT_OF_ENGINE = $(addprefix --ignore=tests/server/test_,$(addsuffix .py,\
     specification_client workers))
 # A confined process gives up memory and calls that the sanitizers take.
 CONFINED = --ignore=tests/test_confinement.py $(addprefix --ignore=tests/server/test_,\
-    confined_adding.py soak.py uploads.py)
+    confined_adding.py soak.py symbfile_crashes.py symbfile_downloads.py \
+    symbfile_push.py symbfile_refusals.py symbfiles.py uploads.py)
 UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1:$(REPORT)
 
 # The folder of real files that tests read; tests that need it skip without it.

@@ -87,8 +87,7 @@ def test_variables_stand_behind_a_file_of_any_size(
     path = tmp_path / "a.gsym"
     sizes = set()
     for length in range(DATA_ALIGNMENT):
-        folder = "/" + "d" * length
-        rules = [(str(binary.parent), folder)]
+        rules = ((str(binary.parent), "/" + "d" * length),)
         gsym.convert(binary, path, data_symbols=True, path_map=rules)
         with gsym.open(path) as reader:
             sizes.add(reader.header.strtab_size % DATA_ALIGNMENT)
