@@ -24,6 +24,7 @@ from gsym.formats.fxt_records import (
     TraceInfo,
 )
 from gsym.formats.fxt_words import Words
+from gsym.fxt.objects import PROCESS, THREAD
 from gsym.trace.process_tables import ProcessTables
 from gsym.trace.trace_output import MOST_RECORDS
 from gsym.trace.traced_values import (
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from gsym.trace.trace_output import TraceOutput
 
 _SECOND = 1_000_000_000
-_PROCESS, _THREAD = 1, 2  # types of kernel objects
 _EVENT = 4  # type of record
 _COMPLETE = 4  # index into EVENT_KINDS
 _MOST_HEADERS = 1 << 16
@@ -99,13 +99,13 @@ class ProcessTrace:
 
     def name_process(self, name: str) -> None:
         """Tell what the process is called."""
-        self.put(KernelObject(self.process, _PROCESS, name))
+        self.put(KernelObject(self.process, PROCESS, name))
 
     def name_thread(self, name: str, thread: int | None = None) -> None:
         """Tell what a thread is called, by default the current one."""
         koid = self.current.thread if thread is None else thread
         process = process_argument(self.process)
-        self.put(KernelObject(koid, _THREAD, name, (process,)))
+        self.put(KernelObject(koid, THREAD, name, (process,)))
 
     def put(self, record: Record) -> None:
         """Write a record of any kind that is in `MAKERS`."""
