@@ -24,7 +24,7 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/_core.abi3.so
 C_SOURCES = $(wildcard csrc/*.c csrc/*.h)
-C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Werror
+C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
@@ -47,7 +47,10 @@ export CC
 
 .PHONY: build demo test lint sanitize bench accept docs clean
 
-build: $(CORE)
+# In two steps: the virtual environment comes with an engine, and make would look for it
+# before it is there.
+build: $(VENV)/.ready
+	@$(MAKE) --no-print-directory $(CORE)
 
 # ---- virtual environment: one stamp per purpose, so that a demo needs no linter
 
@@ -56,17 +59,19 @@ $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip setuptools cffi
 	$(PIP) --no-build-isolation -e .
+	$(BIN)/python -m compileall -q gsym
 	touch $@
 
+# Not `-e`, which would compile the engine again: the package is installed, what the
+# extra names is not.
 $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.ready
-	$(PIP) --no-build-isolation -e '.[$*]'
+	$(PIP) 'gsym[$*]'
 	touch $@
 
 # ---- engine
 
-$(CORE): $(VENV)/.ready $(C_SOURCES) csrc/build_core.py setup.py
+$(CORE): $(C_SOURCES) csrc/build_core.py setup.py
 	$(BIN)/python setup.py -q build_ext --inplace
-	$(BIN)/python -m compileall -q gsym
 	touch $@
 
 # ---- what a person runs

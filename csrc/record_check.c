@@ -2,7 +2,7 @@
 #include "image.h"
 
 static gsym_status fault(gsym_error *error, uint64_t offset, const char *what) {
-    return gsym_fail(error, GSYM_E_FORMAT, offset, what);
+    return gsym_fail(error, GSYM_E_FORMAT, offset, "%s", what);
 }
 
 static bool has_name(const gsym_image *image, uint64_t name) {

@@ -2,7 +2,8 @@
 
 Environment:
     GSYM_FIXTURES: folder of real files, default `../shared/fixtures` beside the
-        repository. Tests that need a file from it are skipped where it is missing.
+        repository. Tests that read it have the marker `fixtures`; without the folder
+        they are skipped.
     GSYM_CORPUS: folder of large real binaries, with subfolders `big` and `v`; tests of
         them are skipped without it.
     GSYM_TEST_PROFILE: hypothesis profile, `quick` (default) or `thorough`.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,11 +45,35 @@ settings.register_profile(
 settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", "quick"))
 
 
+OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "fixtures" in getattr(item, "fixturenames", ()):
+            item.add_marker("fixtures")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many tests were skipped, for each reason, instead of a line for each test."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if not skipped:
+        return
+    ran = sum(len(terminalreporter.stats.get(outcome, ())) for outcome in OUTCOMES)
+    share = len(skipped) / (ran + len(skipped))
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in skipped
+    )
+    terminalreporter.section(f"{len(skipped)} skipped, {share:.1%} of the tests")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:6} {reason}")
+
+
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
     """The folder of real files."""
     if not FIXTURES.is_dir():
-        pytest.skip(f"no real files: {FIXTURES} does not exist (set GSYM_FIXTURES)")
+        pytest.skip("no real files: GSYM_FIXTURES names no folder")
     return FIXTURES.resolve()
 
 

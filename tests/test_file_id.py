@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from gsym.file_id import FileId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # What the tests of the reference implementation have for a file of theirs.
 INLINE_HEX = "c34f3585fca1b579fb458e827851a599"
@@ -33,11 +33,8 @@ def pieces_of(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def test_a_file_of_symblib_has_the_id_that_its_tests_have() -> None:
-    folder = os.environ.get("GSYM_FIXTURES")
-    if not folder:
-        pytest.skip("GSYM_FIXTURES names no folder of real files")
-    found = FileId.of_file(Path(folder) / "symblib/inline")
+def test_a_file_of_symblib_has_the_id_that_its_tests_have(fixtures: Path) -> None:
+    found = FileId.of_file(fixtures / "symblib/inline")
     assert found.hex() == INLINE_HEX
     assert found.base64 == INLINE_BASE64
 

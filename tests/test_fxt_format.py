@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 import tracemalloc
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +40,7 @@ from tests.inputs.fxt import Words, inline, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from gsym.formats.fxt import Problem
 
@@ -614,24 +613,16 @@ def test_problems_are_counted_beyond_those_that_are_listed() -> None:
 # ---- real traces
 
 
-@pytest.fixture(scope="module")
-def real_files() -> Path:
-    folder = os.environ.get("GSYM_FIXTURES")
-    if not folder:
-        pytest.skip("GSYM_FIXTURES names no folder of real files")
-    return Path(folder) / "fxt"
-
-
-def test_the_first_trace_of_another_writer_is_read(real_files: Path) -> None:
-    data = (real_files / "ocaml-trace-t2-1.fxt").read_bytes()
+def test_the_first_trace_of_another_writer_is_read(fixtures: Path) -> None:
+    data = (fixtures / "fxt/ocaml-trace-t2-1.fxt").read_bytes()
     (event,) = events(decoded(data))
     argument = Argument("x", "int32", 42)
     hello = Event("instant", 12345678, 1, 86, "", "hello", (argument,), ns=12345678)
     assert bare([event]) == [hello]
 
 
-def test_the_second_trace_of_another_writer_is_read(real_files: Path) -> None:
-    data = (real_files / "ocaml-trace-t2-2.fxt").read_bytes()
+def test_the_second_trace_of_another_writer_is_read(fixtures: Path) -> None:
+    data = (fixtures / "fxt/ocaml-trace-t2-2.fxt").read_bytes()
     records = decoded(data)
     assert ProviderInfo("ocaml-trace", 1, 48) in records
     found = [(e.kind, e.name, e.ticks, e.end_ticks) for e in events(records)]

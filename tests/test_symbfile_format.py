@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +47,7 @@ from tests.inputs.symbfile import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 
 U32_MAX, U64_MAX = 2**32 - 1, 2**64 - 1
@@ -90,11 +89,8 @@ def test_the_garbage_collector_is_left_as_it_was(switch: Callable[[], None]) -> 
 
 
 @pytest.fixture(scope="module")
-def real_file() -> bytes:
-    folder = os.environ.get("GSYM_FIXTURES")
-    if not folder:
-        pytest.skip("GSYM_FIXTURES names no folder of real files")
-    return (Path(folder) / "symblib/inline-no-tco.ranges.symbfile").read_bytes()
+def real_file(fixtures: Path) -> bytes:
+    return (fixtures / "symblib/inline-no-tco.ranges.symbfile").read_bytes()
 
 
 def test_the_file_of_symblib_says_what_its_tests_say(real_file: bytes) -> None:

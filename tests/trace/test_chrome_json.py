@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +23,8 @@ from gsym.formats.fxt_records import (
 from gsym.trace.chrome_json import ChromeJson
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsym.formats.fxt_records import Record
 
 PLACE = (1000, 1001)
@@ -59,13 +59,8 @@ def legacy(
     )
 
 
-def test_the_published_example_is_written_alike() -> None:
-    folder = os.environ.get("GSYM_FIXTURES")
-    if folder is None:
-        pytest.skip("GSYM_FIXTURES names no folder of real files")
-    path = Path(folder, "fxt/fuchsia_simple_trace_expected.json")
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+def test_the_published_example_is_written_alike(fixtures: Path) -> None:
+    path = fixtures / "fxt/fuchsia_simple_trace_expected.json"
     # The events of that trace, in its order; 24 ticks are a microsecond.
     idle, main, other = (4660, 17185, 0), (1000, 1001, 20), (1000, 1002, 20)
     records: list[Record] = [
