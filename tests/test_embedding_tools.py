@@ -11,6 +11,7 @@ import pytest
 
 import gsym
 from tests.conftest import find_peer
+from tests.differential.peers import zig
 from tests.embeddings import functions_of
 from tests.test_code_signature import verify
 
@@ -309,14 +310,11 @@ def test_linked_files_with_chained_fixups_are_read_as_before(
 
 
 def test_signed_programs_of_zig_are_read_as_before(tmp_path: Path) -> None:
-    python = find_peer("python3")
-    probe = [python, "-c", "import ziglang"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
+    if not zig():
         pytest.skip("not installed: ziglang")
     find_peer("llvm-objdump-22")
     source, output = tmp_path / "program.c", tmp_path / "program"
     source.write_text("int main(void) { return 0; }\n")
-    zig = [python, "-m", "ziglang", "cc", "-target", "aarch64-macos"]
-    run(*zig, source, "-o", output)
+    run(zig(), "cc", "-target", "aarch64-macos", source, "-o", output)
     check_macho(output, tmp_path)
     verify((tmp_path / "output-True").read_bytes())

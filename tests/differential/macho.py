@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import subprocess
 from typing import TYPE_CHECKING
 
-from tests.differential.peers import missing_tools, run
+from tests.differential.peers import run, zig
 from tests.differential.programs import SOURCES
 
 if TYPE_CHECKING:
@@ -17,25 +15,12 @@ CLANG, DSYMUTIL, LIPO = "clang-19", "dsymutil-22", "llvm-lipo-22"
 TARGETS = {"arm64": "aarch64-macos", "x86_64": "x86_64-macos"}
 
 
-@functools.cache
-def zig_command() -> tuple[str, ...]:
-    """How zig is run here; empty where it is not installed."""
-    if not missing_tools("zig"):
-        return ("zig",)
-    command = ("python3", "-m", "ziglang")
-    try:
-        subprocess.run([*command, "version"], capture_output=True, check=True)
-    except (FileNotFoundError, subprocess.CalledProcessError):
-        return ()
-    return command
-
-
 def build(
     architecture: str, source: str, options: Sequence[str], output: Path
 ) -> list[Path]:
     """Compile and link a program, `twins` in two halves; its object files."""
     language = "c++" if source.endswith(".cc") else "cc"
-    compiler = (*zig_command(), language, "-target", TARGETS[architecture], *options)
+    compiler = (zig(), language, "-target", TARGETS[architecture], *options)
     objects = []
     for define in ("-DFIRST", "-DOTHER") if source.startswith("twins") else ("-DALL",):
         path = output.with_name(f"{output.name}{define}.o")

@@ -6,17 +6,19 @@ equal need no parsing. Frames are innermost first, as every tool prints them.
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 LLVM_OBJDUMP = "llvm-objdump-22"
@@ -62,6 +64,15 @@ def run(*command: str, stdin: str = "") -> str:
 def missing_tools(*names: str) -> list[str]:
     """Those of *names* that are not installed."""
     return [name for name in names if shutil.which(name) is None]
+
+
+@functools.cache
+def zig() -> str:
+    """The compiler zig: of the package ziglang, of the system, or ""."""
+    package = importlib.util.find_spec("ziglang")
+    if package is not None and package.origin is not None:
+        return str(Path(package.origin).with_name("zig"))
+    return shutil.which("zig") or ""
 
 
 def llvm_convert(binary: Path, output: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.differential.peers import run
+from tests.differential.peers import run, zig
 
 SOURCES = Path(__file__).parent / "sources"
 UNITS = ("bare_first.cc", "bare_second.cc")
@@ -57,19 +55,10 @@ def _clang(triple: str, container: str = "elf", *linker: str) -> Target:
 
 def _zig(triple: str, container: str = "elf") -> Target:
     # Zig adds checks that end in traps, and folds what it compiles into its cache.
-    compiler = (_python_with_zig(), "-m", "ziglang", "c++", "-target", triple)
+    compiler = (zig() or "zig", "c++", "-target", triple)
     return Target(
         f"zig-{triple}", container, (*compiler, "-fno-sanitize=undefined"), ()
     )
-
-
-@functools.cache
-def _python_with_zig() -> str:
-    for python in (sys.executable, shutil.which("python3") or ""):
-        command = [python, "-c", "import ziglang"]
-        if python and not subprocess.call(command, stderr=subprocess.DEVNULL):
-            return python
-    return "python with ziglang"
 
 
 TARGETS = (

@@ -54,7 +54,7 @@ def built(
     missing = peers.missing_tools(
         *(peers.LLVM_GSYMUTIL, peers.LLVM_SYMBOLIZER, macho.DSYMUTIL)
     )
-    if missing or not macho.zig_command():
+    if missing or not peers.zig():
         pytest.skip(f"not installed: {', '.join(missing or ['zig'])}")
     architecture, source, options = request.param
     folder = tmp_path_factory.mktemp("macos")
@@ -119,7 +119,7 @@ def test_llvm_symbolizer_says_the_same_of_random_addresses(
 
 
 def test_slices_of_a_fat_file_give_what_thin_files_give(tmp_path: Path) -> None:
-    if peers.missing_tools(macho.LIPO, macho.DSYMUTIL) or not macho.zig_command():
+    if peers.missing_tools(macho.LIPO, macho.DSYMUTIL) or not peers.zig():
         pytest.skip(f"not installed: {macho.LIPO} or zig")
     thin: dict[str, Path] = {}
     for architecture in macho.TARGETS:
