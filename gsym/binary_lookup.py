@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         debuginfod: bool = False
         dwp: str | None = None
         cache: str | None = None
-        read_ahead: bool = True
+        read_ahead: bool = False
         index_limit: int | None = None
 
     class FoundGsym(NamedTuple):
@@ -74,7 +74,7 @@ else:
         "BinarySearch",
         "architecture beside gsym_directories debug_directories debuginfod dwp cache "
         "read_ahead index_limit",
-        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, True, None),
+        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, False, None),
     )
     BinarySearch.__doc__ = "Where to look for the GSYM file of a binary."
     FoundGsym = record_type("FoundGsym", "reader notes", defaults=((),))

@@ -16,6 +16,7 @@ from gsym.model import Frame, FunctionRange, Lookup, join_path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from mmap import mmap
     from typing import Any
 
     from typing_extensions import Buffer
@@ -32,6 +33,7 @@ _STRP = Struct("=Q")
 _FUNCTION_RANGE = Struct("=3Q")
 
 _MAX_CACHED = 1 << 16  # entries of one cache
+_FEW_STRINGS = 64  # of some eight lookups
 _FRAMES_AT_FIRST = 64
 _PATTERNS_AT_FIRST = 16
 
@@ -40,14 +42,29 @@ _new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
 class Strings(dict[int, str]):
-    """Decoded strings by their offset in the string table."""
+    """Decoded strings by their offset in the string table.
 
-    __slots__ = ("_image",)
+    How many there are tells single lookups from many at no cost for a lookup, so this
+    is where the system is allowed to read more than the pages that are needed.
+    """
 
-    def __init__(self, image: CData) -> None:
+    __slots__ = ("_image", "by_pages")
+
+    def __init__(self, image: CData, by_pages: mmap | None) -> None:
         self._image = image
+        self.by_pages = by_pages
+
+    def read_ahead(self) -> None:
+        """Let the system read more pages of the file than the one that is needed."""
+        mapped, self.by_pages = self.by_pages, None
+        if mapped is not None:
+            from mmap import MADV_NORMAL
+
+            mapped.madvise(MADV_NORMAL)
 
     def __missing__(self, strp: int) -> str:
+        if len(self) == _FEW_STRINGS:
+            self.read_ahead()
         size = ffi.new("size_t *")
         raw = lib.gsym_image_string(self._image, strp, size)
         text = to_str(ffi.buffer(raw, size[0])[:])
@@ -158,8 +175,16 @@ class MappedImage:
     )
 
     def __init__(
-        self, data: Buffer, path: str | None, index_limit: int | None = None
+        self,
+        data: Buffer,
+        path: str | None,
+        index_limit: int | None = None,
+        by_pages: mmap | None = None,
     ) -> None:
+        if by_pages is not None:
+            from mmap import MADV_RANDOM
+
+            by_pages.madvise(MADV_RANDOM)
         view = ffi.from_buffer("uint8_t[]", data)
         error, image = new_error(), ffi.new("gsym_image **")
         check(lib.gsym_image_open(view, len(view), image, error), error, path)
@@ -169,7 +194,7 @@ class MappedImage:
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path
-        self.strings = Strings(self.image)
+        self.strings = Strings(self.image, by_pages)
         self.files = Files(self.image, self.strings)
         self._functions: dict[int, FunctionRange] = {}
         self._scratches: list[_Scratch] = []

@@ -40,7 +40,7 @@ def open(  # the name is the API
     uuid: bytes | None = None,
     *,
     index_limit: int | None = None,
-    read_ahead: bool = True,
+    read_ahead: bool = False,
 ) -> Reader:
     """Map the GSYM file at *path*.
 
@@ -50,11 +50,10 @@ def open(  # the name is the API
         uuid: The identifier that the file must have, to be sure that it belongs
             to the binary at hand; by default any.
         index_limit: See `Reader`.
-        read_ahead: Whether the system may read the pages round the one that is needed.
-            Without, a few addresses of a large file that is not in memory are answered
-            sooner, from some 14 pages of it, and many one by one later; `lookup_many`
-            of more than eight, and what reads all functions, lets the system read
-            ahead from then on.
+        read_ahead: Whether the system may read more pages than the one that is needed.
+            By default it may after the first few lookups, and when `lookup_many` gets
+            more than eight addresses or all functions are read: one lookup in a large
+            file that is not in memory reads some 14 pages of it.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -99,8 +98,9 @@ class Reader:
         index_limit: Bytes of memory for indexes of large functions, which lookups make
             when they meet one again; 0 for none. By default twice the size of the
             file, but 1 MiB at least and 256 MiB at most.
-        by_pages: The map that *data* is, to read single pages of it until
-            `lookup_many` gets more than eight addresses, or all functions are read.
+        by_pages: The map that *data* is, to read single pages of it for the first few
+            lookups, until `lookup_many` gets more than eight addresses, or all
+            functions are read.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
@@ -115,7 +115,6 @@ class Reader:
         "_is_map",
         "_mapped",
         "_path",
-        "_read_by_pages",
     )
 
     def __init__(
@@ -127,13 +126,8 @@ class Reader:
         index_limit: int | None = None,
         by_pages: mmap | None = None,
     ) -> None:
-        if by_pages is not None:
-            from mmap import MADV_RANDOM
-
-            by_pages.madvise(MADV_RANDOM)
-        self._read_by_pages = by_pages
         self._is_map = False
-        mapped = MappedImage(data, path, index_limit)
+        mapped = MappedImage(data, path, index_limit, by_pages)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         self._path = path
@@ -214,7 +208,6 @@ class Reader:
         """Let go of the file. Calls that are under way in other threads end well."""
         self._mapped = None
         self._functions_by_name = None
-        self._read_by_pages = None
 
     def lookup(self, address: int, merged: bool = False) -> Lookup | None:
         """What is at *address*: the function and its frames, innermost call first.
@@ -284,11 +277,8 @@ class Reader:
         return Frames(mapped, look_up_batch(look_up, column, threads, self.path))
 
     def _read_ahead(self) -> None:
-        mapped, self._read_by_pages = self._read_by_pages, None
-        if mapped is not None:
-            from mmap import MADV_NORMAL
-
-            mapped.madvise(MADV_NORMAL)
+        if self._mapped is not None:
+            self._mapped.strings.read_ahead()
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of the file.

@@ -36,7 +36,7 @@ COMMANDS = {
     "symbolizer": "from gsym.cli.symbolizer import main\nmain(['-e', path, address])",
     "API": (
         "import gsym\n"
-        "with gsym.open(path, read_ahead=False) as reader:\n"
+        "with gsym.open(path) as reader:\n"
         "    for frame in reader.lookup(int(address, 16)).frames: print(frame.name)"
     ),
 }
@@ -95,8 +95,17 @@ def test_files_are_read_ahead_on_request_only(large: Path, *, read_ahead: bool) 
         assert ("rr" in advice_on(large)) != read_ahead
 
 
+def test_many_lookups_one_by_one_turn_reading_ahead_on(large: Path) -> None:
+    with gsym.open(large) as reader:
+        assert reader.lookup(ASKED)
+        assert "rr" in advice_on(large)
+        for number in range(100):
+            reader.lookup(START + number * SIZE)
+        assert "rr" not in advice_on(large)
+
+
 def test_many_addresses_at_once_turn_reading_ahead_on(large: Path) -> None:
-    with gsym.open(large, read_ahead=False) as reader:
+    with gsym.open(large) as reader:
         reader.lookup_many([ASKED] * 8)
         assert "rr" in advice_on(large)
         reader.lookup_many([ASKED] * 9)
@@ -111,7 +120,7 @@ def test_many_addresses_at_once_turn_reading_ahead_on(large: Path) -> None:
 def test_what_reads_all_functions_turns_reading_ahead_on(
     large: Path, read_all: Callable[[gsym.Reader], object]
 ) -> None:
-    with gsym.open(large, read_ahead=False) as reader:
+    with gsym.open(large) as reader:
         read_all(reader)
         assert "rr" not in advice_on(large)
 
