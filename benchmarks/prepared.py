@@ -1,7 +1,7 @@
 """An input as lookups need it: converted for each reader, with addresses to ask for.
 
 The addresses are random, each byte of a function equally likely; `functions` has one
-address in each of a thousand random functions.
+address in each of a thousand random functions, or of all if there are fewer.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ class Prepared(NamedTuple):
     load_address: int
 
     @property
+    def binary(self) -> Path:
+        """What all the others were made from."""
+        return self.folder / "binary"
+
+    @property
     def gsym(self) -> Path:
         """The GSYM file."""
         return self.folder / "input.gsym"
@@ -65,12 +70,13 @@ def prepare(binary: Path, folder: Path) -> Prepared:
     folder.mkdir()
     (source,) = Archive.open(str(binary)).iter_objects()
     prepared = Prepared(binary.name, folder, load_address(binary))
+    prepared.binary.symlink_to(binary.resolve())
     gsym.convert(binary, prepared.gsym)
     gsym.convert(prepared.gsym, prepared.indexed, index=True)
     with prepared.symcache.open("wb") as stream:
         source.make_symcache().dump_into(stream)  # type: ignore[no-untyped-call]
     ranges = functions(prepared.gsym)
-    chosen = random.Random(SEED).sample(ranges, FUNCTIONS)  # noqa: S311 - no secret
+    chosen = random.Random(SEED).sample(ranges, min(FUNCTIONS, len(ranges)))  # noqa: S311 - no secret
     inside = [random_addresses([each], 1, SEED)[0] for each in chosen]
     samples = {"random": random_addresses(ranges, COUNT, SEED), "functions": inside}
     for name, addresses in samples.items():

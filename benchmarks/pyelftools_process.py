@@ -8,10 +8,13 @@ Prints function and line as `addr2line -f` does; inlined calls are left out.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from elftools.dwarf.descriptions import describe_form_class
 from elftools.elf.elffile import ELFFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _FILES_FROM_0 = 5  # version of line programs
 
@@ -46,22 +49,27 @@ def line_at(program: Any, address: int) -> str:
     return "??:0"
 
 
+def answers(binary: BinaryIO, addresses: Iterable[int]) -> Iterator[tuple[str, str]]:
+    """Function and line at each address."""
+    dwarf = ELFFile(binary).get_dwarf_info()
+    aranges = dwarf.get_aranges()
+    if aranges is None:
+        raise LookupError("no .debug_aranges")
+    for address in addresses:
+        offset = aranges.cu_offset_at_addr(address)
+        if offset is None:
+            yield "??", "??:0"
+            continue
+        unit = dwarf.get_CU_at(offset)
+        program = dwarf.line_program_for_CU(unit)
+        yield function_at(unit, address), line_at(program, address)
+
+
 def main() -> None:
     """Answer all lines of standard input."""
     with open(sys.argv[1], "rb") as stream:  # noqa: PTH123 - pathlib takes its time
-        dwarf = ELFFile(stream).get_dwarf_info()
-        aranges = dwarf.get_aranges()
-        if aranges is None:
-            raise LookupError(f"{sys.argv[1]}: no .debug_aranges")
-        for line in sys.stdin:
-            address = int(line, 16)
-            offset = aranges.cu_offset_at_addr(address)
-            if offset is None:
-                print("??", "??:0")
-                continue
-            unit = dwarf.get_CU_at(offset)
-            program = dwarf.line_program_for_CU(unit)
-            print(function_at(unit, address), line_at(program, address))
+        for answer in answers(stream, (int(line, 16) for line in sys.stdin)):
+            print(*answer)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,18 @@
-"""Lookups in one Python process, for pytest-benchmark; `benchmarks.in_process` runs it.
+"""Lookups in GSYM files and in DWARF, for pytest-benchmark.
 
-Needs GSYM_BENCH_INPUTS: the folder of `prepare`d inputs.
+    pytest benchmarks
+
+`benchmarks.in_process` runs it, too, on the `prepare`d inputs of the folder that
+GSYM_BENCH_INPUTS names. By default the input is a library of the engine's sources that
+decode DWARF, compiled on the spot.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,20 +21,42 @@ import pytest
 from symbolic.symcache import SymCache
 
 import gsym
-from benchmarks.prepared import Prepared, read
+from benchmarks.prepared import Prepared, prepare, read
+from benchmarks.pyelftools_process import answers
+from benchmarks.report import ROOT
+from tests.differential.peers import LLVM_SYMBOLIZER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ROUNDS = 5
 SINGLE = 20_000  # addresses that are asked for one by one
-INPUTS = sorted(Path(os.environ.get("GSYM_BENCH_INPUTS", "/nonexistent")).glob("*"))
+FEW = 20  # that pyelftools answers in seconds
+IN_DWARF = "DWARF or GSYM, start included"
+OWN = Path("dwarf.so")  # is compiled
+FOLDER = os.environ.get("GSYM_BENCH_INPUTS")
+INPUTS = sorted(Path(FOLDER).glob("*")) if FOLDER else [OWN]
+PROCESSES = {
+    "gsym lookup": [str(Path(sys.executable).with_name("gsym")), "lookup", "--stdin"],
+    "llvm-symbolizer": [LLVM_SYMBOLIZER, "--disable-gsym", "-e"],
+    "addr2line": ["addr2line", "-fie"],
+}
 
 
 @pytest.fixture(scope="module", params=INPUTS, ids=lambda path: path.name)
-def prepared(request: pytest.FixtureRequest) -> Prepared:
+def prepared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Prepared:
     """Each input in turn."""
-    return read(request.param)
+    if request.param != OWN:
+        return read(request.param)
+    if shutil.which("cc") is None:
+        pytest.skip("not installed: cc")
+    folder = tmp_path_factory.mktemp("inputs")
+    sources = sorted(ROOT.glob("csrc/dwarf_*.c"))
+    command = ["cc", "-g", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}"]
+    subprocess.run([*command, *sources, "-o", folder / OWN], check=True)
+    return prepare(folder / OWN, folder / "prepared")
 
 
 def measure(
@@ -86,3 +115,44 @@ def test_lookup_many(
             lambda: reader.lookup_many(addresses, threads=threads),
             len(addresses),
         )
+
+
+def test_a_few_in_gsym(benchmark: Any, prepared: Prepared) -> None:
+    """A few addresses in a GSYM file, opened each time."""
+    addresses = prepared.addresses("random")[:FEW].tolist()
+
+    def work() -> list[object]:
+        with gsym.open(prepared.gsym) as reader:
+            return [reader.lookup(address) for address in addresses]
+
+    benchmark.group = IN_DWARF
+    measure(benchmark, prepared, work, FEW)
+
+
+def test_a_few_with_pyelftools(benchmark: Any, prepared: Prepared) -> None:
+    """The same addresses in the DWARF with pyelftools, without inlined calls."""
+    addresses = prepared.addresses("random")[:FEW].tolist()
+
+    def work() -> list[object]:
+        with prepared.binary.open("rb") as stream:
+            return list(answers(stream, addresses))
+
+    benchmark.group = IN_DWARF
+    measure(benchmark, prepared, work, FEW)
+
+
+@pytest.mark.parametrize("tool", PROCESSES)
+def test_a_few_by_a_process(benchmark: Any, prepared: Prepared, tool: str) -> None:
+    """The same addresses by a process: ours in the GSYM file, others in the DWARF."""
+    command = PROCESSES[tool]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"not installed: {command[0]}")
+    file = prepared.gsym if tool.startswith("gsym") else prepared.binary
+    addresses = prepared.addresses("random")[:FEW]
+    lines = "".join(f"0x{address:x}\n" for address in addresses).encode()
+
+    def work() -> None:
+        subprocess.run([*command, file], input=lines, capture_output=True, check=True)
+
+    benchmark.group = IN_DWARF
+    measure(benchmark, prepared, work, FEW)
