@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,9 +64,12 @@ def run(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
 
 @pytest.fixture(scope="module")
 def binary(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("binary")
+    return build(compiler, tmp_path_factory.mktemp("binary"))
+
+
+def build(compiler: str, folder: Path, *more: str) -> Path:
     (folder / "a.c").write_text(SOURCE)
-    flags = ["-g", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef"]
+    flags = ["-g", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef", *more]
     subprocess.run([compiler, *flags, "-o", "a.so", "a.c"], check=True, cwd=folder)
     return folder / "a.so"
 
@@ -110,6 +114,49 @@ def test_a_build_id_longer_than_a_gsym_file_holds(run: Run, tmp_path: Path) -> N
 def test_a_binary_of_any_name_is_found_by_its_build_id(run: Run, binary: Path) -> None:
     shown = run(log_of(binary), f"--gsym-dir={binary.parent}")
     assert shown == b"counter+0x4 f[%s:2]\n" % bytes(binary.with_name("a.c"))
+
+
+def test_a_gsym_file_beside_its_binary_hides_no_variable(
+    run: Run, binary: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "symbols"
+    folder.mkdir()
+    shutil.copy(binary, folder / "a.so")
+    assert main(["convert", "--quiet", str(folder / "a.so")]) == 0
+    code = b"f[%s:2]\n" % bytes(binary.with_name("a.c"))
+    assert run(log_of(binary), f"--gsym-dir={folder}") == b"counter+0x4 " + code
+    (folder / "a.so").rename(tmp_path / "a.so")
+    shown = run(log_of(binary), f"--gsym-dir={folder}")
+    assert shown.startswith(b"a.so+0x")
+    assert b"variables are in the binary, its debug file, or a GSYM file" in run.err
+
+
+def test_a_larger_binary_without_functions_does_not_hide_its_debug_file(
+    run: Run, compiler: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "symbols"
+    folder.mkdir()
+    binary = build(compiler, folder, "-fvisibility=hidden")
+    log = log_of(binary)
+    binary.rename(folder / "a.debug")
+    subprocess.run(["strip", "-o", binary, folder / "a.debug"], check=True)
+    with binary.open("ab") as file:
+        file.write(bytes(1 << 16))
+    shown = b"counter+0x4 f[%s:2]\n" % bytes(folder / "a.c")
+    assert run(log, f"--gsym-dir={folder}") == shown
+
+
+def test_a_breakpad_file_without_a_code_id_is_found_by_the_build_id(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "symbols/a.o/00EFCDAB0000000000000000000000000"
+    folder.mkdir(parents=True)
+    (folder / "a.o.sym").write_text(
+        "MODULE Linux x86_64 00EFCDAB0000000000000000000000000 a.o\n"
+        "FILE 0 /src/a.c\nFUNC 10 20 0 first()\n10 20 3 0\n"
+    )
+    shown = run(CONTEXT + b"{{{pc:0x1011:pc}}}\n", f"--gsym-dir={tmp_path}/symbols")
+    assert shown == b"first()[/src/a.c:3]\n"
 
 
 def test_debug_directories_are_not_looked_through(tmp_path: Path) -> None:

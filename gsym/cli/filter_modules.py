@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 
 from gsym.binary_lookup import BinarySearch, find_gsym
 from gsym.cli.terminal import describe
 from gsym.errors import GsymError
-from gsym.markup_filter.symbols import BINARY
-from gsym.sources.recognition import recognise_file
+from gsym.markup_filter.symbols import BINARIES, has_uuid
+from gsym.module_identity import elf_debug_id
 from gsym.store.resolution import Attempt
-from gsym.store.source import NotThereError, SourceError
+from gsym.store.source import SourceError
 from gsym.symbolizer import OpenModule
 
 __all__ = ["FolderModules", "SeveralModules"]
@@ -60,13 +61,10 @@ class FolderModules:
                 return module
         return OpenModule(None, None, tuple(attempts))
 
-    def binary(self, key: ModuleKey) -> str:
-        """A file with the symbol table of a module; "" where there is none."""
-        for folder in self._folders:
-            for path in _paths(folder, key.code_id.lower()):
-                if not path.endswith(_GSYM) and os.path.isfile(path):
-                    return path
-        return ""
+    def binaries(self, key: ModuleKey) -> list[str]:
+        """The files of a module that may have a symbol table."""
+        paths = [path for folder in self._folders for path in self._files(folder, key)]
+        return [path for path in paths if not path.endswith(_GSYM)]
 
     def _open_in(
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
@@ -75,6 +73,7 @@ class FolderModules:
             attempts.append(Attempt(folder, "missing", "is no folder"))
             return None
         fault = Attempt(folder, "missing", "has no file of this build id")
+        without_functions = None
         for path in self._files(folder, key):
             try:
                 reader = find_gsym(path, self._search).reader
@@ -82,15 +81,18 @@ class FolderModules:
                 fault = Attempt(folder, "refused", describe(error))
                 continue
             uuid = b"" if reader is None else reader.uuid
-            # A file holds the first bytes of an identifier that is too long for it.
-            if uuid and not bytes.fromhex(key.code_id).startswith(uuid):
+            if not has_uuid(bytes.fromhex(key.code_id), uuid):
                 fault = Attempt(folder, "refused", f"{path} is of {uuid.hex()}")
                 continue
             module = OpenModule(None, reader, (Attempt(folder, "found", path),))
-            module.texts[BINARY] = self.binary(key) or _binary_at(path)
-            return module
-        attempts.append(fault)
-        return None
+            module.texts[BINARIES] = partial(self.binaries, key)
+            if reader is not None:
+                return module
+            # A stripped binary may be larger than its debug file.
+            without_functions = without_functions or module
+        if without_functions is None:
+            attempts.append(fault)
+        return without_functions
 
     def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
         """The files of a module in a folder, the best first."""
@@ -98,9 +100,9 @@ class FolderModules:
         if folder not in self._loose:
             return
         loose = self._loose_files(folder)
-        for digits in dict.fromkeys((key.code_id, key.code_id[:_MOST_DIGITS])):
-            with suppress(NotThereError, SourceError):
-                yield loose.find(key._replace(code_id=digits), "").path
+        with suppress(SourceError):
+            for each in _loose_keys(key):
+                yield from loose.find_all(each)
 
     def _loose_files(self, folder: str) -> LooseFiles:
         """Those in a folder, which is looked through at the first miss."""
@@ -127,12 +129,13 @@ class SeveralModules:
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or what all places said."""
         module = self._folders.open(key)
-        if module.reader is not None or BINARY in module.texts or self._store is None:
+        is_found = module.reader is not None or BINARIES in module.texts
+        if is_found or self._store is None:
             return module
         kept = self._store.open(key)
         kept.attempts = module.attempts + kept.attempts
         if kept.reader is not None:
-            kept.texts.setdefault(BINARY, self._folders.binary(key))
+            kept.texts.setdefault(BINARIES, partial(self._folders.binaries, key))
         return kept
 
 
@@ -146,6 +149,11 @@ def _paths(folder: str, digits: str) -> Iterator[str]:
     yield os.path.join(folder, f"{digits}{_GSYM}")
 
 
-def _binary_at(path: str) -> str:
-    """The path, where it is that of a binary and not of a GSYM file."""
-    return "" if recognise_file(path) == "gsym" else path
+def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
+    """What files of any names may say of a module; a Breakpad file, the debug id only."""
+    yield key
+    if len(key.code_id) > _MOST_DIGITS:
+        yield key._replace(code_id=key.code_id[:_MOST_DIGITS])
+    build_id = bytes.fromhex(key.code_id)
+    for byteorder in ("little", "big"):
+        yield key._replace(code_id="", debug_id=elf_debug_id(build_id, byteorder))

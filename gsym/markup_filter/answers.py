@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.formats.markup_elements import Backtrace, Data, Pc
 
-__all__ = ["Answer", "answer_address", "looked_up"]
+__all__ = ["Answer", "answer_address", "looked_up", "reason_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,3 +86,12 @@ def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
         plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
         is_return = element.kind == "ra" or (not element.kind and plain_is_return)
     return (element.address - is_return) & _ADDRESS_MASK
+
+
+def reason_of(answer: Answer) -> str:
+    """Why nothing is known of an address that was looked up."""
+    if answer.symbols is None:
+        return "in no module of the log"
+    if isinstance(answer.element, Data):
+        return answer.symbols.reason or answer.symbols.no_variable
+    return answer.symbols.reason or "no symbol is there"

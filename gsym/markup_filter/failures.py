@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gsym.markup_filter.answers import reason_of
+
 __all__ = ["Failures"]
 
 TYPE_CHECKING = False
@@ -49,13 +51,16 @@ class Failures:
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
         else:
-            self.count_in(answer.segment.module, answer.symbols, 1)
+            self._count(answer.segment.module, reason_of(answer), 1)
 
     def count_in(
         self, module: LoadedModule, symbols: ModuleSymbols, count: int
     ) -> None:
-        """So many addresses in a module, for which there is no symbol."""
-        key = module.build_id, module.name[:_LONGEST_LINE], symbols.reason
+        """So many addresses of code in a module, for which there is no symbol."""
+        self._count(module, symbols.reason or "no symbol is there", count)
+
+    def _count(self, module: LoadedModule, reason: str, count: int) -> None:
+        key = module.build_id, module.name[:_LONGEST_LINE], reason
         if key in self._counts or len(self._counts) < _MOST_MODULES:
             self._counts[key] = self._counts.get(key, 0) + count
 
@@ -64,9 +69,8 @@ class Failures:
         lines = []
         for (build_id, name, reason), count in self._counts.items():
             shown = name.decode("utf-8", "backslashreplace") or "?"
-            why = reason or "no symbol is there"
             lines.append(
-                f"{count} unresolved in '{shown}' (build id {build_id.hex()}): {why}"
+                f"{count} unresolved in '{shown}' (build id {build_id.hex()}): {reason}"
             )
         if self._nowhere:
             lines.append(f"{self._nowhere} unresolved, in no module of the log")

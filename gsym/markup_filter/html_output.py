@@ -6,6 +6,7 @@ from html import escape
 
 from gsym._native import to_bytes
 from gsym.formats.markup_elements import HexDict
+from gsym.markup_filter.answers import reason_of
 from gsym.markup_filter.outputs import MOST_HELD
 
 __all__ = ["HTML_END", "HtmlOutput"]
@@ -157,6 +158,6 @@ def _detail(element: bytes, answer: Answer | None) -> bytes:
         ),
     ]
     lines += [b"%s %s:%d" % frame for frame in answer.frames]
-    if not answer.frames and not answer.variable and answer.symbols is not None:
-        lines.append(to_bytes(answer.symbols.reason or "no symbol is there"))
+    if not answer.frames and not answer.variable:
+        lines.append(to_bytes(reason_of(answer)))
     return b"\n".join(lines)

@@ -6,6 +6,7 @@ import json
 
 from gsym._native import to_str
 from gsym.formats.markup_elements import HexDict
+from gsym.markup_filter.answers import reason_of
 from gsym.markup_filter.json_code import CodeText
 from gsym.markup_filter.line_parts import may_have_context
 from gsym.markup_filter.outputs import MOST_HELD
@@ -169,8 +170,8 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         # A list, for a key may come twice.
         return {"places": list(map(_value, answer.values))} if answer.values else {}
     resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
-    if answer.segment is None or answer.symbols is None:
-        return resolution | {"module": None, "reason": "in no module of the log"}
+    if answer.segment is None:
+        return resolution | {"module": None, "reason": reason_of(answer)}
     module = answer.segment.module
     resolution["module"] = to_str(module.name)
     resolution["build_id"] = module.build_id.hex()
@@ -180,8 +181,7 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         return resolution | {"name": to_str(name), "offset": offset}
     resolution["frames"] = [_frame(frame) for frame in answer.frames]
     if not answer.frames:
-        reason = answer.symbols.reason
-        resolution["reason"] = reason or "no symbol is there"
+        resolution["reason"] = reason_of(answer)
     return resolution
 
 

@@ -133,6 +133,11 @@ class _RemoteModule(ModuleSymbols):
         """Why the last address has no symbol."""
         return self._reason
 
+    @property
+    def no_variable(self) -> str:
+        """Why an address has no variable."""
+        return "servers have no variables"
+
     def frames(self, address: int) -> tuple[Location, ...]:
         """The frames at a link-time address, innermost first; none: not known."""
         lookup = self._find(address)

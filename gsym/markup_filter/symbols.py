@@ -11,12 +11,13 @@ from gsym.model import join_path
 from gsym.store.module_key import key_of_build_id
 
 __all__ = [
-    "BINARY",
+    "BINARIES",
     "FUNCTION_NAMES",
     "Location",
     "ModuleSymbols",
     "SymbolOptions",
     "Symbols",
+    "has_uuid",
 ]
 
 TYPE_CHECKING = False
@@ -72,8 +73,9 @@ else:
 
 # Those that the linker knows; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")
-# Under this name an open module may carry the path of its binary, for its variables.
-BINARY = "binary"
+# Under this name an open module may carry a function that gives the paths of its binary
+# and its debug files, for its variables.
+BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
 _MOST_ANSWERS = 1 << 14  # that are remembered for a module
@@ -101,7 +103,7 @@ class ModuleSymbols:
     @property
     def is_there(self) -> bool:
         """Whether there are any symbols."""
-        return self.module.reader is not None or bool(_binary(self.module))
+        return self.module.reader is not None or bool(_binaries(self.module))
 
     @property
     def reason(self) -> str:
@@ -153,20 +155,24 @@ class ModuleSymbols:
 
         A function has a name as well.
         """
+        found = self._named(self._kept_variables(), address)
+        if found is not None:
+            return found
         symbols = self._data_symbols()
-        if symbols is not None:
-            found = symbols.find(address)
-            if found is not None:
-                return self._shown(to_bytes(found.name)), address - found.start
-        for reader in (self._kept_variables(), self.module.reader):
-            try:
-                lookup = None if reader is None else reader.lookup(address)
-            except GsymError:
-                continue
-            if lookup is not None:
-                frame = lookup.frames[-1]
-                return self._shown(to_bytes(frame.name)), frame.offset
-        return None
+        symbol = None if symbols is None else symbols.find(address)
+        if symbol is not None:
+            return self._shown(to_bytes(symbol.name)), address - symbol.start
+        return self._named(self.module.reader, address)
+
+    @property
+    def no_variable(self) -> str:
+        """Why an address has no variable, where there is a file for the module."""
+        if self._kept_variables() is not None or self._data_symbols() is not None:
+            return "no symbol is there"
+        return (
+            "variables are in the binary, its debug file, or a GSYM file made with "
+            "--data-symbols, and none of these is there"
+        )
 
     def _look_up(self, address: int) -> tuple[Location, ...]:
         reader = self.module.reader
@@ -203,11 +209,25 @@ class ModuleSymbols:
     def _shown(self, name: bytes) -> bytes:
         return demangle_bytes(name) if self._options.demangle else name
 
+    def _named(self, reader: Reader | None, address: int) -> tuple[bytes, int] | None:
+        """What a GSYM file has at an address, and the offset from its start."""
+        try:
+            lookup = None if reader is None else reader.lookup(address)
+        except GsymError:
+            return None
+        if lookup is None:
+            return None
+        frame = lookup.frames[-1]
+        return self._shown(to_bytes(frame.name)), frame.offset
+
     def _data_symbols(self) -> DataSymbols | None:
         texts = self.module.texts
         if _DATA_SYMBOLS not in texts:
-            path = _binary(self.module)
-            texts[_DATA_SYMBOLS] = _read_data_symbols(path) if path else None
+            reader = self.module.reader
+            uuid = b"" if reader is None else reader.uuid
+            tables = (_read_data_symbols(each, uuid) for each in _binaries(self.module))
+            # A stripped binary has fewer than its debug file.
+            texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
         found: DataSymbols | None = texts[_DATA_SYMBOLS]
         return found
 
@@ -263,22 +283,33 @@ class Symbols:
         return ModuleSymbols(module, self.options)
 
 
-def _binary(module: OpenModule) -> str:
-    """The binary of a module, where one is at hand; else ""."""
-    path = module.texts.get(BINARY, "")
-    if not path and module.entry is not None:
-        path = module.entry.originals.get("debuginfo", "")
-    return str(path)
+def has_uuid(build_id: bytes, uuid: bytes) -> bool:
+    """Whether the UUID of a GSYM file is that of a build id.
+
+    It is the first bytes of a long one. One that comes from the debug id of a Breakpad
+    file has 16 bytes, with zeros after those of a short build id.
+    """
+    return build_id.ljust(len(uuid), b"\0").startswith(uuid)
 
 
-def _read_data_symbols(path: str) -> DataSymbols | None:
+def _binaries(module: OpenModule) -> list[str]:
+    """The binary of a module and its debug files, as far as they are at hand."""
+    find = module.texts.get(BINARIES)
+    paths = [] if find is None else find()
+    if module.entry is not None and "debuginfo" in module.entry.originals:
+        paths.append(module.entry.originals["debuginfo"])
+    return paths
+
+
+def _read_data_symbols(path: str, uuid: bytes) -> DataSymbols | None:
+    """The symbols of a binary; None where it has none, or another UUID."""
     from gsym.sources.data_symbols import DataSymbols
     from gsym.sources.mapped_file import map_file
     from gsym.sources.object_file import ObjectFile
 
     try:
         with ObjectFile(map_file(path), path) as binary:
-            return DataSymbols(binary)
+            return DataSymbols(binary) if has_uuid(binary.uuid, uuid) else None
     except (GsymError, OSError):
         return None
 

@@ -76,6 +76,9 @@ class DataSymbols:
         self._found = found
         self._starts = sorted(found)
 
+    def __len__(self) -> int:
+        return len(self._starts)
+
     def __iter__(self) -> Iterator[DataSymbol]:
         for start in self._starts:
             size, name, file = self._found[start]

@@ -54,7 +54,7 @@ class LooseFiles:
         self._looked = float("-inf")
         self._stamps: dict[str, tuple[int, int]] = {}
         self._ids: dict[str, list[str]] = {}  # of each path
-        self._paths: dict[str, str] = {}  # of each id: the best file
+        self._paths: dict[str, list[str]] = {}  # of each id, the best file first
 
     @property
     def name(self) -> str:
@@ -69,25 +69,34 @@ class LooseFiles:
             SourceError: The folder is not there.
         """
         del folder
+        paths = self.find_all(key)
+        if not paths:
+            raise NotThereError(f"none of {len(self._ids)} files is of this module")
+        return FoundFile(paths[0], paths[0])
+
+    def find_all(self, key: ModuleKey) -> list[str]:
+        """All files of a module, the best one first.
+
+        Raises:
+            SourceError: The folder is not there.
+        """
         if not os.path.isdir(self._path):
             raise SourceError("the folder is not there", path=self._path)
         with self._lock:
-            path = self._known(key)
-            if not path and time.monotonic() - self._looked > self._look_again_after:
+            paths = self._known(key)
+            if not paths and time.monotonic() - self._looked > self._look_again_after:
                 self._look()
-                path = self._known(key)
-        if not path:
-            raise NotThereError(f"none of {len(self._ids)} files is of this module")
-        return FoundFile(path, path)
+                paths = self._known(key)
+        return paths
 
-    def _known(self, key: ModuleKey) -> str:
+    def _known(self, key: ModuleKey) -> list[str]:
         # A GSYM file of a PE image does not know the age in its debug id.
         ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
         for each in ids:
-            path = self._paths.get(each.upper(), "") if each else ""
-            if path and os.path.exists(path):
-                return path
-        return ""
+            paths = self._paths.get(each.upper(), []) if each else []
+            if paths := list(filter(os.path.exists, paths)):
+                return paths
+        return []
 
     def _look(self) -> None:
         ids: dict[str, list[str]] = {}
@@ -103,7 +112,10 @@ class LooseFiles:
         order = sorted(
             stamps, key=lambda path: (path.endswith(".gsym"), stamps[path][1])
         )
-        self._paths = {each: path for path in order for each in ids[path]}
+        self._paths = {}
+        for path in reversed(order):
+            for each in ids[path]:
+                self._paths.setdefault(each, []).append(path)
         self._looked = time.monotonic()
 
     def _files(self) -> Iterator[str]:
