@@ -524,6 +524,7 @@ def test_each_element_is_one_object(
 def test_an_element_that_says_nothing_is_an_object_with_the_reason(run: Run) -> None:
     log = CONTEXT + b"{{{pc:42}}}\n" + CONTEXT
     faults = [json.loads(line) for line in run(log, "--json").out.splitlines()[2:]]
+    assert "error" not in faults.pop()  # the same mmap may come again
     assert faults == [
         {
             "log_line": 3,
@@ -538,13 +539,6 @@ def test_an_element_that_says_nothing_is_an_object_with_the_reason(run: Run) -> 
             "element": "module",
             "text": "{{{module:0:a.o:elf:abcdef}}}",
             "error": "duplicate module ID",
-        },
-        {
-            "log_line": 5,
-            "column": 1,
-            "element": "mmap",
-            "text": "{{{mmap:0x1000:0x100:load:0:rx:0x0}}}",
-            "error": "overlapping mmap: #0x0 [0x1000-0x10ff]",
         },
     ]
 

@@ -632,5 +632,79 @@ def test_segments_are_found_as_by_a_search_through_all(
         assert (segment is None) == (not within)
 
 
+@given(SPANS)
+def test_a_later_segment_counts_wherever_it_is(spans: list[tuple[int, int]]) -> None:
+    room = Room(64)
+    space = AddressSpace(room, keeps_mmaps=False)
+    space.add_module(Module(0, "", b"\1"))
+    linked: dict[int, int] = {}
+    for number, (start, size) in enumerate(spans, 1):
+        space.add_segment(Mmap(start, size, 0, "r", number << 16))
+        linked |= {start + at: (number << 16) + at for at in range(size)}
+    for address in range(80):
+        found = space.find(address)
+        assert (found and found.linked(address)) == linked.get(address)
+    assert room.segments == 64 - len(space)
+
+
+def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
+    log = (
+        CONTEXT
+        + b"{{{module:1:b.o:elf:12}}}\n{{{pc:0x1041:pc}}}\n"
+        + b"{{{mmap:0x1040:0x10:load:1:rx:0x0}}}\n{{{pc:0x1041:pc}}}\n"
+        + b"{{{pc:0x1011:pc}}} {{{pc:0x1052:pc}}}\n"
+        + CONTEXT.splitlines(keepends=True)[1]
+        + b"{{{pc:0x1041:pc}}}\n"
+    )
+    assert run(log, context="elide") == (
+        b"bare\nb.o+0x1\nfirst()[/src/a.c:3] a.o+0x52\nbare\n"
+    )
+    assert [told.splitlines()[0] for told in run.told] == [
+        b"warning: mmap takes the place of #0x0 [0x1000-0x10ff]",
+        b"warning: mmap takes the place of #0x1 [0x1040-0x104f]",
+    ]
+    shown = run(log, "llvm")
+    assert b"b.o+0x1" not in shown
+    assert b"error: overlapping mmap: #0x0 [0x1000-0x10ff]" in run.told[-2]
+
+
+@pytest.mark.parametrize(
+    ("mmaps", "linked", "remark"),
+    [
+        # Pages of 4 KiB, the smallest there are; then what the first segment shows.
+        (["0x30000:0x1000:load:0:rx:0x2010"], 0x2000, "start rounded to a page"),
+        (
+            ["0x10000:0x10:load:0:r:0x0", "0x30000:0x10:load:0:rx:0x22010"],
+            0x20000,
+            "start rounded to a page",
+        ),
+        (
+            ["0x20008:0x10:load:0:r:0x18", "0x30000:0x1000:load:0:rx:0x10010"],
+            0x10010,
+            "",
+        ),
+        (
+            ["0x30000:0x800:load:0:rx:0x2010"],
+            0x2010,
+            "start on a page, but address not",
+        ),
+    ],
+)
+def test_an_address_of_a_segment_is_rounded_as_its_start_is(
+    mmaps: list[str], linked: int, remark: str, run: Run
+) -> None:
+    lines = [
+        "module:0:a.o:elf:12",
+        *(f"mmap:{each}" for each in mmaps),
+        "pc:0x30003:pc",
+    ]
+    log = "".join(
+        f"{{{{{{{line}}}}}}}\n" for line in [*context, "pc:0x30003:pc"]
+    ).encode()
+    assert run(log, context="elide") == b"a.o+0x%x\n" % (linked + 3)
+    assert len(run.told) == bool(remark)
+    assert all(told.startswith(b"warning: " + remark.encode()) for told in run.told)
+
+
 def test_gsym_has_the_filter() -> None:
     assert gsym.MarkupFilter is MarkupFilter

@@ -101,8 +101,8 @@ class FolderModules:
             return
         loose = self._loose_files(folder)
         with suppress(SourceError):
-            for each in _loose_keys(key):
-                yield from loose.find_all(each)
+            found = [path for each in _loose_keys(key) for path in loose.find_all(each)]
+            yield from dict.fromkeys(found)
 
     def _loose_files(self, folder: str) -> LooseFiles:
         """Those in a folder, which is looked through at the first miss."""
@@ -150,7 +150,7 @@ def _paths(folder: str, digits: str) -> Iterator[str]:
 
 
 def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
-    """What files of any names may say of a module; a Breakpad file, the debug id only."""
+    """What files of any names may say of a module; of Breakpad, the debug id only."""
     yield key
     if len(key.code_id) > _MOST_DIGITS:
         yield key._replace(code_id=key.code_id[:_MOST_DIGITS])

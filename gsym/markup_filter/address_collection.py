@@ -49,7 +49,7 @@ class AddressCollector:
     ) -> None:
         self._style = settings.style
         self._symbols = symbols
-        self._space = AddressSpace(room)
+        self._space = AddressSpace(room, keeps_mmaps=settings.style.keeps_mmaps)
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
 

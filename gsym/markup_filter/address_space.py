@@ -49,6 +49,9 @@ if TYPE_CHECKING:
         def linked(self, address: int) -> int:
             """The link-time address of an address in memory."""
 
+        def agrees_with(self, other: Segment) -> bool:
+            """Whether the other one says the same of addresses that are in both."""
+
 else:
     from gsym.records import record_type
 
@@ -73,8 +76,15 @@ else:
             """The link-time address of an address in memory."""
             return (address - self.start + self.address) & _MASK
 
+        def agrees_with(self, other: Segment) -> bool:
+            """Whether the other one says the same of addresses that are in both."""
+            is_same = self.module is other.module
+            return is_same and self.linked(other.start) == other.address & _MASK
+
 
 _MASK = (1 << 64) - 1
+_PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
+_MOST_TOLD = 4  # mmaps that one replaces
 
 
 class ContextError(Exception):
@@ -102,15 +112,22 @@ class AddressSpace:
 
     Args:
         room: What it may take.
+        keeps_mmaps: An mmap counts as it says, and not where it overlaps an earlier
+            one. Else it replaces what was there, and its module-relative address is
+            rounded down as its start is.
 
     Attributes:
         modules: By their numbers.
         version: Another one after each change.
+        remarks: What is odd about the last mmap, which counts all the same.
     """
 
-    def __init__(self, room: Room | None = None) -> None:
+    def __init__(self, room: Room | None = None, *, keeps_mmaps: bool = True) -> None:
         self.modules: dict[int, LoadedModule] = {}
         self.version = 0
+        self.remarks: list[str] = []
+        self._keeps_mmaps = keeps_mmaps
+        self._bases: dict[int, int] = {}  # of modules: start minus link-time address
         self._room = room or Room()
         self._starts: list[int] = []
         self._segments: list[Segment] = []
@@ -131,6 +148,7 @@ class AddressSpace:
         self._room.bytes += sum(map(_size, self.modules.values()))
         self._room.segments += len(self._segments)
         self.modules.clear()
+        self._bases.clear()
         self._starts.clear()
         self._segments.clear()
 
@@ -154,14 +172,18 @@ class AddressSpace:
         """Take a segment of a module in that is known.
 
         Returns:
-            The segment; where an empty one begins at the same address, that one.
+            The segment; where earlier ones are kept and an empty one begins at the same
+            address, that one.
 
         Raises:
-            ContextError: It overlaps with another one, or there are too many.
+            ContextError: It overlaps with one that is kept, or there are too many.
         """
         module = self.modules[mmap.module]
         mode = mmap.mode.encode("ascii")
         added = Segment(mmap.start, mmap.size, module, mode, mmap.address)
+        self.remarks = []
+        if not self._keeps_mmaps:
+            return self._replace(added._replace(address=self._rounded(added)))
         at = bisect_right(self._starts, added.start)
         for near in (
             *self._segments[at : at + 1],
@@ -170,17 +192,72 @@ class AddressSpace:
             if near.covers(added.start) or (
                 near.start > added.start and added.covers(near.start)
             ):
-                span = f"[{near.start:#x}-{near.last:#x}]"
-                raise ContextError(f"overlapping mmap: #{near.module.id:#x} {span}")
+                raise ContextError(f"overlapping mmap: {_span(near)}")
         if at and self._starts[at - 1] == added.start:
             return self._segments[at - 1]
-        if not self._room.segments:
-            raise ContextError("too many mmaps")
-        self._room.segments -= 1
-        self.version += 1
-        self._starts.insert(at, added.start)
-        self._segments.insert(at, added)
+        self._put(at, at, [added])
         return added
+
+    def _rounded(self, added: Segment) -> int:
+        """The link-time address of the first byte of a segment.
+
+        By the document it is the p_vaddr of a program header where the start is rounded
+        down to a page, and the size up: then p_vaddr has to be rounded, too. How large
+        a page is can be seen from another segment: all are moved by the same distance.
+        """
+        module, address = added.module.id, added.address
+        rest = address % _PAGE
+        if rest and added.start % _PAGE == 0:
+            expected = (added.start - self._bases.get(module, 0)) & _MASK
+            is_near = (address - expected) & _MASK < _LARGEST_PAGE
+            if module in self._bases and is_near:
+                address = expected
+            elif added.size % _PAGE == 0:
+                address -= rest
+            else:
+                remark = f"start on a page, but address not: off by {rest:#x}?"
+                self.remarks.append(remark)
+        if address != added.address:
+            remark = f"start rounded to a page, but address not: taken as {address:#x}"
+            self.remarks.append(remark)
+        self._bases.setdefault(module, (added.start - address) & _MASK)
+        return address
+
+    def _replace(self, added: Segment) -> Segment:
+        """Put a segment in place of all that is where it is."""
+        if not added.covers(added.start):
+            return added  # it is empty, or past the last address
+        end = added.start + added.size
+        begin = bisect_left(self._starts, added.start)
+        behind = bisect_left(self._starts, end)
+        if begin and self._segments[begin - 1].covers(added.start):
+            begin -= 1
+        old = self._segments[begin:behind]
+        if old == [added]:
+            return old[0]
+        new = [added]
+        if old and old[0].start < added.start:
+            new.insert(0, old[0]._replace(size=added.start - old[0].start))
+        if old and (left := old[-1].start + old[-1].size - end) > 0:
+            address = old[-1].linked(end)
+            new.append(old[-1]._replace(start=end, size=left, address=address))
+        self._put(begin, behind, new)
+        spans = [_span(each) for each in old if not each.agrees_with(added)]
+        if spans:
+            self.remarks.append(
+                f"mmap takes the place of {', '.join(spans[:_MOST_TOLD])}"
+            )
+        return added
+
+    def _put(self, begin: int, end: int, segments: list[Segment]) -> None:
+        """Put segments in place of some, none or many that follow each other."""
+        more = len(segments) - (end - begin)
+        if more > self._room.segments:
+            raise ContextError("too many mmaps")
+        self._room.segments -= more
+        self.version += 1
+        self._starts[begin:end] = [each.start for each in segments]
+        self._segments[begin:end] = segments
 
     def find(self, address: int) -> Segment | None:
         """The segment that an address in memory is in."""
@@ -196,3 +273,7 @@ class AddressSpace:
 
 def _size(module: LoadedModule) -> int:
     return len(module.name) + len(module.build_id)
+
+
+def _span(segment: Segment) -> str:
+    return f"#{segment.module.id:#x} [{segment.start:#x}-{segment.last:#x}]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym._native import to_bytes
-from gsym.formats.markup import Fault, decode
+from gsym.formats.markup import Fault, Mmap, decode
 from gsym.markup_filter.address_space import ContextError
 
 __all__ = ["LineElements", "is_contextual"]
@@ -99,14 +99,17 @@ class LineElements:
         element = self._decode(token, known)
         if element is None:
             return None
+        place = token.start + len(token.tag) + 4
         try:
             said = self._context.take(element, token, self.ending, put_before)
         except ContextError as error:
-            place = token.start + len(token.tag) + 4
             fault = Fault(to_bytes(str(error)), place)
             self._failures.add(fault, self.line)
             self._output.malformed(token, fault)
             return None
+        for remark in self._space.remarks if isinstance(element, Mmap) else ():
+            warning = Fault(to_bytes(remark), place, is_warning=True)
+            self._failures.add(warning, self.line)
         self._output.context(token, element)
         return said
 

@@ -43,7 +43,8 @@ class LineFilter:
         output: Output,
         room: Room,
     ) -> None:
-        style, space = settings.style, AddressSpace(room)
+        style = settings.style
+        space = AddressSpace(room, keeps_mmaps=style.keeps_mmaps)
         colours = Colours(is_on=settings.colour)
         text = ElementText(style, colours)
         self._failures = failures

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
             elides_prefixes: A line vanishes whole where no element of it is seen.
             lists_segments: The line on a module lists its segments, and waits for
                 them; else it has the load address, and comes with the first of them.
+            keeps_mmaps: An mmap counts as it says, and not where it overlaps an
+                earlier one; else it replaces that, and its module-relative address is
+                rounded as its start is.
             interprets_sgr: Colours of the log are made anew, or removed; else they are
                 text.
             ends_last_line: A last line without an end gets one.
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
         keeps_context_text: bool
         elides_prefixes: bool
         lists_segments: bool
+        keeps_mmaps: bool
         interprets_sgr: bool
         ends_last_line: bool
         splits_frames: bool
@@ -69,8 +73,8 @@ else:
         "Style",
         "name dialect adjusts_plain_pc shows_adjusted has_columns pc_is_outermost "
         "keeps_malformed keeps_context_text elides_prefixes lists_segments "
-        "interprets_sgr ends_last_line splits_frames indents_frames tells_each_failure "
-        "elements",
+        "keeps_mmaps interprets_sgr ends_last_line splits_frames indents_frames "
+        "tells_each_failure elements",
     )
     Style.__doc__ = "How a log is filtered."
 
@@ -88,6 +92,7 @@ LLVM = Style(
     keeps_context_text=False,
     elides_prefixes=False,
     lists_segments=True,
+    keeps_mmaps=True,
     interprets_sgr=True,
     ends_last_line=True,
     splits_frames=False,
@@ -106,6 +111,7 @@ SPEC = Style(
     keeps_context_text=True,
     elides_prefixes=False,
     lists_segments=True,
+    keeps_mmaps=False,
     interprets_sgr=False,
     ends_last_line=False,
     splits_frames=False,
