@@ -581,13 +581,31 @@ def test_registers_on_a_page_show_what_is_there(run: Run) -> None:
     ) in out
 
 
-def test_registers_as_an_object(run: Run) -> None:
-    registers = b"{{{hexdict: RIP: 0x1011 RAX: 0 RIP: 0x1041 }}}\n"
+def test_registers_as_an_object_have_the_frames_of_each_address(run: Run) -> None:
+    registers = b"{{{hexdict: RIP: 0x1018 RAX: 0 RIP: 0x10f0 }}}\n"
     log = CONTEXT + registers + b"{{{hexdict:A: 0}}}\n"
     first, second = map(json.loads, run(log, "--json").out.splitlines()[2:])
     assert first["places"] == [
-        {"key": "RIP", "value": "0x1011", "place": "first() /src/a.c:3 (a.o+0x11)"},
-        {"key": "RIP", "value": "0x1041", "place": "bare (a.o+0x41)"},
+        {
+            "key": "RIP",
+            "value": "0x1018",
+            "module": "a.o",
+            "build_id": "abcdef",
+            "linked_address": "0x18",
+            "frames": [
+                {"function": "second", "file": "/src/b.h", "line": 8},
+                {"function": "first()", "file": "/src/a.c", "line": 4},
+            ],
+        },
+        {
+            "key": "RIP",
+            "value": "0x10f0",
+            "module": "a.o",
+            "build_id": "abcdef",
+            "linked_address": "0xf0",
+            "frames": [],
+            "reason": "no symbol is there",
+        },
     ]
     assert second == {"log_line": 4, "column": 1, "element": "hexdict", "text": "A: 0"}
 

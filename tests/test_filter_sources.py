@@ -257,7 +257,7 @@ def test_a_server_looks_addresses_up(run: Run) -> None:
         b"    #0.1  0x0000000000001019 inner (a.o+0x18)\n"
         b"    #0    0x0000000000001019 outer a.c:24 (a.o+0x18)\n"
         b"outer+0x4  RIP: 0x1010\n"
-        b"  RIP = 0x1010: inner (a.o+0x10)\n"
+        b"  RIP = 0x1010: inner inlined in outer a.c:16 (a.o+0x10)\n"
     )
     assert (path, headers["auth-token"]) == ("/symbolicate/v5", "secret")
     (job,) = json.loads(server.bodies[0])["jobs"]

@@ -239,10 +239,10 @@ REGISTERS = (
 )
 
 
-def test_registers_stay_as_they_are_with_notes_behind(run: Run) -> None:
+def test_registers_stay_as_they_are_with_all_inlined_calls_in_notes(run: Run) -> None:
     assert run(CONTEXT + REGISTERS) == SUMMARY + (
         b"\n  RIP: 0x1018 RAX:      0\n  RSP: 0x7f00 RDI: 0x1045\n end\n"
-        b"  RIP = 0x1018: second /src/b.h:8 (a.o+0x18)\n"
+        b"  RIP = 0x1018: second /src/b.h:8 inlined in first() /src/a.c:4 (a.o+0x18)\n"
         b"  RDI = 0x1045: bare (a.o+0x45)\n"
     )
 
@@ -693,14 +693,8 @@ def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
 def test_an_address_of_a_segment_is_rounded_as_its_start_is(
     mmaps: list[str], linked: int, remark: str, run: Run
 ) -> None:
-    lines = [
-        "module:0:a.o:elf:12",
-        *(f"mmap:{each}" for each in mmaps),
-        "pc:0x30003:pc",
-    ]
-    log = "".join(
-        f"{{{{{{{line}}}}}}}\n" for line in [*context, "pc:0x30003:pc"]
-    ).encode()
+    lines = ["module:0:a.o:elf:12", *map("mmap:{}".format, mmaps), "pc:0x30003:pc"]
+    log = "".join(f"{{{{{{{line}}}}}}}\n" for line in lines).encode()
     assert run(log, context="elide") == b"a.o+0x%x\n" % (linked + 3)
     assert len(run.told) == bool(remark)
     assert all(told.startswith(b"warning: " + remark.encode()) for told in run.told)

@@ -61,12 +61,13 @@ class ElementText:
         return self._pc(answer, token, answer.segment)
 
     def place(self, answer: Answer) -> bytes:
-        """What is at an address, in a word or two; b"" where nothing is known of it."""
+        """What is at an address, on one line; b"" where nothing is known of it."""
         if answer.segment is None:
             return b""
         at = b"(%s+0x%x)" % (answer.segment.module.name, answer.linked)
         if answer.frames:
-            return b"%s %s" % (_spec_place(answer.frames[0]), at)
+            frames = b" inlined in ".join(map(_spec_place, answer.frames))
+            return b"%s %s" % (frames, at)
         if answer.variable:
             return b"%s %s" % (_with_offset(*answer.variable), at)
         return at

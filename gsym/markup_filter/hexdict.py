@@ -12,27 +12,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NamedTuple
 
+    from gsym.markup_filter.answers import Answer
+
     class Value(NamedTuple):
         """A value that is an address.
 
         Attributes:
             key: What stands in front of it.
-            address: The value.
             start: Offset of its first byte in the text of the dictionary.
             end: Offset behind it.
-            place: What is there.
+            answer: What is there.
+            place: The same in words.
         """
 
         key: bytes
-        address: int
         start: int
         end: int
+        answer: Answer
         place: bytes
 
 else:
     from gsym.records import record_type
 
-    Value = record_type("Value", "key address start end place")
+    Value = record_type("Value", "key start end answer place")
     Value.__doc__ = "A value that is an address."
 
 MOST_VALUES = 1024
@@ -46,7 +48,10 @@ def addresses_in(text: bytes) -> list[int]:
 
 
 def annotate(
-    text: bytes, place: Callable[[int], bytes], form: str
+    text: bytes,
+    look_up: Callable[[int], Answer],
+    place: Callable[[Answer], bytes],
+    form: str,
 ) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
     """What stands in place of a dictionary, the lines behind it, and its addresses.
 
@@ -54,13 +59,14 @@ def annotate(
 
     Args:
         text: All of it behind the tag.
-        place: Says what is at an address; b"" where it is none that is known.
+        look_up: Says what is at an address.
+        place: Puts that into words; b"" where it is in nothing that is known.
         form: One of HEXDICT_FORMS.
     """
     found = (
-        Value(pair[1], address, *pair.span(2), shown)
+        Value(pair[1], *pair.span(2), answer, shown)
         for pair in _PAIR.finditer(text)
-        if (shown := place(address := int(pair[2], 16)))
+        if (shown := place(answer := look_up(int(pair[2], 16))))
     )
     values = tuple(islice(found, MOST_VALUES))
     if form == "notes":

@@ -185,12 +185,10 @@ def _resolution(answer: Answer) -> dict[str, Any]:
     return resolution
 
 
-def _value(value: Value) -> dict[str, str]:
-    return {
-        "key": to_str(value.key),
-        "value": hex(value.address),
-        "place": to_str(value.place),
-    }
+def _value(value: Value) -> dict[str, Any]:
+    resolution = _resolution(value.answer)
+    address = resolution.pop("looked_up")
+    return {"key": to_str(value.key), "value": address, **resolution}
 
 
 def _frame(frame: Location) -> dict[str, Any]:

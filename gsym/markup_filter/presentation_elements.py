@@ -70,8 +70,12 @@ class PresentationElements:
         if isinstance(element, HexDict):
             from gsym.markup_filter.hexdict import annotate
 
-            form = self._settings.hexdict
-            text, added, values = annotate(to_bytes(element.text), self._place, form)
+            text, added, values = annotate(
+                to_bytes(element.text),
+                self._look_up_value,
+                self._text.place,
+                self._settings.hexdict,
+            )
             notes += added
             return text, Answer(element, values=values)
         if isinstance(element, DumpFile):
@@ -104,19 +108,20 @@ class PresentationElements:
                 return self._text.raw(token), answer
         return self._text.answer(answer, token, between), answer
 
-    def _place(self, address: int) -> bytes:
+    def _look_up_value(self, address: int) -> Answer:
         """What is at an address that may be of code or of data."""
         segment = self._space.find(address)
-        if segment is None:
-            return b""
-        kinds = (Pc(address, "pc"), Data(address))
-        for element in kinds if b"x" in segment.mode else kinds[::-1]:
-            answer = answer_address(
-                element, self._space, self._symbols, adjusts_plain_pc=False
-            )
-            if answer.frames or answer.variable:
-                break
-        return self._text.place(answer)
+        kinds = Pc(address, "pc"), Data(address)
+        is_code = segment is not None and b"x" in segment.mode
+        answers = (
+            answer_address(each, self._space, self._symbols, adjusts_plain_pc=False)
+            for each in (kinds if is_code else kinds[::-1])
+        )
+        first = next(answers)
+        if segment is None or first.frames or first.variable:
+            return first
+        second = next(answers)
+        return second if second.frames or second.variable else first
 
 
 def _is_there(answer: Answer) -> bool:
