@@ -7,6 +7,7 @@ import fcntl
 import gzip
 import json
 import lzma
+import re
 import signal
 import subprocess
 import sys
@@ -174,6 +175,22 @@ def test_the_options_of_llvm_symbolizer(run: Run) -> None:
     done = run(log, "--style=llvm", "--functions=none", "--color")
     assert b"\x1b[0;32m<invalid>\x1b[0;34m[" in done.out
     assert b"\x1b" not in run(log, "--color=never").out
+
+
+@pytest.mark.parametrize("style", ["spec", "fuchsia", "llvm"])
+def test_no_colour_of_the_log_is_left_where_there_shall_be_none(
+    style: str, run: Run
+) -> None:
+    log = CONTEXT + b"\x1b[31mred {{{symbol:\x1b[1mx}}} {{{pc:0x1041:pc}}}\x1b[0m\n"
+    options = [f"--style={style}", "--context=elide"]
+    shown = run(log, "--color=never", *options).out
+    assert shown == b"red \x1b[1mx %s\n" % (
+        b"bare[<invalid>:0]" if style == "llvm" else b"bare"
+    )
+    page = run(log, "--color=never", "--format=html", *options).out
+    assert b'class="s' not in page
+    if style != "llvm":  # where it is not asked for, the log stays as it is
+        assert run(log, *options).out.startswith(b"\x1b[31mred ")
 
 
 @pytest.mark.parametrize(
@@ -570,6 +587,20 @@ def test_a_page_that_shows_details(run: Run) -> None:
     assert b"a.o + 0x80 (rx), build id abcdef\nno symbol is there</span>" in unknown
     assert b"\x1b" not in done.out
     assert done.out.endswith(HTML_END)
+
+
+def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -> None:
+    log = (
+        b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[35me\x1b[0mf\ng"
+    )
+    out = run(log, "--format=html").out.decode()
+    body = out[out.index("<pre>\n") + 6 :]
+    assert re.sub(r"<span role=.*?</span>", "", body) == (
+        'a <span class="s c1">b</span><span class="s c1 bold"> </span>'
+        '<span class="s c1 bold"><span class="e" tabindex="0">c</span></span>'
+        '<span class="s c1 bold"> d\n</span><span class="s c5">e</span>f\ng'
+        "</pre>\n</html>\n"
+    )
 
 
 def test_registers_on_a_page_show_what_is_there(run: Run) -> None:

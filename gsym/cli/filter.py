@@ -46,7 +46,8 @@ COMMAND = Command(
         *MODULE_OPTIONS,
         Option(
             "--color",
-            "colours: always, auto (default: on a terminal), never; alone: always",
+            "colours: always, auto (default: on a terminal), never, which also removes "
+            "those of the log; alone: always",
             metavar="WHEN",
         ),
         Option(
@@ -247,6 +248,8 @@ def _settings(
     settings = FilterSettings(
         style=style,
         colour=is_coloured and form == "text",
+        # Objects say at which byte of a line they are, and show no text.
+        keeps_colours=when != "never" or form == "json",
         context=_choice(values, "--context", ("summary", "elide", "keep")),
         hexdict=hexdict or ("plain" if form == "html" else "notes"),
     )

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SGR", "Colours"]
+__all__ = ["SGR", "Colours", "remove_colours"]
 
 SGR = re.compile(rb"\x1b\[(?:[01]|3[0-7])m")
 
+_ELEMENT_OR_SGR = re.compile(rb"(\{\{\{[^{}\n]*\}\}\})|" + SGR.pattern)
 _RESET, _BOLD = b"\x1b[0m", b"\x1b[1m"
 _BLUE, _CYAN, _GREEN = b"34", b"36", b"32"
+
+
+def remove_colours(lines: bytes) -> bytes:
+    """Lines of a log without its colours; in the fields of elements there are none."""
+    return _ELEMENT_OR_SGR.sub(rb"\1", lines) if b"\x1b" in lines else lines
 
 
 class Colours:

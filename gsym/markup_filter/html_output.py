@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from gsym._native import to_bytes
@@ -35,13 +36,19 @@ _BEGIN = """\
 pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
   overflow-wrap: anywhere }
 .e { color: light-dark(#0550ae, #79c0ff); cursor: help }
+.s .e { color: inherit }
 .e > span { display: none; position: absolute; z-index: 1; left: 1em;
   min-width: min(20em, 80vw); max-width: calc(100vw - 4em); width: max-content;
   padding: .4em .7em;
-  color: CanvasText; background: Canvas; border: 1px solid; border-radius: 4px;
+  color: CanvasText; font-weight: normal; background: Canvas; border: 1px solid; border-radius: 4px;
   pointer-events: none }
 .e:hover > span, .e:focus > span { display: block }
 @media (hover: hover) { .e:focus > span { pointer-events: auto } }
+.bold { font-weight: bold }
+.c0 { color: light-dark(#000, #999) } .c1 { color: light-dark(#b00, #f77) }
+.c2 { color: light-dark(#060, #5c5) } .c3 { color: light-dark(#740, #dc5) }
+.c4 { color: light-dark(#04b, #8af) } .c5 { color: light-dark(#909, #e7e) }
+.c6 { color: light-dark(#066, #5cc) } .c7 { color: light-dark(#666, #eee) }
 </style>
 <pre>
 """
@@ -49,8 +56,13 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 HTML_END = b"</pre>\n</html>\n"
 
 
+# What changes how text looks; only of some kinds by the format. All end with the line.
+_COLOURS = frozenset(b"%d" % number for number in range(30, 38))
+_LOOK = re.compile(rb"\x1b\[[0-9;:]*m|\n")
+
+
 class HtmlOutput:
-    """The log in a `pre`, every byte of it escaped.
+    """The log in a `pre`, every byte of it escaped, with its colours.
 
     Args:
         write: Writes what it gets, before much is held; None: it all waits to be taken.
@@ -62,6 +74,8 @@ class HtmlOutput:
         self._write = write
         self._parts = [_BEGIN]
         self._size = 0  # of these
+        self._colour = ""  # of text, as its class
+        self._bold = ""
 
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
         """Lines need no numbers."""
@@ -71,31 +85,39 @@ class HtmlOutput:
         text, at = run.text, 0
         for start, end, answer in run.answers:
             if at < start:
-                self._put(_escaped(text[at:start]))
+                self.text(text[at:start])
             shown = run.shown(start, end, answer)
-            self._put(_marked(shown, _detail(text[start:end], answer)))
+            self._put_styled(_marked(shown, _detail(text[start:end], answer)))
             at = end
-        self._put(_escaped(text[at:]))
+        self.text(text[at:])
 
     def text(self, text: bytes) -> None:
         """Text of the log."""
-        self._put(_escaped(text))
+        at = 0
+        if self._colour or self._bold or b"\x1b" in text:
+            for code in _LOOK.finditer(text):
+                is_end = code[0] == b"\n"
+                end = code.end() if is_end else code.start()
+                self._put_styled(_escaped(text[at:end]))
+                self._change_look(b"0" if is_end else code[0][2:-1])
+                at = code.end()
+        self._put_styled(_escaped(text[at:]))
 
     def element(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
         """What stands in place of an element; details on hover, and on a tap."""
         if not isinstance(element, HexDict):
-            self._put(_marked(shown, _detail(token.text, answer)))
+            self._put_styled(_marked(shown, _detail(token.text, answer)))
             return
         at = 0
         # The places of values are right where nothing was put between them.
         is_plain = shown == to_bytes(element.text)
         for value in answer.values if answer is not None and is_plain else ():
-            self._put(_escaped(shown[at : value.start]))
-            self._put(_marked(shown[value.start : value.end], value.place))
+            self.text(shown[at : value.start])
+            self._put_styled(_marked(shown[value.start : value.end], value.place))
             at = value.end
-        self._put(_escaped(shown[at:]))
+        self.text(shown[at:])
 
     def context(self, token: Token, element: Element) -> None:
         """The line on the module says all."""
@@ -109,6 +131,18 @@ class HtmlOutput:
         self._parts.clear()
         self._size = 0
         return text.encode("utf-8", "replace")
+
+    def _change_look(self, number: bytes) -> None:
+        if number == b"0":
+            self._colour = self._bold = ""
+        elif number == b"1":
+            self._bold = " bold"
+        elif number in _COLOURS:
+            self._colour = f" c{number[1:].decode()}"
+
+    def _put_styled(self, text: str) -> None:
+        look = self._colour + self._bold
+        self._put(f'<span class="s{look}">{text}</span>' if text and look else text)
 
     def _put(self, text: str) -> None:
         self._parts.append(text)

@@ -5,6 +5,7 @@ What no element is in passes in one piece, however many lines it is.
 
 from __future__ import annotations
 
+from gsym.markup_filter.colours import remove_colours
 from gsym.markup_filter.open_dictionary import OpenDictionary
 
 __all__ = ["LogStream"]
@@ -59,6 +60,7 @@ class LogStream:
         self._is_long = False  # the line that has begun is too long for elements
         self._has_hexdict = b"hexdict" in settings.style.elements
         self._has_sgr = settings.style.interprets_sgr
+        self._drops_colours = not (self._has_sgr or settings.keeps_colours)
 
     def feed(self, block: bytes) -> None:
         """Take a piece of the log in; it may end anywhere."""
@@ -118,6 +120,9 @@ class LogStream:
             at: Offset of the first one.
             end: Offset behind the last one.
         """
+        if self._drops_colours:
+            lines = remove_colours(lines[at:end])
+            at, end = 0, len(lines)
         while at < end:
             start = at
             if not self._dictionary:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         Attributes:
             style: The rules.
             colour: Whether what stands in place of elements is coloured.
+            keeps_colours: Whether colours of the log stay, in styles in which they are
+                text.
             context: What is seen of contextual elements: "summary": a line for each
                 module, "elide": nothing, "keep": the elements themselves.
             hexdict: Where it is told what is at the values of a dictionary: one of
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
         style: Style = SPEC
         colour: bool = False
+        keeps_colours: bool = True
         context: str = "summary"
         hexdict: str = "notes"
         on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
@@ -50,10 +53,12 @@ else:
 
     FilterSettings = record_type(
         "FilterSettings",
-        "style colour context hexdict on_dump line_limit hexdict_limit hexdict_lines",
+        "style colour keeps_colours context hexdict on_dump line_limit hexdict_limit "
+        "hexdict_lines",
         defaults=(
             SPEC,
             False,
+            True,
             "summary",
             "notes",
             lambda _dump, _space, _symbols: None,
