@@ -591,14 +591,14 @@ def test_a_page_that_shows_details(run: Run) -> None:
 
 def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -> None:
     log = (
-        b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[35me\x1b[0mf\ng"
+        b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[1me\x1b[0mf\ng"
     )
     out = run(log, "--format=html").out.decode()
     body = out[out.index("<pre>\n") + 6 :]
     assert re.sub(r"<span role=.*?</span>", "", body) == (
         'a <span class="s c1">b</span><span class="s c1 bold"> </span>'
         '<span class="s c1 bold"><span class="e" tabindex="0">c</span></span>'
-        '<span class="s c1 bold"> d\n</span><span class="s c5">e</span>f\ng'
+        '<span class="s c1 bold"> d\n</span><span class="bold">e</span>f\ng'
         "</pre>\n</html>\n"
     )
 

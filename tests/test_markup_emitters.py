@@ -16,7 +16,16 @@ import pytest
 
 from gsym.cli.filter_modules import FolderModules
 from gsym.formats.markup import LLVM_DIALECT, Fault, decode, encode, find_elements
-from gsym.formats.markup_elements import Backtrace, Data, Mmap, Module, Pc, Symbol
+from gsym.formats.markup_elements import (
+    Backtrace,
+    Data,
+    DumpFile,
+    HexDict,
+    Mmap,
+    Module,
+    Pc,
+    Symbol,
+)
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.logging_handler import MarkupFormatter, MarkupHandler
 from gsym.markup_filter.own_modules import own_modules_markup
@@ -47,6 +56,13 @@ int main(int argc, char **argv) {
   status |= gsym_markup_frames(1, addresses, 2, 1);
   status |= gsym_markup_data(1, (void *)0);
   status |= gsym_markup_pc(1, (void *)(uintptr_t)-1, GSYM_MARKUP_RETURN);
+  status |= gsym_markup_dumpfile(1, "sancov", argc > 1 ? argv[1] : "");
+  gsym_markup_pair pairs[40];
+  for (unsigned at = 0; at < 40; at++) {
+    pairs[at].key = argc > 1 ? argv[1] : "";
+    pairs[at].value = at ? UINT64_MAX - at : 0;
+  }
+  status |= gsym_markup_hexdict(1, pairs, 40);
   return status || errno != 77;
 }
 """
@@ -103,7 +119,7 @@ def filtered(log: str, folder: Path) -> str:
         ("clang-19", ["-xc++", "-std=c++17"]),
     ],
 )
-@pytest.mark.parametrize("name", ["_Z1fv", "a:b}}}{{{\n\x7f", "x" * 300, ""])
+@pytest.mark.parametrize("name", ["_Z1fv", "a: b}}}{{{\n\x7f", "x" * 300, ""])
 def test_the_header_writes_what_can_be_read(
     program: str, flags: list[str], name: str, tmp_path: Path
 ) -> None:
@@ -131,8 +147,22 @@ def test_the_header_writes_what_can_be_read(
         timeout=60,
         env=BARE,
     ).stdout
-    *context, symbol, first, second, data, pc = elements(log)
-    assert symbol == Symbol(re.sub(r"[:{}\n\x7f]", "_", name)[:256])
+    found = elements(log)
+    start = next(at for at, each in enumerate(found) if isinstance(each, Symbol))
+    context, (symbol, first, second, data, pc, dump, *registers) = (
+        found[:start],
+        found[start:],
+    )
+    shown = re.sub(r"[:{}\n\x7f]", "_", name)
+    assert symbol == Symbol(shown[:256])
+    assert dump == DumpFile("sancov", shown[:256])
+    values = [0, *((1 << 64) - at for at in range(2, 41))]
+    key = shown[:32].replace(" ", "_") or "_"
+    text = "".join(each.text for each in registers if isinstance(each, HexDict))
+    assert text.split() == [
+        word for value in values for word in (f"{key}:", f"0x{value:02x}")
+    ]
+    assert max(map(len, log.splitlines())) < 512
     assert (first, second) == (Backtrace(0, 0x1000, "pc"), Backtrace(1, 0x123, "ra"))
     assert (data, pc) == (Data(0), Pc((1 << 64) - 1, "ra"))
     modules = [each for each in context if isinstance(each, Module)]

@@ -50,9 +50,10 @@ static inline void gsym_markup_add_text(gsym_markup_line *line, const char *text
   while (*text) gsym_markup_add(line, *text++);
 }
 
-/* A name: what has a meaning in markup, or cannot be printed, becomes `_`. */
-static inline void gsym_markup_add_name(gsym_markup_line *line, const char *name) {
-  size_t room = 256;
+/* A name, up to *room* bytes of it: what has a meaning in markup, or cannot be printed,
+ * becomes `_`. */
+static inline void gsym_markup_add_name(gsym_markup_line *line, const char *name,
+                                        size_t room) {
   for (; *name && room; name++, room--) {
     unsigned char letter = (unsigned char)*name;
     int is_unfit = letter < 0x20 || letter == 0x7f || letter == ':' || letter == '{' ||
@@ -107,7 +108,7 @@ static inline int gsym_markup_reset(int file) {
 static inline int gsym_markup_symbol(int file, const char *name) {
   gsym_markup_line line = {0, {0}};
   gsym_markup_add_text(&line, "{{{symbol:");
-  gsym_markup_add_name(&line, name);
+  gsym_markup_add_name(&line, name, 256);
   gsym_markup_add_text(&line, "}}}");
   return gsym_markup_write(file, &line);
 }
@@ -152,6 +153,53 @@ static inline int gsym_markup_frames(int file, void *const *addresses, unsigned 
     enum gsym_markup_kind kind =
         !at && first_is_precise ? GSYM_MARKUP_PRECISE : GSYM_MARKUP_RETURN;
     status = gsym_markup_bt(file, at, addresses[at], kind);
+  }
+  return status;
+}
+
+/* A dump that was just published: what it is of, and by which name it is found. */
+static inline int gsym_markup_dumpfile(int file, const char *type, const char *name) {
+  gsym_markup_line line = {0, {0}};
+  gsym_markup_add_text(&line, "{{{dumpfile:");
+  gsym_markup_add_name(&line, type, 64);
+  gsym_markup_add(&line, ':');
+  gsym_markup_add_name(&line, name, 256);
+  gsym_markup_add_text(&line, "}}}");
+  return gsym_markup_write(file, &line);
+}
+
+/* A value by its key, such as a register, which may or may not be an address. */
+typedef struct {
+  const char *key; /* 32 bytes of it are written; a blank, or an empty key, as `_` */
+  uint64_t value;
+} gsym_markup_pair;
+
+static inline void gsym_markup_add_pair(gsym_markup_line *line,
+                                        const gsym_markup_pair *pair) {
+  size_t at;
+  gsym_markup_add(line, ' ');
+  at = line->size;
+  gsym_markup_add_name(line, pair->key, 32);
+  if (at == line->size) gsym_markup_add(line, '_');
+  for (; at < line->size; at++)
+    if (line->text[at] == ' ') line->text[at] = '_';
+  gsym_markup_add_text(line, ": ");
+  gsym_markup_add_address(line, pair->value);
+}
+
+/* Values and what is at them, where they are addresses. Each line is a dictionary by
+ * itself, so that lines of others may come between. */
+static inline int gsym_markup_hexdict(int file, const gsym_markup_pair *pairs,
+                                      unsigned count) {
+  const size_t longest = sizeof " : 0x0123456789abcdef" + 32;
+  int status = 0;
+  for (unsigned at = 0; at < count && !status;) {
+    gsym_markup_line line = {0, {0}};
+    gsym_markup_add_text(&line, "{{{hexdict:");
+    while (at < count && line.size + longest + sizeof "}}}" < sizeof line.text)
+      gsym_markup_add_pair(&line, &pairs[at++]);
+    gsym_markup_add_text(&line, "}}}");
+    status = gsym_markup_write(file, &line);
   }
   return status;
 }
@@ -246,7 +294,7 @@ static inline int gsym_markup_begin_module(int file, const gsym_markup_mapping *
   gsym_markup_add_text(&line, "{{{module:");
   gsym_markup_add_decimal(&line, module->number++);
   gsym_markup_add(&line, ':');
-  gsym_markup_add_name(&line, mapping->path);
+  gsym_markup_add_name(&line, mapping->path, 256);
   gsym_markup_add_text(&line, ":elf:");
   while (id_size--) gsym_markup_add_hex(&line, *id++, 2);
   gsym_markup_add_text(&line, "}}}");

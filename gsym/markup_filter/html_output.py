@@ -39,8 +39,8 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 .s .e { color: inherit }
 .e > span { display: none; position: absolute; z-index: 1; left: 1em;
   min-width: min(20em, 80vw); max-width: calc(100vw - 4em); width: max-content;
-  padding: .4em .7em;
-  color: CanvasText; font-weight: normal; background: Canvas; border: 1px solid; border-radius: 4px;
+  padding: .4em .7em; font-weight: normal;
+  color: CanvasText; background: Canvas; border: 1px solid; border-radius: 4px;
   pointer-events: none }
 .e:hover > span, .e:focus > span { display: block }
 @media (hover: hover) { .e:focus > span { pointer-events: auto } }
@@ -56,8 +56,8 @@ pre { font: 13px/1.45 ui-monospace, monospace; white-space: pre-wrap;
 HTML_END = b"</pre>\n</html>\n"
 
 
-# What changes how text looks; only of some kinds by the format. All end with the line.
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
+# What changes how text looks up to the end of the line; the format has a few of these.
 _LOOK = re.compile(rb"\x1b\[[0-9;:]*m|\n")
 
 
@@ -74,7 +74,7 @@ class HtmlOutput:
         self._write = write
         self._parts = [_BEGIN]
         self._size = 0  # of these
-        self._colour = ""  # of text, as its class
+        self._colour = ""  # of text, as its classes
         self._bold = ""
 
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
@@ -138,11 +138,11 @@ class HtmlOutput:
         elif number == b"1":
             self._bold = " bold"
         elif number in _COLOURS:
-            self._colour = f" c{number[1:].decode()}"
+            self._colour = f" s c{number[1:].decode()}"
 
     def _put_styled(self, text: str) -> None:
         look = self._colour + self._bold
-        self._put(f'<span class="s{look}">{text}</span>' if text and look else text)
+        self._put(f'<span class="{look[1:]}">{text}</span>' if text and look else text)
 
     def _put(self, text: str) -> None:
         self._parts.append(text)
