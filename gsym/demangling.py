@@ -16,6 +16,7 @@ __all__ = [
     "demangle",
     "demangle_bytes",
     "demangle_once",
+    "demangle_type",
     "is_legacy_rust",
 ]
 
@@ -37,6 +38,8 @@ _CXX_RUNTIMES = (
     "/usr/lib/libc++abi.dylib",
 )
 _FIRST_CHARACTERS = (b"_", b"$", b".")
+# A class, maybe nested, of `std`, or local to a function.
+_TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"
 _RUST_HASH_SIZE = len("17h0123456789abcdefE")
 _SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")
 
@@ -64,6 +67,18 @@ def demangle_bytes(name: bytes) -> bytes:
 def demangle_once(name: bytes) -> bytes:
     """The same, not remembered: for those who keep the texts of names themselves."""
     return _demangle(name) if _may_be_mangled(name) else name
+
+
+def demangle_type(name: bytes) -> bytes:
+    """The same, also for a type of C++ as `type_info::name` gives it: `N3geo5ShapeE`.
+
+    Of types only those that can hardly be anything else: `i` may be a function of C.
+    """
+    import re  # whoever looks addresses up can do without
+
+    if re.match(_TYPE, name) and b"\0" not in name:
+        return _from_cxx(name) or name
+    return demangle_bytes(name)
 
 
 class Cache(dict[bytes, bytes]):

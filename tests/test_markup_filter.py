@@ -156,6 +156,26 @@ def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
     assert not run.told
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("N3geo5ShapeE", "geo::Shape"),
+        ("PKN3geo5ShapeE", "geo::Shape const*"),
+        ("3BoxIiE", "Box<int>"),
+        ("Z4mainE3Box", "main::Box"),
+        ("_ZTIN3geo5ShapeE", "typeinfo for geo::Shape"),
+        *((name, name) for name in ("i", "P4init", "main", "9counter", "N1aE.", "1\0")),
+    ],
+)
+def test_a_type_is_demangled_where_it_can_be_nothing_else(
+    name: str, shown: str, run: Run
+) -> None:
+    log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
+    assert run(log) == f"{shown}\n".encode()
+    if not name.startswith("_"):
+        assert run(log, "llvm") == f"{name}\n".encode()
+
+
 def test_text_round_a_contextual_element_stays(run: Run) -> None:
     log = b"a {{{module:0:a.o:elf:abcdef}}} b\nc\n"
     assert run(log) == b'a  b\n[[[ELF module #0x0 "a.o"; BuildID=abcdef]]]\nc\n'

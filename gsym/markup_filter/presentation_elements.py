@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym._native import to_bytes
-from gsym.demangling import demangle_bytes
+from gsym.demangling import demangle_bytes, demangle_type
 from gsym.formats.markup import Fault
 from gsym.formats.markup_elements import Backtrace, Data, DumpFile, HexDict, Pc, Symbol
 from gsym.markup_filter.answers import Answer, answer_address
@@ -65,8 +65,8 @@ class PresentationElements:
             notes: Gets what goes behind the line.
         """
         if isinstance(element, Symbol):
-            name = demangle_bytes(to_bytes(element.name))
-            return self._text.plain(name), None
+            demangled = demangle_type if self._style.has_types else demangle_bytes
+            return self._text.plain(demangled(to_bytes(element.name))), None
         if isinstance(element, HexDict):
             from gsym.markup_filter.hexdict import annotate
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Attributes:
             name: What the command line calls it.
             dialect: What counts as an element.
+            has_types: A `symbol` may be a type, not only the symbol of one.
             adjusts_plain_pc: A `pc` that does not say of what kind it is is a return
                 address, as a `bt` always is.
             shows_adjusted: Frames show the address that was looked up, not the logged
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
         name: str
         dialect: Dialect
+        has_types: bool
         adjusts_plain_pc: bool
         shows_adjusted: bool
         has_columns: bool
@@ -71,10 +73,10 @@ else:
 
     Style = record_type(
         "Style",
-        "name dialect adjusts_plain_pc shows_adjusted has_columns pc_is_outermost "
-        "keeps_malformed keeps_context_text elides_prefixes lists_segments "
-        "keeps_mmaps interprets_sgr ends_last_line splits_frames indents_frames "
-        "tells_each_failure elements",
+        "name dialect has_types adjusts_plain_pc shows_adjusted has_columns "
+        "pc_is_outermost keeps_malformed keeps_context_text elides_prefixes "
+        "lists_segments keeps_mmaps interprets_sgr ends_last_line splits_frames "
+        "indents_frames tells_each_failure elements",
     )
     Style.__doc__ = "How a log is filtered."
 
@@ -84,6 +86,7 @@ _ALL = _BASIC | {b"hexdict", b"dumpfile"}
 LLVM = Style(
     name="llvm",
     dialect=LLVM_DIALECT,
+    has_types=False,
     adjusts_plain_pc=False,
     shows_adjusted=True,
     has_columns=True,
@@ -103,6 +106,7 @@ LLVM = Style(
 SPEC = Style(
     name="spec",
     dialect=SPEC_DIALECT,
+    has_types=True,
     adjusts_plain_pc=True,
     shows_adjusted=False,
     has_columns=False,
