@@ -235,7 +235,10 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
     frame_gap gap = {.behind = line + end,
                      .before = line,
                      .has_return = size > 1 && line[size - 2] == '\r'};
-    if (wants(work, GSYM_MARKUP_INDENTS) && is_blank(line, begin)) gap.before_size = begin;
+    gap.before_size = work->job->prefix_size < begin ? work->job->prefix_size : begin;
+    if (wants(work, GSYM_MARKUP_INDENTS) &&
+        is_blank(line + gap.before_size, begin - gap.before_size))
+        gap.before_size = begin;
     if (!wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
     while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;
     if (begin + (size - end) > GSYM_MARKUP_MOST_REPEATED) return gap;

@@ -516,8 +516,9 @@ typedef struct gsym_markup_job {
     size_t module_count;
     const gsym_markup_segment *segments; /* sorted, without overlap */
     size_t segment_count;
-    size_t line_limit; /* bytes of a line with an element */
-    const char *lines; /* the engine's, from one call to the next */
+    size_t line_limit;  /* bytes of a line with an element */
+    size_t prefix_size; /* bytes of a line that stand before each of its frames */
+    const char *lines;  /* the engine's, from one call to the next */
     size_t at;
 } gsym_markup_job;
 

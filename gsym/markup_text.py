@@ -81,12 +81,15 @@ class MarkupText:
         if self._names is not None:
             self._names.images = images
 
-    def answer(self, lines: Buffer, put: Callable[[Buffer], object]) -> int:
+    def answer(
+        self, lines: Buffer, put: Callable[[Buffer], object], prefix_size: int = 0
+    ) -> int:
         """Answer lines without markup, and those with addresses in the modules.
 
         Args:
             lines: As they came.
             put: Takes the text, piece by piece; each is gone when it returns.
+            prefix_size: Bytes of each line that stand before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.
@@ -94,6 +97,7 @@ class MarkupText:
         names = ffi.NULL if self._names is None else self._names.handle
         for module in self._modules:
             module.unknown = 0
+        self._job.prefix_size = prefix_size
         arguments = names, self._job
         return self._text.answer(
             lib.gsym_text_markup, arguments, lines, self._names, put

@@ -412,10 +412,32 @@ def test_lines_of_several_processes(run: Run) -> None:
     lines += [b"[2] {{{pc:0x1011:pc}}}\n"]
     done = run(b"".join(lines), r"--demux=^\[(\d+)\]", "--context=elide")
     assert done.out == (
-        b"[1] \n" * 2
-        + b"[2] \n" * 3
-        + b"[1] first()[/src/a.c:3]\nno process\n[2] [[[pc:0x1011:pc]]]\n"
+        b"[1] first()[/src/a.c:3]\nno process\n[2] [[[pc:0x1011:pc]]]\n"
     )
+
+
+PAGE_ONLY = re.compile(rb"<span role=.*?</span>|<[^>]*>", re.DOTALL)
+
+
+@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_all_that_is_made_of_a_line_tells_its_process(
+    style: str, form: str, run: Run
+) -> None:
+    log = (
+        b"[1] {{{module:0:a.o:elf:abcdef}}}\n[2] text\n"
+        b"[1] {{{mmap:0x1000:0x100:load:0:rx:0x0}}}\n"
+        b"[1] {{{bt:0:0x1019}}}\n[1] at {{{bt:1:0x1019}}} end\n"
+        b"[1] \t{{{bt:2:0x1019}}} {{{symbol:x}}}\n"
+        b"[1] {{{hexdict:A: 0x1018}}}\n[1] {{{reset}}}\n"
+    )
+    options = [f"--style={style}", f"--format={form}", "--hexdict=notes"]
+    out = run(log, *options, r"--demux=^\[(\d+)\]").out.partition(b"<pre>\n")
+    shown = out[0] if form == "text" else PAGE_ONLY.sub(b"", out[2])
+    lines = shown.decode().strip().splitlines()
+    assert [line for line in lines if not line.startswith("[1] ")] == ["[2] text"]
+    assert sum("a.o" in line for line in lines) == 8
+    assert sum(line.startswith("[1] \t") for line in lines) == 2
 
 
 def test_streams_of_idle_processes_are_let_go_of() -> None:
@@ -590,9 +612,7 @@ def test_a_page_that_shows_details(run: Run) -> None:
 
 
 def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -> None:
-    log = (
-        b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[1me\x1b[0mf\ng"
-    )
+    log = b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[1me\x1b[0mf\ng"
     out = run(log, "--format=html").out.decode()
     body = out[out.index("<pre>\n") + 6 :]
     assert re.sub(r"<span role=.*?</span>", "", body) == (

@@ -109,8 +109,8 @@ def test_lines_with_code_locations_are_a_run(
     taken: list[int] = []
     whole = ElementRuns.answer
 
-    def answer(runs: ElementRuns, text: memoryview, number: int) -> int:
-        taken.append(whole(runs, text, number))
+    def answer(runs: ElementRuns, text: memoryview, number: int, prefix: bytes) -> int:
+        taken.append(whole(runs, text, number, prefix))
         return taken[-1]
 
     monkeypatch.setattr(ElementRuns, "answer", answer)

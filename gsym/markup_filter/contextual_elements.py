@@ -44,6 +44,7 @@ class ContextualElements:
         self._module: LoadedModule | None = None  # that a line is open on
         self._segments: list[Segment] = []  # that it will list
         self._begun = b""  # the beginning of it
+        self._prefix = b""
         self._bases: dict[int, int] = {}
 
     @property
@@ -56,6 +57,7 @@ class ContextualElements:
         element: Element,
         token: Token,
         ending: bytes,
+        prefix: bytes,
         put_before: Callable[[], object],
     ) -> bytes:
         """Remember what an element says, and print what is to be seen of it.
@@ -64,6 +66,7 @@ class ContextualElements:
             element: It.
             token: As it stands in the log.
             ending: Ends a line.
+            prefix: Begins one, so that it tells the process.
             put_before: Prints what is in front of it, before what it prints.
 
         Returns:
@@ -72,6 +75,7 @@ class ContextualElements:
         Raises:
             ContextError: It does not fit what came before.
         """
+        self._prefix = prefix
         if isinstance(element, Module):
             self._take_module(element, ending, put_before)
         elif isinstance(element, Mmap):
@@ -125,15 +129,16 @@ class ContextualElements:
             self.close_line(ending)
             put_before()
             if self._is_told:
-                self._put(self._text.raw(token) + ending)
+                self._put(self._prefix + self._text.raw(token) + ending)
         self.clear()
 
     def _begin_line(self, module: LoadedModule, *, is_new: bool) -> None:
         if not self._is_told:
             return
-        begin = self._text.module_begin(module, is_new=is_new)
-        if self._style.keeps_context_text:
-            self._begun = begin  # text round the element comes before
+        begin = self._prefix + self._text.module_begin(module, is_new=is_new)
+        # Text round the element comes before, and so may lines of other processes.
+        if self._style.keeps_context_text or self._prefix:
+            self._begun = begin
         else:
             self._put(begin)
         self._module = module

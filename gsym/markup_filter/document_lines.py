@@ -69,7 +69,9 @@ class DocumentLines:
         """The log is at its end."""
 
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
-        parts = LineParts(line, self._elements.ending, self._style)
+        parts = LineParts(
+            line, self._elements.ending, self._style, self._elements.prefix
+        )
         self._colours.reset()  # those of a line end with it
         most_waiting = _MOST_WAITING
         if not may_have_context(line):

@@ -11,7 +11,7 @@ import re
 from gsym.formats.markup import Token
 from gsym.formats.markup_elements import Backtrace, Pc
 from gsym.markup_filter.answers import Answer
-from gsym.markup_filter.line_parts import between_split
+from gsym.markup_filter.line_parts import before_frames, between_split
 
 __all__ = ["ElementRun", "ElementRuns"]
 
@@ -50,21 +50,24 @@ class ElementRun:
             stands for.
     """
 
-    __slots__ = ("_style", "_text", "answers", "number", "text")
+    __slots__ = ("_prefix", "_style", "_text", "answers", "number", "text")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - made in one place
         self,
         text: bytes,
         number: int,
         answers: list[tuple[int, int, Answer]],
+        *,
         element_text: ElementText,
         style: Style,
+        prefix: bytes,
     ) -> None:
         self.text = text
         self.number = number
         self.answers = answers
         self._text = element_text
         self._style = style
+        self._prefix = prefix
 
     def shown(self, start: int, end: int, answer: Answer) -> bytes:
         """What is shown in place of one of the elements."""
@@ -83,8 +86,7 @@ class ElementRun:
         ending = b"\r\n" if behind.endswith(b"\r") else b"\n"
         if self._style.splits_frames:
             return between_split(before, behind.rstrip(b"\r"), ending)
-        is_indented = self._style.indents_frames and not before.strip(b" \t")
-        return ending + before * is_indented
+        return ending + before_frames(before, self._prefix, self._style)
 
 
 class ElementRuns:
@@ -119,12 +121,13 @@ class ElementRuns:
         self._take = take
         self._near: Segment | None = None
 
-    def answer(self, lines: memoryview, number: int) -> int:
+    def answer(self, lines: memoryview, number: int, prefix: bytes) -> int:
         """Answer lines as far as they are plain.
 
         Args:
             lines: Whole lines; only the last of a log may lack its end.
             number: Of the first one, from 1.
+            prefix: What each line begins with that stands before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.
@@ -135,14 +138,14 @@ class ElementRuns:
             text = bytes(lines[at : at + self._size])
             if at + len(text) < len(lines):
                 text = text[: text.rfind(b"\n") + 1]
-            used = self._answer_piece(text, number)
+            used = self._answer_piece(text, number, prefix)
             at += used
             if not used or used < len(text):
                 break
             number += text.count(b"\n")
         return at
 
-    def _answer_piece(self, text: bytes, number: int) -> int:
+    def _answer_piece(self, text: bytes, number: int, prefix: bytes) -> int:
         found, end = self._find(text)
         if not end:
             return 0
@@ -162,7 +165,16 @@ class ElementRuns:
                 (element, looked_up, segment, linked, symbols, frames, None, ()),
             )
             answers.append((match.start(), match.end(), answer))
-        self._take(ElementRun(text[:end], number, answers, self._text, self._style))
+        self._take(
+            ElementRun(
+                text[:end],
+                number,
+                answers,
+                element_text=self._text,
+                style=self._style,
+                prefix=prefix,
+            )
+        )
         return end
 
     def _find(self, text: bytes) -> tuple[list[Found], int]:

@@ -81,6 +81,7 @@ class MarkupFilter:
         self._output = output or TextOutput()
         self._stacks = output if isinstance(output, FoldedStacks) else None
         mark = None if join is None else _pattern(join)
+        key = None if demux is None else _pattern(demux)
         counts_lines = self._output.run is None
         found = _symbols(symbolizer, options)
 
@@ -91,7 +92,9 @@ class MarkupFilter:
             ahead = None
             if isinstance(found, RemoteSymbols):
                 ahead = AddressCollector(chosen, found, room_ahead)
-            lines = LineFilter(chosen, found, self._failures, self._output, room)
+            lines = LineFilter(
+                chosen, found, self._failures, self._output, room, key=key
+            )
             stream = LogStream(chosen, lines, self._output, ahead, process)
             if mark is None:
                 return stream
@@ -100,12 +103,12 @@ class MarkupFilter:
             return LineJoiner(mark, stream, counts_lines=counts_lines)
 
         self._stream: LogStream | LineJoiner | Demultiplexer
-        if demux is None:
+        if key is None:
             self._stream = make(None)
         else:
             from gsym.markup_filter.demultiplexing import Demultiplexer
 
-            self._stream = Demultiplexer(_pattern(demux), make, mark=mark)
+            self._stream = Demultiplexer(key, make, mark=mark)
 
     def feed(self, text: AnyStr) -> AnyStr:
         """Take a piece of the log in.

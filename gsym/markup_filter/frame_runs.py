@@ -74,6 +74,7 @@ class FrameRuns:
         element: int,
         put: Callable[[Buffer], object],
         count_unknown: Callable[[LoadedModule, ModuleSymbols, int], object],
+        prefix: bytes,
     ) -> int:
         """Answer the lines that the engine can answer.
 
@@ -82,6 +83,7 @@ class FrameRuns:
             element: Offset of that.
             put: Takes text, which is gone when it returns.
             count_unknown: Is told how many addresses of a module have no symbol.
+            prefix: What each line begins with that stands before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.
@@ -99,7 +101,7 @@ class FrameRuns:
         if text is None:
             return 0
         try:
-            used = text.answer(lines, put)
+            used = text.answer(lines, put, len(prefix))
         finally:  # also where somebody interrupts it
             for known, count in zip(self._modules, text.unknown(), strict=True):
                 if count:

@@ -38,6 +38,7 @@ class LineElements:
 
     Attributes:
         line: The one that elements are of, with its end.
+        prefix: What it begins with that tells the process; b"" where nothing does.
     """
 
     def __init__(  # noqa: PLR0913 - who has a part in it
@@ -50,7 +51,7 @@ class LineElements:
         failures: Failures,
         output: Output,
     ) -> None:
-        self.line = b""
+        self.line = self.prefix = b""
         self._style = style
         self._space = space
         self._context = context
@@ -101,7 +102,9 @@ class LineElements:
             return None
         place = token.start + len(token.tag) + 4
         try:
-            said = self._context.take(element, token, self.ending, put_before)
+            said = self._context.take(
+                element, token, self.ending, self.prefix, put_before
+            )
         except ContextError as error:
             fault = Fault(to_bytes(str(error)), place)
             self._failures.add(fault, self.line)

@@ -16,12 +16,17 @@ __all__ = ["LineFilter"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from gsym.markup_filter.address_space import Room
     from gsym.markup_filter.element_runs import ElementRuns
     from gsym.markup_filter.failures import Failures
     from gsym.markup_filter.outputs import Output
     from gsym.markup_filter.settings import FilterSettings
     from gsym.markup_filter.symbols import Symbols
+
+
+_BEGIN = b"{{{"
 
 
 class LineFilter:
@@ -33,20 +38,26 @@ class LineFilter:
         failures: Is told what is wrong.
         output: Gets what comes out.
         room: For what is loaded.
+        key: Finds in a line what tells its process, as a `Demultiplexer` does; what a
+            line begins with up to there begins all lines that are made of it. None:
+            nothing does.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who has a part in it
         self,
         settings: FilterSettings,
         symbols: Symbols,
         failures: Failures,
         output: Output,
         room: Room,
+        *,
+        key: re.Pattern[bytes] | None = None,
     ) -> None:
         style = settings.style
         space = AddressSpace(room, keeps_mmaps=style.keeps_mmaps)
         colours = Colours(is_on=settings.colour)
         text = ElementText(style, colours)
+        self._key = key
         self._failures = failures
         self._output = output
         self._runs = FrameRuns(settings, symbols, space)
@@ -98,16 +109,31 @@ class LineFilter:
         put = self._output.run
         if self.awaits_line:
             return 0
+        prefix = b""
+        if self._key is not None:  # which is another one in the next line
+            lines = lines[: bytes(lines).find(b"\n", element) + 1 or len(lines)]
+            prefix = self._prefix_of(bytes(lines[:element]))
         if self._element_runs is not None:
-            return self._element_runs.answer(lines, number)
+            return self._element_runs.answer(lines, number, prefix)
         if put is None:
             return 0
-        return self._runs.answer(lines, element, put, self._failures.count_in)
+        count_in = self._failures.count_in
+        return self._runs.answer(lines, element, put, count_in, prefix)
 
     def filter(self, line: bytes) -> None:
         """Take a line in, with its end."""
         self._elements.line = line
+        if self._key is not None:
+            self._elements.prefix = self._prefix_of(line.partition(_BEGIN)[0])
         self._rules.filter(line)
+
+    def _prefix_of(self, before: bytes) -> bytes:
+        """What tells the process in the text before the elements of a line."""
+        found = self._key and self._key.search(before)
+        if not found:
+            return b""
+        behind = before[found.end() :]
+        return before[: len(before) - len(behind.lstrip(b" \t"))]
 
     def close_line(self) -> None:
         """End the line on a module that waits for more of its segments."""

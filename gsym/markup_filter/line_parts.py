@@ -6,7 +6,7 @@ import re
 
 from gsym._native import lib
 
-__all__ = ["LineParts", "between_split", "may_have_context"]
+__all__ = ["LineParts", "before_frames", "between_split", "may_have_context"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,18 @@ def between_split(before: bytes, behind: bytes, ending: bytes) -> bytes:
     return behind + ending + before if is_short else ending
 
 
+def before_frames(before: bytes, prefix: bytes, style: Style) -> bytes:
+    """What of the text before an element stands before each of its frames.
+
+    Args:
+        before: All of that text.
+        prefix: The beginning of it that tells the process.
+        style: Says whether blanks do.
+    """
+    is_indented = style.indents_frames and not before[len(prefix) :].strip(b" \t")
+    return before if is_indented else prefix
+
+
 class LineParts:
     """The parts of one line, from left to right.
 
@@ -40,6 +52,7 @@ class LineParts:
         line: As it came.
         ending: Ends lines that are made of it.
         style: Says what stands round frames.
+        prefix: What it begins with that tells the process.
 
     Attributes:
         notes: Lines that go behind it.
@@ -47,12 +60,14 @@ class LineParts:
         has_other: Whether there is any other element.
     """
 
-    def __init__(self, line: bytes, ending: bytes, style: Style) -> None:
+    def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
         self.notes: list[bytes] = []
         self.has_context = False
         self.has_other = False
         self._line = line
-        self._blanks = len(line) - len(line.lstrip(b" \t"))
+        blanks = line[len(prefix) :]
+        self._blanks = len(line) - len(blanks.lstrip(b" \t"))
+        self._prefix = prefix
         self._ending = ending
         self._style = style
         self._at = 0
@@ -73,8 +88,10 @@ class LineParts:
             text = b"".join(self._begun) + self._line[self._at : token.start]
             behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
             return between_split(text, behind, self._ending)
+        # A line may have many elements: the text before all of them is not read again.
         is_indented = self._style.indents_frames and token.start <= self._blanks
-        return self._ending + self._line[: token.start] * is_indented
+        before = self._line[: token.start] if is_indented else self._prefix
+        return self._ending + before
 
     def say(self, token: Token, text: bytes) -> None:
         """Put a sentence in place of a contextual element, on a line of its own."""
@@ -127,9 +144,10 @@ class LineParts:
             self._parts.clear()
 
     def is_blank(self) -> bool:
-        """Whether nothing can be seen of it."""
+        """Whether nothing can be seen of it but which process it is of."""
         texts = (part for part in self._parts if isinstance(part, bytes))
-        return not (self.has_other or (b"".join(texts) + self._rest).strip())
+        text = (b"".join(texts) + self._rest).removeprefix(self._prefix)
+        return not (self.has_other or text.strip())
 
     def put(self, output: Output) -> None:
         """Print it."""
@@ -138,7 +156,7 @@ class LineParts:
             output.text(self._rest)
         if self.notes:
             needs_ending = not self._rest.endswith(b"\n")
-            lines = [note + self._ending for note in self.notes]
+            lines = [self._prefix + note + self._ending for note in self.notes]
             output.text(self._ending * needs_ending + b"".join(lines))
 
     def _put_parts(self, output: Output) -> None:

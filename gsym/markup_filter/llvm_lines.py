@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain
 
 from gsym.formats.markup import Fault, find_elements
-from gsym.markup_filter.colours import SGR
+from gsym.markup_filter.colours import SGR, remove_colours
 from gsym.markup_filter.line_elements import is_contextual
 from gsym.markup_filter.line_parts import may_have_context
 
@@ -71,6 +71,10 @@ class LlvmLines:
         if context is None:
             self._elements.close_module_line()
             self._put_nodes(tokens, len(line))
+        elif self._elements.prefix:
+            # What it prints comes later, when lines of other processes may have come.
+            self._elements.prefix = remove_colours(line[: context.start])
+            self._elements.take(context)
         else:
             put_before = partial(self._put_nodes, tokens, context.start)
             self._elements.take(context, put_before)
@@ -88,6 +92,7 @@ class LlvmLines:
     def _put_nodes(self, tokens: Iterable[Token], end: int) -> None:
         """The text up to *end*, with its elements replaced."""
         elements, at = self._elements, 0
+        ending = elements.ending + elements.prefix
         notes: list[bytes] = []
         for token in tokens:
             if token.start >= end:
@@ -100,10 +105,10 @@ class LlvmLines:
             elif token.tag not in self._style.elements:
                 self._put(token.text)
             elif (element := elements.decode(token)) is not None:
-                text, answer = elements.present(element, token, elements.ending, notes)
+                text, answer = elements.present(element, token, ending, notes)
                 self._output.element(token, element, text, answer)
         self._put_log(elements.line[at:end])
-        self._put(b"".join(note + elements.ending for note in notes))
+        self._put(b"".join(elements.prefix + note + elements.ending for note in notes))
 
     def _put_log(self, text: bytes) -> None:
         """Text of the log outside of elements."""
