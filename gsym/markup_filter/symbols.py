@@ -103,7 +103,9 @@ class ModuleSymbols:
     @property
     def is_there(self) -> bool:
         """Whether there are any symbols."""
-        return self.module.reader is not None or bool(_binaries(self.module))
+        module = self.module
+        is_found = module.reader is not None or BINARIES in module.texts
+        return is_found or bool(_binaries(module))
 
     @property
     def reason(self) -> str:
