@@ -44,11 +44,6 @@ def to_option(forms: tuple[str, ...], by_default: str) -> Option:
     )
 
 
-METADATA = Option(
-    "--metadata",
-    "name processes and threads by metadata events as well, which Perfetto and Chrome "
-    "read (chrome)",
-)
 ROOTS = Option(
     "--roots",
     "what stacks start with: process, thread, or both with a comma between (collapsed, "
@@ -64,7 +59,6 @@ COMMAND = Command(
         OUTPUT,
         to_option(ALL_FORMS, "by the name of the output"),
         JSON,
-        METADATA,
         VALUE,
         ROOTS,
         *PROFILE_OPTIONS,
@@ -164,7 +158,7 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         reason = f"{source.name}: chrome is a form of traces, and this is {source.kind}"
         raise UnsupportedError(reason)
     source.trace.selection = source.selection
-    converter = ChromeJson(metadata=values.flag(METADATA.name))
+    converter = ChromeJson()
     records = source.trace.records(keep_context=True)
     pieces = (piece.encode("utf-8", "replace") for piece in converter.pieces(records))
     write_output(values.text("--output"), pieces, is_text=True)
@@ -174,4 +168,10 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
     if converter.left_out:
         parts = ", ".join(f"{kind} {n}" for kind, n in converter.left_out.items())
         warn(f"{source.name}: left out, for chrome has no place for it: {parts}")
-    return {"closed": converter.closed, "left_out": converter.left_out}
+    for what, count in converter.changed.items():
+        warn(f"{source.name}: {what}: {count}")
+    return {
+        "closed": converter.closed,
+        "left_out": converter.left_out,
+        "changed": converter.changed,
+    }

@@ -1,8 +1,10 @@
-"""A trace as Chrome JSON, as Fuchsia's trace2json writes it.
+"""A trace as Chrome JSON, which Perfetto opens.
 
-Events stand in the order of the trace, in microseconds. What Chrome's format has no
-place for (who switched to whom, names of processes and threads) is in an object
-`systemTraceEvents`, which Fuchsia's viewers know.
+Events are as Fuchsia's trace2json writes them, but sorted by time, and processes and
+threads are named by metadata events. `systemTraceEvents` is Linux ftrace text, as the
+format has it; trace2json puts an object there, and Perfetto refuses files with that.
+
+Source: Google's document "Trace Event Format"; what Perfetto's importer reads.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import json
 import math
 from base64 import b64encode
-from tempfile import TemporaryFile
+from contextlib import closing
+from itertools import chain, count
 
 from gsym.formats.fxt_records import (
     ContextSwitch,
@@ -27,8 +30,10 @@ from gsym.formats.fxt_records import (
     ThreadWakeup,
     TraceInfo,
 )
-from gsym.fxt.objects import PROCESS, THREAD
+from gsym.fxt.objects import PROCESS, THREAD, Objects
+from gsym.trace.chrome_scheduling import SchedulingText
 from gsym.trace.description import kind_of
+from gsym.trace.sorted_spool import SortedSpool
 
 __all__ = ["ChromeJson"]
 
@@ -38,6 +43,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.formats.fxt_records import Argument, Record
+
+    # What has begun and has no end yet, by process, the last at the end.
+    _Begun = dict[int, list[dict[str, Any]]]
 
 _PHASES = {
     "instant": "i",
@@ -52,9 +60,17 @@ _PHASES = {
     "flow_step": "t",
     "flow_end": "f",
 }
-_DEFAULT_RATE = 1_000_000_000  # ticks per second
+_BEGIN_OF = {"E": "B", "n": "b", "e": "b", "t": "s", "f": "s"}
+_END_OF = {"B": "E", "b": "e"}
+# Of events at one time: durations first, so that others are within them.
+_RANKS = {"B": 0, "E": 0, "X": 1}
 _FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
-_INTEGERS = frozenset({"int32", "uint32", "int64", "uint64"})
+_MOST_INTEGER = 2**53  # a double holds all integers up to it
+# A double holds microseconds with all three decimals up to this many nanoseconds.
+_MOST_NANOSECONDS = 2**51
+_SECOND = 10**9
+_KOIDS = 2**32  # Perfetto keeps as many apart
+_ID_MASK = 2**64 - 1
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -62,227 +78,266 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class ChromeJson:
     """Converts one trace.
 
-    Args:
-        metadata: Whether names of processes and threads are told by metadata events as
-            well, which other viewers understand.
-
     Attributes:
         left_out: How many records of each kind Chrome JSON has no place for.
         closed: How many durations and operations end with the trace, for want of an
             end of their own.
+        changed: What is written differently from what was recorded, and how often.
     """
 
-    def __init__(self, *, metadata: bool = False) -> None:
+    def __init__(self) -> None:
         self.left_out: dict[str, int] = {}
         self.closed = 0
-        self._metadata = metadata
-        self._scales: dict[int | None, float] = {}
+        self.changed: dict[str, int] = {}
+        self._events = SortedSpool()
+        self._scheduling = SchedulingText()
+        self._objects = Objects()
         self._processes: dict[int, str] = {}
-        self._threads: dict[tuple[int, int], str] = {}
-        self._begun: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        self._last = 0.0
+        self._threads: dict[tuple[int | None, int], str] = {}
+        self._koids: set[int] = set()
+        self._numbers: dict[int, int] = {}  # of koids that Perfetto would cut off
+        self._origin = 0
+        self._last = 0
+        self._begun: dict[tuple[str, Any], _Begun] = {}
 
     def pieces(self, records: Iterable[Record]) -> Iterator[str]:
-        """The JSON text of a trace, piece by piece.
+        """The JSON text of a trace, piece by piece, the first after the last record.
 
         Args:
-            records: Of the trace, in its order.
+            records: Of the trace, as they were read.
         """
+        with closing(self._events), closing(self._scheduling.events):
+            for record in records:
+                self._take(record)
+            yield from self._text()
+
+    def _text(self) -> Iterator[str]:
+        names = list(self._names())
+        self._renumber()
+        self._move_origin()
         yield '{"displayTimeUnit":"ns","traceEvents":['
         comma = ""
-        # Scheduling has a place of its own behind all events, and there may be much.
-        with TemporaryFile("w+", encoding="utf-8") as scheduling:
-            for record in records:
-                event = self._event(record)
-                if event is not None:
-                    yield comma + _encode(event)
-                    comma = ","
-                elif isinstance(record, _SCHEDULING):
-                    scheduling.write(_encode(self._scheduled(record)) + "\n")
-                else:
-                    self._note(record)
-            for event in (*self._missing_ends(), *self._name_events()):
-                yield comma + _encode(event)
-                comma = ","
-            yield '],"systemTraceEvents":{"type":"fuchsia","events":['
-            comma = ""
-            for name in self._names():
-                yield comma + _encode(name)
-                comma = ","
-            scheduling.seek(0)
-            for line in scheduling:
-                yield comma + line.rstrip("\n")
-                comma = ","
-        yield "]}}"
+        for event in chain(names, self._sorted_events()):
+            yield comma + _encode(self._finished(event))
+            comma = ","
+        yield "]"
+        if self._scheduling.events:
+            yield ',"systemTraceEvents":"'
+            for line in self._scheduling.lines(self._task, self._origin):
+                yield _encode(line)[1:-1]
+            yield '"'
+        other = {f"koid_of_{new}": str(old) for old, new in self._numbers.items()}
+        if self._origin:
+            other["origin_ns"] = str(self._origin)
+        yield f',"otherData":{_encode(other)}}}' if other else "}"
 
-    def _event(self, record: Record) -> dict[str, Any] | None:
-        """What stands for a record among the events."""
+    def _take(self, record: Record) -> None:
+        self._objects.add(record)
         if isinstance(record, Event):
-            return self._of_event(record)
-        if isinstance(record, Log):
-            return {
-                "name": "log",
-                "ph": "i",
-                **self._place(record),
-                "s": "g",
-                "args": {"message": _text(record.message)},
-            }
-        if isinstance(record, LargeBlob) and record.category == _FIDL_BLOB:
-            return {
-                "ph": "O",
-                "id": "",
-                "cat": _text(record.category),
-                "name": _text(record.name),
-                **self._place(record),
-                "blob": b64encode(record.data).decode(),
-            }
-        return None
-
-    def _of_event(self, event: Event) -> dict[str, Any]:
-        kind = event.kind
-        made: dict[str, Any] = {
-            "cat": _text(event.category),
-            "name": _text(event.name),
-            **self._place(event),
-            "ph": _PHASES[kind],
-        }
-        if kind == "instant":
-            made["s"] = "t"
-        elif kind == "counter":
-            if event.id:
-                made["id"] = f"{event.id:#x}"
-        elif kind == "duration_complete":
-            ticks = (event.end_ticks or 0) - event.ticks
-            made["dur"] = ticks * self._scale(event.provider)
-            self._last = max(self._last, made["ts"] + made["dur"])
-        elif kind.startswith("async"):
-            made["id"] = event.id
-        elif kind.startswith("flow"):
-            if kind == "flow_end":
-                made["bp"] = "e"
-            made["id"] = str(event.id)
-        if event.args:
-            made["args"] = _arguments(event.args)
-        self._count_halves(made)
-        return made
-
-    def _place(self, record: Any) -> dict[str, Any]:
-        """When and where something was, for a record that says so."""
-        time = record.ticks * self._scale(record.provider)
-        self._last = max(self._last, time)
-        return {"ts": time, "pid": record.process, "tid": record.thread}
-
-    def _scale(self, provider: int | None) -> float:
-        """Microseconds in a tick of a provider."""
-        scale = self._scales.get(provider)
-        if scale is None:  # one without a unit has that of what is in front of all
-            scale = self._scales.get(None, 1e6 / _DEFAULT_RATE)
-        return scale
-
-    def _scheduled(self, record: Any) -> dict[str, Any]:
-        """What stands for a record of the scheduler."""
-        made: dict[str, Any] = {
-            "ph": "w" if isinstance(record, ThreadWakeup) else "k",
-            "ts": record.ticks * self._scale(record.provider),
-            "cpu": record.cpu,
-        }
-        if isinstance(record, LegacyContextSwitch):
-            made["out"] = {
-                "pid": record.outgoing_process,
-                "tid": record.outgoing_thread,
-                "state": record.outgoing_thread_state,
-                "prio": record.outgoing_priority,
-            }
-            made["in"] = {
-                "pid": record.incoming_process,
-                "tid": record.incoming_thread,
-                "prio": record.incoming_priority,
-            }
-        elif isinstance(record, ContextSwitch):
-            made["out"] = {
-                "tid": record.outgoing_thread,
-                "state": record.outgoing_thread_state,
-                **_weight(record.args, "outgoing_weight"),
-            }
-            made["in"] = {
-                "tid": record.incoming_thread,
-                **_weight(record.args, "incoming_weight"),
-            }
-        else:
-            made["tid"] = record.thread
-            made.update(_weight(record.args, "weight"))
-        return made
-
-    def _note(self, record: Record) -> None:
-        """Take what a record says of those that follow; count what is lost."""
-        if isinstance(record, Initialization):
-            if record.ticks_per_second:
-                self._scales[record.provider] = 1e6 / record.ticks_per_second
+            self._add(_of_event(record))
+        elif isinstance(record, Log):
+            log = {"name": "log", "ph": "i", **_place(record), "s": "g"}
+            self._add({**log, "args": {"message": _text(record.message)}})
+        elif isinstance(record, _SCHEDULING):
+            self._koids.update(self._scheduling.add(record))
+        elif isinstance(record, LargeBlob) and _is_shown(record):
+            self._add(_of_blob(record))
         elif isinstance(record, KernelObject) and record.type == PROCESS:
+            self._koids.add(record.koid)
             _keep_longest(self._processes, record.koid, record.name)
         elif isinstance(record, KernelObject) and record.type == THREAD:
-            for argument in record.args:
-                if argument.name == "process" and argument.type == "koid":
-                    key = (int(argument.value or 0), record.koid)
-                    _keep_longest(self._threads, key, record.name)
+            self._koids.add(record.koid)
+            _keep_longest(self._threads, (_process(record), record.koid), record.name)
         elif not isinstance(record, _CONTEXT):
-            kind = kind_of(record)
-            self.left_out[kind] = self.left_out.get(kind, 0) + 1
+            _count(self.left_out, kind_of(record))
 
-    def _count_halves(self, event: dict[str, Any]) -> None:
-        """Remember what waits for its end."""
-        phase = event["ph"]
-        if phase in "BE":
-            key: tuple[Any, ...] = (event["pid"], event["tid"])
-        elif phase in "be":
-            key = (event["pid"], event["cat"], event["id"])
-        else:
-            return
-        waiting = self._begun.setdefault(key, [])
-        if phase in "Bb":
-            waiting.append(event)
-        elif waiting:
-            waiting.pop()
-
-    def _missing_ends(self) -> Iterator[dict[str, Any]]:
-        """Ends, at the end of the trace, of what has none."""
-        for waiting in self._begun.values():
-            while waiting:
-                event = waiting.pop()
-                event.pop("args", None)
-                yield {
-                    **event,
-                    "ts": self._last,
-                    "ph": {"B": "E", "b": "e"}[event["ph"]],
-                }
-                self.closed += 1
+    def _add(self, event: dict[str, Any]) -> None:
+        if event.get("dur", 0) < 0:
+            event["dur"] = 0
+            _count(self.changed, "durations that end before they begin have no length")
+        self._koids.update((event["pid"], event["tid"]))
+        self._last = max(self._last, event["ts"] + event.get("dur", 0))
+        self._events.add(event["ts"], event)
 
     def _names(self) -> Iterator[dict[str, Any]]:
-        for process, name in sorted(self._processes.items()):
-            made: dict[str, Any] = {"ph": "p", "pid": process, "name": _text(name)}
-            if not process:
-                made["sort_index"] = -1
-            yield made
-        for (process, thread), name in sorted(self._threads.items()):
-            yield {"ph": "t", "pid": process, "tid": thread, "name": _text(name)}
+        """The events that name processes and threads."""
+        for koid, name in sorted(self._processes.items()):
+            yield _name_event("process_name", koid, 0, name)
+        for (stated, thread), name in self._threads.items():
+            known = self._objects.process_of(thread)
+            process = known if stated is None else stated
+            if process is not None:
+                self._koids.add(process)
+                yield _name_event("thread_name", process, thread, name)
+            elif thread not in self._scheduling.threads:  # those are named there
+                _count(self.left_out, "kernel_object")
 
-    def _name_events(self) -> Iterator[dict[str, Any]]:
-        if not self._metadata:
-            return
-        kinds = {"p": "process_name", "t": "thread_name"}
-        for name in self._names():
-            yield {
-                "ph": "M",
-                "name": kinds[name["ph"]],
-                "pid": name["pid"],
-                "tid": name.get("tid", 0),
-                "args": {"name": name["name"]},
-            }
+    def _renumber(self) -> None:
+        free = (number for number in count(_KOIDS // 2) if number not in self._koids)
+        for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
+            self._numbers[koid] = next(free)
+            _count(self.changed, "koids of more than 32 bits have other numbers")
+
+    def _move_origin(self) -> None:
+        """Count times from the first second if a double is too short for them."""
+        spools = (self._events, self._scheduling.events)
+        first = min((spool.first_time() for spool in spools if spool), default=0)
+        if first > _MOST_NANOSECONDS:
+            self._origin = first - first % _SECOND
+            self.changed[f"times count from {self._origin} ns"] = 1
+
+    def _task(self, koid: int) -> tuple[str, int]:
+        """The name and the number of a thread."""
+        name = self._objects.name_of(koid, kind=THREAD)
+        return _text(name or ""), self._numbers.get(koid, koid)
+
+    def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
+        """An event with times in microseconds and the numbers of its koids."""
+        if "ts" in event:
+            event["ts"] = (event["ts"] - self._origin) / 1000
+        if "dur" in event:
+            event["dur"] /= 1000
+        for key in ("pid", "tid"):
+            event[key] = self._numbers.get(event[key], event[key])
+        return event
+
+    def _sorted_events(self) -> Iterator[dict[str, Any]]:
+        for event in self._events.values(_order):
+            yield self._linked(event).copy()
+        for begun in self._begun.values():
+            for begin in chain.from_iterable(map(reversed, begun.values())):
+                if begin["ph"] in _END_OF:
+                    self.closed += 1
+                    end = {**begin, "ts": self._last, "ph": _END_OF[begin["ph"]]}
+                    end.pop("args", None)
+                    yield end
+
+    def _linked(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Give an event the category, name and id of the one that it belongs to.
+
+        Viewers match by all of these; a trace matches durations by their threads, other
+        events by ids, which processes number on their own.
+        """
+        phase, process = event["ph"], event["pid"]
+        begin_phase = _BEGIN_OF.get(phase, phase)
+        if begin_phase not in "Bbs":
+            return event
+        number = event["tid"] if begin_phase == "B" else event["id"]
+        begun = self._begun.setdefault((begin_phase, number), {})
+        if phase == begin_phase:
+            if begin_phase != "B" and begun.keys() - {process}:
+                _keep_apart(event)
+            begun.setdefault(process, []).append(event)
+            return event
+        if process not in begun and len(begun) == 1 and phase != "E":
+            (process,) = begun
+        if process in begun:
+            _link(event, begun[process])
+            if not begun[process]:
+                del begun[process]
+        return event
 
 
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
 # What is told by all other records.
-_CONTEXT = (KernelObject, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
+_CONTEXT = (Initialization, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
+_LINKS = ("cat", "name", "id", "id2")
+
+
+def _of_event(event: Event) -> dict[str, Any]:
+    kind = event.kind
+    made: dict[str, Any] = {
+        "cat": _text(event.category),
+        "name": _text(event.name),
+        **_place(event),
+        "ph": _PHASES[kind],
+    }
+    if kind == "instant":
+        made["s"] = "t"
+    elif kind == "counter":
+        if event.id:
+            made["id"] = f"{event.id:#x}"
+    elif kind == "duration_complete":
+        made["dur"] = (event.end_ns or 0) - made["ts"]
+    elif kind.startswith("async"):
+        number = event.id or 0
+        made["id"] = number if number <= _MOST_INTEGER else f"{number:#x}"
+    elif kind.startswith("flow"):
+        if kind == "flow_end":
+            made["bp"] = "e"
+        made["id"] = str(event.id)
+    if event.args:
+        made["args"] = _arguments(event.args, _series if kind == "counter" else _value)
+    return made
+
+
+def _of_blob(blob: LargeBlob) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "ph": "O",
+        "id": "",
+        "cat": _text(blob.category),
+        "name": _text(blob.name),
+        **_place(blob),
+        "blob": b64encode(blob.data).decode(),
+    }
+    if blob.args:
+        made["args"] = _arguments(blob.args, _value)
+    return made
+
+
+def _is_shown(blob: LargeBlob) -> bool:
+    """Whether a blob has a category that is shown, and a time to be shown at."""
+    return blob.category == _FIDL_BLOB and blob.ticks is not None
+
+
+def _place(record: Any) -> dict[str, Any]:
+    """When, in nanoseconds, and where something was."""
+    return {"ts": record.ns or 0, "pid": record.process, "tid": record.thread}
+
+
+def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    made = {"ph": "M", "name": kind, "pid": process, "tid": thread}
+    return {**made, "args": {"name": _text(name)}}
+
+
+def _order(event: dict[str, Any]) -> tuple[int, int]:
+    """The order of events at one time; of complete durations, the longest first."""
+    return _RANKS.get(event["ph"], 2), -event.get("dur", 0)
+
+
+def _link(event: dict[str, Any], begins: list[dict[str, Any]]) -> None:
+    """Make an event part of what began last, of its category if there is one."""
+    index = len(begins) - 1
+    if event["ph"] != "E":
+        of_category = (i for i in range(index, -1, -1) if _are_alike(begins[i], event))
+        index = next(of_category, index)
+    begin = begins[index]
+    event.pop("id", None)
+    event.update({key: begin[key] for key in _LINKS if key in begin})
+    if event["ph"] in "Eef":
+        del begins[index]
+
+
+def _are_alike(begin: dict[str, Any], event: dict[str, Any]) -> bool:
+    return bool(begin["cat"] == event["cat"])
+
+
+def _keep_apart(begin: dict[str, Any]) -> None:
+    """Give what begins an id of its own process."""
+    if begin["ph"] == "b":
+        number = begin.pop("id")
+        local = number if isinstance(number, str) else f"{number:#x}"
+        begin["id2"] = {"local": local}
+    else:  # viewers know flows by plain numbers only
+        begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & _ID_MASK)
+
+
+def _process(thread: KernelObject) -> int | None:
+    """The process that the description of a thread names."""
+    for argument in thread.args:
+        if argument.name == "process" and argument.type == "koid":
+            return int(argument.value or 0)
+    return None
 
 
 def _keep_longest(names: dict[Any, str], key: Any, name: str) -> None:
@@ -291,35 +346,37 @@ def _keep_longest(names: dict[Any, str], key: Any, name: str) -> None:
         names[key] = name
 
 
-def _weight(arguments: tuple[Argument, ...], name: str) -> dict[str, Any]:
-    """The priority that an argument tells, if it does."""
-    for argument in arguments:
-        if argument.name == name:
-            return {"prio": argument.value} if argument.type in _INTEGERS else {}
-    return {}
+def _count(counts: dict[str, int], what: str) -> None:
+    counts[what] = counts.get(what, 0) + 1
 
 
-def _arguments(arguments: tuple[Argument, ...]) -> dict[str, Any]:
+def _arguments(arguments: tuple[Argument, ...], shown: Any) -> dict[str, Any]:
     """Values by their names; null has none."""
     return {
-        _text(argument.name): _value(argument)
+        _text(argument.name): shown(argument)
         for argument in arguments
         if argument.type != "null"
     }
 
 
+def _series(argument: Argument) -> Any:
+    """A value of a counter: a number, if it is one."""
+    is_integer = argument.type in {"int64", "uint64"}
+    return float(argument.value or 0) if is_integer else _value(argument)
+
+
 def _value(argument: Argument) -> Any:
     value: Any = argument.value
-    if argument.type == "pointer":
-        return f"{value:#x}"
-    if argument.type == "koid":
-        return f"#{value}"
-    if argument.type == "blob":
+    kind = argument.type
+    if kind in {"pointer", "koid"}:
+        return f"{value:#x}" if kind == "pointer" else f"#{value}"
+    if kind == "blob":
         return b64encode(value).decode()
-    if argument.type == "string":
+    if kind == "string":
         return _text(value)
-    if argument.type == "double" and not math.isfinite(value):
-        return str(value)  # JSON has no such numbers
+    is_no_double = kind in {"int64", "uint64"} and abs(value) > _MOST_INTEGER
+    if is_no_double or (kind == "double" and not math.isfinite(value)):
+        return str(value)  # JSON has no such numbers, or readers round them
     return value
 
 

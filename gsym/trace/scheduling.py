@@ -14,7 +14,12 @@ from gsym.formats.fxt_records import (
     ThreadWakeup,
 )
 
-__all__ = ["SCHEDULING_KINDS", "Scheduled", "scheduled_threads"]
+__all__ = [
+    "SCHEDULING_KINDS",
+    "Scheduled",
+    "scheduled_threads",
+    "switched_threads",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +86,7 @@ def scheduled_threads(records: Iterable[object]) -> list[Scheduled]:
             if thread is not None:
                 thread.wake(now)
             continue
-        outgoing, incoming = _switched(record)
+        outgoing, incoming = switched_threads(record)
         if outgoing is not None:
             known = threads.setdefault(outgoing, _Thread(outgoing))
             known.leave(now, record.outgoing_thread_state)
@@ -92,7 +97,7 @@ def scheduled_threads(records: Iterable[object]) -> list[Scheduled]:
     return sorted(found, key=lambda each: (-each.ready - each.waiting, each.thread))
 
 
-def _switched(record: Switch) -> tuple[int | None, int | None]:
+def switched_threads(record: Switch) -> tuple[int | None, int | None]:
     """The threads of a switch; None for one that a processor idles in."""
     if isinstance(record, LegacyContextSwitch):
         is_idle = not record.outgoing_process and not record.outgoing_priority

@@ -1,0 +1,63 @@
+"""Values with times, put in order on disk: a trace may be larger than the memory."""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from itertools import groupby
+from tempfile import TemporaryFile
+
+__all__ = ["SortedSpool"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_LAST_TIME = 2**64 - 1
+
+
+class SortedSpool:
+    """Takes values in any order and returns them in the order of their times.
+
+    They are of the types that `marshal` writes. Memory holds 16 bytes for each.
+    """
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
+        self._times = array("Q")
+        self._ends = array("Q", [0])
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def close(self) -> None:
+        """Delete the file."""
+        self._file.close()
+
+    def add(self, time: int, value: Any) -> None:
+        """Take a value; all times from 2 ** 64 - 1 count as equal."""
+        data = marshal.dumps(value)
+        self._file.write(data)
+        self._times.append(min(time, _LAST_TIME))
+        self._ends.append(self._ends[-1] + len(data))
+
+    def first_time(self) -> int:
+        """The lowest of the times; 0 without any value."""
+        return min(self._times, default=0)
+
+    def values(self, order: Callable[[Any], Any] | None = None) -> Iterator[Any]:
+        """The values; those of one time in the order they came in.
+
+        Args:
+            order: The key by which those of one time are sorted first.
+        """
+        time_of = self._times.__getitem__
+        for _, group in groupby(sorted(range(len(self)), key=time_of), time_of):
+            values = [self._value(index) for index in group]
+            yield from values if order is None else sorted(values, key=order)
+
+    def _value(self, index: int) -> Any:
+        start, end = self._ends[index : index + 2]
+        self._file.seek(start)
+        return marshal.loads(self._file.read(end - start))  # noqa: S302 - our own bytes
