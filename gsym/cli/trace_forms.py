@@ -52,7 +52,7 @@ class ProfileForm:
             yield write_form(
                 profile,
                 self._form,
-                value=chosen_value(profile, values),
+                value=self._value(profile, values),
                 title=os.path.basename(source.name),
                 roots=roots,
             )
@@ -62,6 +62,19 @@ class ProfileForm:
         records = self._trace.records(keep_context=True)
         yield from merger.pieces(with_samples(records, profile), source.name)
         self._dropped = merger.dropped
+
+    def _value(self, profile: Profile, values: Values) -> int:
+        """The number of the value type that is written."""
+        if self._form != "firefox":
+            return chosen_value(profile, values)
+        from gsym.profile.firefox import default_value, weight_of
+
+        value = chosen_value(profile, values, default_value(profile))
+        chosen = profile.value_types[value]
+        if weight_of(chosen) is None:
+            text = f"'{chosen.type}' ({chosen.unit}) is called samples in firefox"
+            warn(f"{self._source.name}: {text}, which has no unit for it")
+        return value
 
     def tell_losses(self, profile: Profile) -> None:
         """Tell of what is not in the file."""

@@ -192,8 +192,8 @@ def open_profile_input(
             yield opened
 
 
-def chosen_value(profile: Profile, values: Values) -> int:
-    """The number of the value type that is asked for.
+def chosen_value(profile: Profile, values: Values, default: int | None = None) -> int:
+    """The number of the value type that is asked for; by default the last.
 
     Raises:
         UsageError: There is no such one.
@@ -201,7 +201,7 @@ def chosen_value(profile: Profile, values: Values) -> int:
     types = [each.type for each in profile.value_types]
     text = values.text(VALUE.name)
     if text is None:
-        return len(types) - 1
+        return len(types) - 1 if default is None else default
     if text in types:
         return types.index(text)
     if text.isdecimal() and int(text) < len(types):

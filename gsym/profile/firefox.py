@@ -7,20 +7,38 @@ newer ones upgrade as they load it.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from statistics import median
+
 from gsym.module_identity import elf_debug_id
 
-__all__ = ["firefox_profile"]
+__all__ = ["default_value", "firefox_profile", "weight_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.profile.model import Frame, Location, Mapping, Profile, Sample
+    from gsym.profile.model import (
+        Frame,
+        Location,
+        Mapping,
+        Profile,
+        Sample,
+        ValueType,
+    )
 
 _PROCESSED_VERSION = 48
 _GECKO_VERSION = 29
 _LIBRARY = 1  # kind of a resource
 _MILLISECOND = 1_000_000  # nanoseconds
+# Milliseconds in a unit of time of pprof.
+_MILLISECONDS = {
+    "nanoseconds": 1e-6,
+    "microseconds": 1e-3,
+    "milliseconds": 1.0,
+    "seconds": 1e3,
+}
+_SAMPLES = frozenset({"samples", "sample"})  # types of values that count these
 _CATEGORIES = [
     {"name": "Other", "color": "grey", "subcategories": ["Other"]},
     {"name": "Native", "color": "blue", "subcategories": ["Other"]},
@@ -32,6 +50,26 @@ _NO_SYMBOLS = ("libIndex", "address", "name", "functionSize")
 _ADDRESS_MASK = (1 << 64) - 1
 
 
+def weight_of(value_type: ValueType) -> tuple[str, float] | None:
+    """The type of weight for values, and what they are multiplied by.
+
+    Returns:
+        None for what the profiler has no unit for, such as cycles.
+    """
+    if value_type.unit in _MILLISECONDS:
+        return "tracing-ms", _MILLISECONDS[value_type.unit]
+    if value_type.unit == "bytes":
+        return "bytes", 1
+    return ("samples", 1) if value_type.type in _SAMPLES else None
+
+
+def default_value(profile: Profile) -> int:
+    """The last of the value types that the profiler has a unit for, else the last."""
+    types = profile.value_types
+    known = [number for number, each in enumerate(types) if weight_of(each)]
+    return known[-1] if known else len(types) - 1
+
+
 def firefox_profile(
     profile: Profile, value: int = 0, product: str = "profile"
 ) -> dict[str, Any]:
@@ -40,7 +78,8 @@ def firefox_profile(
     Args:
         profile: Its samples are in the order of their times. Where one has no time,
             all stand a period apart, or a millisecond if that is no time.
-        value: Which of its value types is the weight, counted from 0.
+        value: Which of its value types is the weight, counted from 0. What has no
+            unit in the profiler is called samples.
         product: What is said to have been recorded.
     """
     libraries = _Libraries(profile)
@@ -78,11 +117,20 @@ def firefox_profile(
 
 
 def _interval(profile: Profile) -> float:
-    """Milliseconds between two samples."""
+    """Milliseconds between two samples: as the profile says, else as is usual in it."""
     period = profile.period_type
-    if period is not None and period.unit == "nanoseconds" and profile.period > 0:
-        return profile.period / _MILLISECOND
-    return 1.0
+    if period is not None and period.unit in _MILLISECONDS and profile.period > 0:
+        return profile.period * _MILLISECONDS[period.unit]
+    times: dict[int | None, list[int]] = {}
+    for sample in profile.samples:
+        if sample.time is not None:
+            times.setdefault(sample.thread, []).append(sample.time)
+    gaps = [
+        after - before
+        for each in times.values()
+        for before, after in pairwise(sorted(each))
+    ]
+    return median(gaps) / _MILLISECOND or 1.0 if gaps else 1.0
 
 
 def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
@@ -101,6 +149,7 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
     else:
         times = [interval * number for number in range(len(samples))]
     stacks = [tables.stack(sample.stack) for sample in samples]
+    weight_type, factor = weight_of(profile.value_types[value]) or ("samples", 1)
     thread = None if index is None else profile.threads[index]
     is_main = thread is None or thread.process == thread.thread
     return {
@@ -116,8 +165,8 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
         "pid": str(thread.process) if thread else "0",
         "tid": str(thread.thread) if thread else "0",
         "samples": {
-            "weightType": "samples",
-            "weight": [sample.values[value] for sample in samples],
+            "weightType": weight_type,
+            "weight": [sample.values[value] * factor for sample in samples],
             "stack": stacks,
             "time": times,
             "length": len(samples),

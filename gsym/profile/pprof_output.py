@@ -8,7 +8,9 @@ Source: github.com/google/pprof, proto/profile.proto.
 
 from __future__ import annotations
 
+import re
 import zlib
+from collections import Counter
 
 from gsym.errors import GsymError
 from gsym.formats.pprof import new_profile
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
 _SIGN = 1 << 63
+# The kernel, code without a file, and libraries, as pprof itself tells them.
+_IS_NO_PROGRAM = re.compile(r"\[|//|.*\.so(?:[._]\d+)*$|$")
 
 
 def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:
@@ -74,7 +78,8 @@ class _Writer:
         threads = [self._thread_labels(each) for each in profile.threads]
         for sample in samples:
             self._sample(message.sample.add(), sample, profile, threads)
-        for index, mapping in enumerate(profile.mappings):
+        for index in _main_first(profile):
+            mapping = profile.mappings[index]
             self._mapping(message.mapping.add(id=index + 1), mapping)
         for index, location in enumerate(profile.locations):
             self._location(message.location.add(id=index + 1), location)
@@ -128,6 +133,30 @@ class _Writer:
             message.mapping_id = location.mapping + 1
         message.address = max(location.address - location.is_return, 0)
         self._functions.add_lines(message, location.frames)
+
+
+def _main_first(profile: Profile) -> list[int]:
+    """The indexes of the mappings, that of the program first, as pprof wants it.
+
+    It is the first as they stand, if that can be one, else the one in most samples.
+    """
+    indexes = list(range(len(profile.mappings)))
+    if not indexes or not _IS_NO_PROGRAM.match(profile.mappings[0].path):
+        return indexes
+    counts: Counter[int | None] = Counter()
+    for stack, samples in Counter(each.stack for each in profile.samples).items():
+        places = (profile.locations[at].mapping for at in profile.stacks[stack])
+        counts.update(dict.fromkeys(places, samples))
+    programs = [
+        index
+        for index in indexes
+        if not _IS_NO_PROGRAM.match(profile.mappings[index].path)
+    ]
+    if programs:
+        main = max(programs, key=lambda index: counts[index])
+        indexes.remove(main)
+        indexes.insert(0, main)
+    return indexes
 
 
 def _signed(number: int) -> int:

@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
-from gsym.profile.firefox import firefox_profile
+from gsym.profile.firefox import default_value, firefox_profile
 from gsym.profile.model import Profile, ValueType
 from tests.profile.profiles import MODULE, profiles, small_profile
 
@@ -208,6 +208,40 @@ def test_without_times_samples_stand_a_period_apart() -> None:
     file = firefox_profile(profile)
     assert file["meta"]["interval"] == 2.5
     assert file["threads"][0]["samples"]["time"] == [0, 2.5, 5]
+
+
+def test_the_interval_is_the_usual_time_between_samples() -> None:
+    profile = small_profile()  # 1, 2 and 3 us; one sample of another thread
+    assert firefox_profile(profile)["meta"]["interval"] == 0.001
+    profile.period_type, profile.period = ValueType("cpu", "microseconds"), 250
+    assert firefox_profile(profile)["meta"]["interval"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("value_type", "weight_type", "weights"),
+    [
+        (ValueType("samples", "count"), "samples", [50, 100, 200]),
+        (ValueType("cpu", "nanoseconds"), "tracing-ms", [50e-6, 100e-6, 200e-6]),
+        (ValueType("delay", "seconds"), "tracing-ms", [50e3, 100e3, 200e3]),
+        (ValueType("inuse_space", "bytes"), "bytes", [50, 100, 200]),
+        (ValueType("cycles", "count"), "samples", [50, 100, 200]),
+    ],
+)
+def test_weights_have_the_unit_of_their_values(
+    value_type: ValueType, weight_type: str, weights: list[float]
+) -> None:
+    profile = small_profile()
+    profile.value_types = (profile.value_types[0], value_type)
+    samples = firefox_profile(profile, 1)["threads"][0]["samples"]
+    assert samples["weightType"] == weight_type
+    assert samples["weight"] == pytest.approx(weights)
+
+
+def test_what_the_profiler_has_no_unit_for_is_not_the_default() -> None:
+    cycles, space = ValueType("cycles", "count"), ValueType("space", "bytes")
+    samples = ValueType("samples", "count")
+    assert default_value(Profile((samples, space, cycles))) == 1
+    assert default_value(Profile((cycles, cycles))) == 1
 
 
 @pytest.mark.parametrize("base", [0, 0x400000])

@@ -12,7 +12,7 @@ from hypothesis import given
 from gsym.errors import GsymError
 from gsym.formats import pprof
 from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Location, Thread, ValueType
+from gsym.profile.model import Location, Mapping, Thread, ValueType
 from gsym.profile.pprof_input import profile_of
 from gsym.profile.pprof_output import pprof_file
 from tests.conftest import find_peer
@@ -175,3 +175,27 @@ def test_pprof_itself_reads_every_part(tmp_path: Path) -> None:
         f"1: 0x7000/0x9000/0x1000 /opt/lib/a.so {'ab' * 20} [FN][FL][LN][IN]",
     ):
         assert part in said
+
+
+def test_the_mapping_of_the_program_comes_first() -> None:
+    builder = ProfileBuilder()
+    for path, samples in (
+        ("[kernel.kallsyms]", 9),
+        ("/lib/libc.so.6", 9),
+        ("/bin/sh", 1),
+        ("/opt/app", 5),
+    ):
+        mapping = builder.mapping(Mapping(0, 0x1000, path=path))
+        stack = builder.stack([builder.location(0x10, mapping)])
+        for _ in range(samples):
+            builder.sample(stack)
+    found = pprof.decode(gzip.decompress(pprof_file(builder.profile)))
+    texts = found.string_table
+    paths = {each.id: texts[each.filename].decode() for each in found.mapping}
+    assert next(iter(paths.values())) == "/opt/app"
+    assert [paths[each.mapping_id] for each in found.location] == [
+        "[kernel.kallsyms]",
+        "/lib/libc.so.6",
+        "/bin/sh",
+        "/opt/app",
+    ]
