@@ -6,6 +6,7 @@ import json
 import sys
 
 from gsym.cli.options import Command
+from gsym.cli.trace_input import warn
 from gsym.cli.trace_modules import SYMBOL_OPTIONS, symbolize_profile
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT
 from gsym.cli.trace_profile import (
@@ -29,7 +30,7 @@ from gsym.cli.trace_tables import (
 from gsym.fxt.objects import PROCESS, THREAD
 from gsym.fxt.selection import Patterns
 from gsym.profile.sparklines import sparkline
-from gsym.profile.top import top_rows
+from gsym.profile.top import top_rows, without_line
 from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
 
 TYPE_CHECKING = False
@@ -79,8 +80,19 @@ def run(arguments: list[str]) -> int:
         else:
             _print_samples(profile, by, value, limit)
             _print_threads(threads, limit)
+        if by == "line":
+            _tell_functions(profile, value, source.name)
         tell_losses(profile, {}, source.name, "a profile")
     return 0
+
+
+def _tell_functions(profile: Profile, value: int, name: str) -> None:
+    """Tell how much of a table of lines is not of lines."""
+    missing = without_line(profile, value)
+    if missing:
+        whole = sum(sample.values[value] for sample in profile.samples)
+        part = f"{share(missing, whole)} of the samples"
+        warn(f"{name}: {part} have no known line: their rows name functions")
 
 
 def _threads(source: ProfileInput) -> list[dict[str, Any]]:

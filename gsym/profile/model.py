@@ -66,6 +66,8 @@ if TYPE_CHECKING:
                 stands in front of it.
             frames: The functions there, innermost first: all but the last are inlined.
             reason: Why there are none; "" where there are, and before somebody asked.
+            is_named_only: Whether the frames are only what the profiler itself called
+                the address, so that those of its module are better.
         """
 
         address: int
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         is_return: bool = False
         frames: tuple[Frame, ...] = ()
         reason: str = ""
+        is_named_only: bool = False
 
     class Thread(NamedTuple):
         """A thread by its numbers, with the names that are known."""
@@ -115,8 +118,8 @@ else:
     Frame.__doc__ = "A function at a location."
     Location = record_type(
         "Location",
-        "address mapping is_return frames reason",
-        defaults=(None, False, (), ""),
+        "address mapping is_return frames reason is_named_only",
+        defaults=(None, False, (), "", False),
     )
     Location.__doc__ = "An address that samples were at."
     Thread = record_type(
@@ -147,9 +150,12 @@ class Profile:
         duration: How long samples were taken, in nanoseconds; 0: not known.
         comments: What the source says besides.
         losses: What could not be taken over, and how often.
+        assumed_build_ids: Those that the source does not have: they are of the files
+            that are at the paths of mappings now.
     """
 
     __slots__ = (
+        "assumed_build_ids",
         "comments",
         "duration",
         "locations",
@@ -177,6 +183,7 @@ class Profile:
         self.duration = 0
         self.comments: list[str] = []
         self.losses: dict[str, int] = {}
+        self.assumed_build_ids: set[str] = set()
 
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.

@@ -143,6 +143,7 @@ class ModulePlaces:
         if found is None:
             found = build_id_of(module) if os.path.isabs(module) else ""
             self._build_ids[module] = found
+            self._builder.profile.assumed_build_ids.add(found)
         return found
 
     def _size(self, module: str) -> int:

@@ -51,8 +51,9 @@ def read_perf_script(
         path: The file, compressed by gzip or not.
         build_ids: Of modules by their paths, as `read_build_ids` gives them; other
             modules are asked for theirs at their paths.
-        keep_symbols: Locations for which perf has a symbol have that as their frame.
-            Else they are without frames where the build id of their module is known.
+        keep_symbols: Locations for which perf has a symbol have that as their frame,
+            which `symbolize` replaces where it finds more. Else they are without frames
+            where the build id of their module is known.
         most_bytes: How large it may be, inflated.
 
     Raises:
@@ -200,7 +201,9 @@ class _Reader:
         if found is None:
             locations = self.builder.profile.locations
             found = self._locations[key] = len(locations)
-            locations.append(Location(address, mapping, not is_exact, frames=frames))
+            location = Location(address, mapping, not is_exact, frames=frames)
+            is_named_only = bool(frames) and self._has_build_id(mapping)
+            locations.append(location._replace(is_named_only=is_named_only))
         return found
 
 

@@ -41,6 +41,10 @@ def symbolize(
 ) -> None:
     """Give the locations that have no frames theirs, or a reason why they have none.
 
+    Frames that are only what the profiler called an address are replaced by those of
+    its module, if these have a line or inlined calls. Where the build id is assumed,
+    the file may be another one than ran: then both must name the same function.
+
     Args:
         profile: What to complete.
         modules: Finds modules by the build ids of the mappings.
@@ -52,7 +56,7 @@ def symbolize(
     locations = profile.locations
     waiting: dict[tuple[str, str], list[int]] = {}
     for index, location in enumerate(locations):
-        if location.frames:
+        if location.frames and not location.is_named_only:
             continue
         if location.mapping is None:
             locations[index] = location._replace(reason="no mapping covers it")
@@ -72,7 +76,14 @@ def symbolize(
             profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
         found = _frames(module, chosen, profile, binaries)
         for index, (frames, reason) in zip(indexes, found, strict=True):
-            locations[index] = locations[index]._replace(frames=frames, reason=reason)
+            location = locations[index]
+            if not location.frames:
+                locations[index] = location._replace(frames=frames, reason=reason)
+            elif _is_better(frames, location.frames) and (
+                build_id not in profile.assumed_build_ids
+                or _are_of_one_function(frames, location.frames)
+            ):
+                locations[index] = location._replace(frames=frames, is_named_only=False)
 
 
 def link_address(
@@ -113,6 +124,22 @@ def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool
     if mapping is None or mapping.link_start is not None or _is_kernel(mapping):
         return False
     return not binaries.segments(mapping)
+
+
+def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether frames say more than those that a profiler gave an address."""
+    return len(found) > len(named) or any(frame.line for frame in found)
+
+
+def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether two answers for an address name one function, inlined calls apart.
+
+    perf leaves out the parameters of a C++ function, and so what it returns.
+    """
+    name, system_name, *_ = found[-1]
+    symbols = {named[-1].name, named[-1].system_name} - {""}
+    is_short = any(f" {symbol}(" in f" {name}" for symbol in symbols)
+    return is_short or not symbols.isdisjoint((name, system_name))
 
 
 def _key(build_id: str, path: str) -> ModuleKey:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GROUPS", "TopRow", "time_range", "top_rows"]
+__all__ = ["GROUPS", "TopRow", "time_range", "top_rows", "without_line"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,19 @@ def time_range(profile: Profile) -> tuple[int | None, int]:
     if not times or len(times) < len(profile.samples):
         return None, 0
     return min(times), max(times) - min(times)
+
+
+def without_line(profile: Profile, value: int = 0) -> int:
+    """The sum of the samples whose innermost frame has no line."""
+    has_line = [
+        bool(location.frames and location.frames[0].line)
+        for location in profile.locations
+    ]
+    return sum(
+        sample.values[value]
+        for sample in profile.samples
+        if (stack := profile.stacks[sample.stack]) and not has_line[stack[0]]
+    )
 
 
 class _Names:

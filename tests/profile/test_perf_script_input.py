@@ -101,9 +101,10 @@ def test_inlined_lines_belong_to_the_line_of_the_same_address() -> None:
         Location(
             *(0x7B7, 2, False),
             (Frame("deep", "deep"), Frame("ns::run()", "_ZN2ns3runEv")),
+            is_named_only=True,
         ),
         Location(0x1000, None, is_return=True, frames=(Frame("alias", "alias"),)),
-        Location(0x2000, 2, is_return=True, frames=(Frame("main", "main"),)),
+        Location(*(0x2000, 2, True, (Frame("main", "main"),)), is_named_only=True),
     ]
 
 

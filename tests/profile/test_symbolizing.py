@@ -116,3 +116,40 @@ def test_frames_that_are_there_stay(modules: Modules) -> None:
     builder.profile.locations[0] = known
     symbolize(builder.profile, modules)
     assert builder.profile.locations == [known]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_assumed", "names"),
+    [
+        ("outer", True, ["inner()", "outer(int)"]),  # perf leaves out parameters
+        ("_Z5outeri", True, ["inner()", "outer(int)"]),
+        ("other", True, ["other"]),  # another file is there now
+        ("other", False, ["inner()", "outer(int)"]),
+    ],
+)
+def test_a_symbol_of_the_profiler_gives_way_where_the_binary_fits(
+    modules: Modules, symbol: str, names: list[str], *, is_assumed: bool
+) -> None:
+    builder = ProfileBuilder()
+    builder.location(LOADED + 0x10, builder.mapping(code()))
+    profile = builder.profile
+    profile.locations[0] = profile.locations[0]._replace(
+        frames=(Frame(symbol, symbol),), is_named_only=True
+    )
+    if is_assumed:
+        profile.assumed_build_ids.add(BUILD_ID)
+    symbolize(profile, modules)
+    assert [frame.name for frame in profile.locations[0].frames] == names
+
+
+def test_a_symbol_of_the_profiler_stays_where_its_module_has_no_function(
+    modules: Modules,
+) -> None:
+    builder = ProfileBuilder()
+    builder.location(LOADED + 0x50, builder.mapping(code()))
+    known = builder.profile.locations[0]._replace(
+        frames=(Frame("known"),), is_named_only=True
+    )
+    builder.profile.locations[0] = known
+    symbolize(builder.profile, modules)
+    assert builder.profile.locations == [known]

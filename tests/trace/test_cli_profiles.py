@@ -16,6 +16,8 @@ from gsym.formats.fxt_records import Backtrace, Event, Mmap, Module
 from gsym.fxt.opening import open_trace
 from gsym.profile.opening import read_profile
 from gsym.profile.pprof_output import pprof_file
+from tests.profile.loaded_program import Seen, build
+from tests.profile.loaded_program import run as run_program
 from tests.profile.profiles import small_profile
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 from tests.trace.traces import LOADED, profile_trace, run
@@ -450,3 +452,44 @@ def test_a_truncated_profile_is_read_up_to_its_end(
     assert "at offset 0x" in found.err
     assert run("top", trace, "--strict") == 1
     assert "offset 0x" in capsys.readouterr().err
+
+
+def perf_text(program: Path, leaf: str, seen: Seen) -> str:
+    """Plain `perf script` text of a program, with what perf calls its functions."""
+    lines = ["chain 7/7 [001] 10.000001: 250000 cpu-clock:"]
+    for address, symbol in zip(
+        seen.addresses, (leaf, "middle", "outer", "main"), strict=True
+    ):
+        offset = address - seen.start + seen.file_offset
+        lines.append(f"\t{offset:16x} {symbol}+0x1 ({program})")
+    return "\n".join([*lines, "\t 7b7 gone+0x3 (/opt/nowhere)", ""])
+
+
+def test_lines_of_the_binary_replace_the_symbols_of_perf(
+    tmp_path: Path, compiler: str, capsys: Capture
+) -> None:
+    program = build(tmp_path, compiler)
+    text, stale = tmp_path / "perf.txt", tmp_path / "stale.txt"
+    seen = run_program(program)
+    text.write_text(perf_text(program, "leaf", seen))
+    stale.write_text(perf_text(program, "renamed_since", seen))
+    words = ["--by", "line", "--json"]
+    fitting = json.loads(output(capsys, "top", text, *words))["rows"]
+    names = {row["name"].rpartition(":")[0] for row in fitting}
+    assert names == {"", str(tmp_path / "chain.c")}  # "gone" is of no file
+    assert fitting[0]["name"].endswith("chain.c:5")  # of `here`, which is inlined
+    assert json.loads(output(capsys, "top", stale, *words))["rows"][0]["name"] == (
+        "renamed_since"
+    )
+
+
+def test_a_table_of_lines_says_how_much_has_none(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    text = tmp_path / "perf.txt"
+    text.write_text("a 7 cycles:\n\t 7b7 gone+0x3 (/opt/nowhere)\n\n")
+    assert run("top", text, "--by", "line") == 0
+    expected = "100.0 % of the samples have no known line: their rows name functions"
+    assert expected in capsys.readouterr().err
+    assert run("top", text) == 0
+    assert "no known line" not in capsys.readouterr().err
