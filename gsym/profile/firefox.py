@@ -64,10 +64,15 @@ def weight_of(value_type: ValueType) -> tuple[str, float] | None:
 
 
 def default_value(profile: Profile) -> int:
-    """The last of the value types that the profiler has a unit for, else the last."""
-    types = profile.value_types
-    known = [number for number, each in enumerate(types) if weight_of(each)]
-    return known[-1] if known else len(types) - 1
+    """The number of the value type that the profiler shows best.
+
+    It is that of samples, else the last that the profiler has a unit for, else the last.
+    """
+    units = [weight_of(each) for each in profile.value_types]
+    if ("samples", 1) in units:
+        return units.index(("samples", 1))
+    known = [number for number, unit in enumerate(units) if unit is not None]
+    return known[-1] if known else len(units) - 1
 
 
 def firefox_profile(

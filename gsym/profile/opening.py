@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
         Attributes:
             build_ids: Of modules by their paths: perf script, addresses.
-            keep_symbols: Those that are in the file stay: perf script.
+            keep_symbols: See `read_perf_script`.
             return_addresses: Addresses of callers, or all of a list, are where calls
                 return to: pprof, addresses.
             build_id: Of the module of addresses without one: addresses.

@@ -240,7 +240,8 @@ def test_weights_have_the_unit_of_their_values(
 def test_what_the_profiler_has_no_unit_for_is_not_the_default() -> None:
     cycles, space = ValueType("cycles", "count"), ValueType("space", "bytes")
     samples = ValueType("samples", "count")
-    assert default_value(Profile((samples, space, cycles))) == 1
+    assert default_value(Profile((cycles, samples, space))) == 1
+    assert default_value(Profile((cycles, space, cycles))) == 1
     assert default_value(Profile((cycles, cycles))) == 1
 
 

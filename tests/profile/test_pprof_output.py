@@ -177,7 +177,8 @@ def test_pprof_itself_reads_every_part(tmp_path: Path) -> None:
         assert part in said
 
 
-def test_the_mapping_of_the_program_comes_first() -> None:
+def profile_of_program() -> Profile:
+    """Samples of the kernel, a library, a shell and, most, a program."""
     builder = ProfileBuilder()
     for path, samples in (
         ("[kernel.kallsyms]", 9),
@@ -189,7 +190,17 @@ def test_the_mapping_of_the_program_comes_first() -> None:
         stack = builder.stack([builder.location(0x10, mapping)])
         for _ in range(samples):
             builder.sample(stack)
-    found = pprof.decode(gzip.decompress(pprof_file(builder.profile)))
+    return builder.profile
+
+
+def test_pprof_itself_names_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "made.pb.gz"
+    path.write_bytes(pprof_file(profile_of_program()))
+    assert "File: app" in pprof_says(path, "-top").splitlines()
+
+
+def test_the_mapping_of_the_program_comes_first() -> None:
+    found = pprof.decode(gzip.decompress(pprof_file(profile_of_program())))
     texts = found.string_table
     paths = {each.id: texts[each.filename].decode() for each in found.mapping}
     assert next(iter(paths.values())) == "/opt/app"

