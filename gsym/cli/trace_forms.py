@@ -72,8 +72,8 @@ class ProfileForm:
         value = chosen_value(profile, values, default_value(profile))
         chosen = profile.value_types[value]
         if weight_of(chosen) is None:
-            text = f"'{chosen.type}' ({chosen.unit}) is called samples in firefox"
-            warn(f"{self._source.name}: {text}, which has no unit for it")
+            text = f"firefox has no unit for '{chosen.type}' and calls it samples"
+            warn(f"{self._source.name}: {text}")
         return value
 
     def tell_losses(self, profile: Profile) -> None:

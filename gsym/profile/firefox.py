@@ -66,7 +66,7 @@ def weight_of(value_type: ValueType) -> tuple[str, float] | None:
 def default_value(profile: Profile) -> int:
     """The number of the value type that the profiler shows best.
 
-    It is that of samples, else the last that the profiler has a unit for, else the last.
+    It is that of samples, else the last with a unit in the profiler, else the last.
     """
     units = [weight_of(each) for each in profile.value_types]
     if ("samples", 1) in units:

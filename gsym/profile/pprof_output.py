@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
 _SIGN = 1 << 63
-# The kernel, code without a file, and libraries, as pprof itself tells them.
+# The kernel, code without a file, and libraries, as pprof itself recognizes them.
 _IS_NO_PROGRAM = re.compile(r"\[|//|.*\.so(?:[._]\d+)*$|$")
 
 

@@ -62,8 +62,6 @@ _PHASES = {
 }
 _BEGIN_OF = {"E": "B", "n": "b", "e": "b", "t": "s", "f": "s"}
 _END_OF = {"B": "E", "b": "e"}
-# Of events at one time: durations first, so that others are within them.
-_RANKS = {"B": 0, "E": 0, "X": 1}
 _FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
 _MOST_INTEGER = 2**53  # a double holds all integers up to it
 # A double holds microseconds with all three decimals up to this many nanoseconds.
@@ -184,7 +182,8 @@ class ChromeJson:
         first = min((spool.first_time() for spool in spools if spool), default=0)
         if first > _MOST_NANOSECONDS:
             self._origin = first - first % _SECOND
-            self.changed[f"times count from {self._origin} ns"] = 1
+            times = sum(map(len, spools))
+            self.changed[f"times count from {self._origin} ns"] = times
 
     def _task(self, koid: int) -> tuple[str, int]:
         """The name and the number of a thread."""
@@ -202,7 +201,7 @@ class ChromeJson:
         return event
 
     def _sorted_events(self) -> Iterator[dict[str, Any]]:
-        for event in self._events.values(_order):
+        for event in self._events.values(_arranged):
             yield self._linked(event).copy()
         for begun in self._begun.values():
             for begin in chain.from_iterable(map(reversed, begun.values())):
@@ -300,26 +299,41 @@ def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, An
     return {**made, "args": {"name": _text(name)}}
 
 
-def _order(event: dict[str, Any]) -> tuple[int, int]:
-    """The order of events at one time; of complete durations, the longest first."""
-    return _RANKS.get(event["ph"], 2), -event.get("dur", 0)
+def _arranged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events of one time, so that what is within a duration follows its begin.
+
+    Complete durations, of which traces tell when they have ended, come before what else
+    is recorded at the time, unless that is recorded before an end; the longest first.
+    """
+    if len(events) == 1:
+        return events
+    ends = {_thread_of(each): i for i, each in enumerate(events) if each["ph"] == "E"}
+
+    def rank(item: tuple[int, dict[str, Any]]) -> tuple[int, int]:
+        index, event = item
+        if event["ph"] == "X":
+            return 1, -event["dur"]
+        is_early = event["ph"] in "BE" or index < ends.get(_thread_of(event), -1)
+        return 0 if is_early else 2, 0
+
+    return [event for _, event in sorted(enumerate(events), key=rank)]
+
+
+def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
+    return event["pid"], event["tid"]
 
 
 def _link(event: dict[str, Any], begins: list[dict[str, Any]]) -> None:
     """Make an event part of what began last, of its category if there is one."""
     index = len(begins) - 1
     if event["ph"] != "E":
-        of_category = (i for i in range(index, -1, -1) if _are_alike(begins[i], event))
-        index = next(of_category, index)
+        found = (i for i in range(index, -1, -1) if begins[i]["cat"] == event["cat"])
+        index = next(found, index)
     begin = begins[index]
     event.pop("id", None)
     event.update({key: begin[key] for key in _LINKS if key in begin})
     if event["ph"] in "Eef":
         del begins[index]
-
-
-def _are_alike(begin: dict[str, Any], event: dict[str, Any]) -> bool:
-    return bool(begin["cat"] == event["cat"])
 
 
 def _keep_apart(begin: dict[str, Any]) -> None:

@@ -46,16 +46,18 @@ class SortedSpool:
         """The lowest of the times; 0 without any value."""
         return min(self._times, default=0)
 
-    def values(self, order: Callable[[Any], Any] | None = None) -> Iterator[Any]:
+    def values(
+        self, arrange: Callable[[list[Any]], list[Any]] | None = None
+    ) -> Iterator[Any]:
         """The values; those of one time in the order they came in.
 
         Args:
-            order: The key by which those of one time are sorted first.
+            arrange: Puts several values of one time into another order.
         """
         time_of = self._times.__getitem__
         for _, group in groupby(sorted(range(len(self)), key=time_of), time_of):
             values = [self._value(index) for index in group]
-            yield from values if order is None else sorted(values, key=order)
+            yield from values if arrange is None else arrange(values)
 
     def _value(self, index: int) -> Any:
         start, end = self._ends[index : index + 2]

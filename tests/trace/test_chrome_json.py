@@ -236,6 +236,17 @@ def test_events_are_sorted_and_enclosing_ones_come_first() -> None:
     assert names == ["first", "outer", "inner", "flow"]
 
 
+def test_an_event_at_the_end_of_a_duration_stays_within_it() -> None:
+    records: list[Record] = [
+        event("duration_begin", 1000, "first"),
+        event("flow_begin", 5000, "flow", id=1),
+        event("duration_end", 5000, "first"),
+        complete(5000, 6000, "second"),
+    ]
+    names = [each["name"] for each in convert(records)["traceEvents"]]
+    assert names == ["first", "flow", "first", "second"]
+
+
 def test_begins_and_ends_are_matched_in_the_order_of_time() -> None:
     converter = ChromeJson()
     records: list[Record] = [
@@ -315,7 +326,7 @@ def test_what_no_reader_understands_is_changed_and_counted() -> None:
     found = convert(records, converter)
     origin = "1700000000000000000"
     assert found["otherData"] == {"koid_of_2147483649": str(koid), "origin_ns": origin}
-    assert list(converter.changed.values()) == [1, 1, 1]
+    assert list(converter.changed.values()) == [1, 1, 3]
     longest, backward, _ = found["traceEvents"]
     assert (longest["tid"], longest["ts"], longest["dur"]) == (
         2**31 + 1,
