@@ -6,6 +6,8 @@ and threads mean. `gsym.formats.fxt_records` says what all records have.
 
 from __future__ import annotations
 
+from gsym._native import lib
+
 __all__ = [
     "Initialization",
     "ProviderEvent",
@@ -14,6 +16,7 @@ __all__ = [
     "String",
     "Thread",
     "TraceInfo",
+    "begins_trace",
 ]
 
 TYPE_CHECKING = False
@@ -87,3 +90,8 @@ else:
     )
     String = record_type("String", "string_index value" + _ORIGIN, _IN_ORIGIN)
     Thread = record_type("Thread", "thread_index process thread" + _ORIGIN, _IN_ORIGIN)
+
+
+def begins_trace(record: object) -> bool:
+    """Whether a record is the magic number: the state of what is before it ends."""
+    return isinstance(record, TraceInfo) and record[:2] == (0, lib.GSYM_FXT_MAGIC)

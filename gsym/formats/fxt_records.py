@@ -22,6 +22,7 @@ from gsym.formats.fxt_context_records import (
     String,
     Thread,
     TraceInfo,
+    begins_trace,
 )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "TraceInfo",
     "Unknown",
     "UserspaceObject",
+    "begins_trace",
 ]
 
 # By number. A counter has series of values as its arguments.

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from heapq import heappop, heappush
+from bisect import bisect_left, bisect_right
 
 __all__ = ["AddressRanges"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 
 class AddressRanges:
     """Tells which range an address is in.
 
     Args:
-        ranges: The first address of each, and the one behind its last.
+        ranges: As for `add`, numbered from 0.
     """
 
-    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        # Each address belongs to the last start at or below it.
         self._starts: list[int] = []
         self._owners: list[int | None] = []
-        begins = sorted(range(len(ranges)), key=lambda number: ranges[number][0])
-        bounds = sorted({bound for each in ranges for bound in each})
-        over: list[tuple[int, int]] = []  # those that have begun, the latest in front
-        begun = 0
-        for bound in bounds:
-            while begun < len(begins) and ranges[begins[begun]][0] <= bound:
-                number = begins[begun]
-                heappush(over, (-number, ranges[number][1]))
-                begun += 1
-            while over and over[0][1] <= bound:
-                heappop(over)
-            owner = -over[0][0] if over else None
-            if not self._owners or self._owners[-1] != owner:
-                self._starts.append(bound)
-                self._owners.append(owner)
+        for number, (start, end) in enumerate(ranges):
+            self.add(start, end, number)
+
+    def add(self, start: int, end: int, number: int) -> None:
+        """Add a range: its first address, and the one after its last."""
+        if start >= end:
+            return
+        rest = self.find(end)
+        first, last = bisect_left(self._starts, start), bisect_right(self._starts, end)
+        self._starts[first:last] = [start, end]
+        self._owners[first:last] = [number, rest]
 
     def find(self, address: int) -> int | None:
-        """The index of the last range that covers an address; None without any."""
+        """The number of the last range that covers an address; None without any."""
         place = bisect_right(self._starts, address) - 1
         return self._owners[place] if place >= 0 else None

@@ -29,7 +29,7 @@ class ProfileBuilder:
         self._mappings: dict[Mapping, int] = {}
         self._locations: dict[tuple[int, int | None, bool], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
-        self._threads: dict[tuple[int, int], int] = {}
+        self._threads: dict[tuple[Any, ...], int] = {}
 
     def mapping(self, mapping: Mapping) -> int:
         """The index of a mapping."""
@@ -51,8 +51,15 @@ class ProfileBuilder:
         key = tuple(locations)
         return _number(self._stacks, key, self.profile.stacks, key)
 
-    def thread(self, thread: Thread) -> int:
-        """The index of a thread; names that come later complete it."""
+    def thread(self, thread: Thread, *, is_named: bool = False) -> int:
+        """The index of a thread; names that come later complete it.
+
+        Args:
+            thread: The thread.
+            is_named: Its names are complete: one with others is another thread.
+        """
+        if is_named:
+            return _number(self._threads, thread, self.profile.threads, thread)
         key = (thread.process, thread.thread)
         found = _number(self._threads, key, self.profile.threads, thread)
         known = self.profile.threads[found]

@@ -1,13 +1,14 @@
 """The samples in a Fuchsia trace -> a profile.
 
-Specification: Fuchsia trace format, "Profiler record". Modules and mappings may come
-after the samples, and those of a process count for all its samples. The innermost
+Specification: Fuchsia trace format, "Profiler record". Each provider numbers the
+modules of each process on its own. Modules and mappings may come after the samples in
+the file; their times say which of those that overlap holds for a sample. The innermost
 address of a backtrace is where the thread was; the others are where calls return to.
 """
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import Backtrace, Mmap, Module
+from gsym.formats.fxt_records import Backtrace, Mmap, Module, begins_trace
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.profile.address_ranges import AddressRanges
 from gsym.profile.building import ProfileBuilder
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from gsym.formats.fxt_records import Record
     from gsym.profile.model import Profile
 
+    _Space = tuple[int | None, int]  # a provider and a process
+
 # Of `gsym.formats.fxt.KINDS`: the records that a profile is made of.
-PROFILER_KINDS = ("kernel_object", "module", "mmap", "backtrace")
+PROFILER_KINDS = ("trace_info", "kernel_object", "module", "mmap", "backtrace")
 
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 _SMALLEST_TEXT_ID = 32  # digits of a build id that is written as text
@@ -37,99 +40,177 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
 
     Returns:
         Samples that count 1 each. What could not be used is among its losses: mappings
-        of modules that are not named, modules whose number another one has.
+        of modules that are not named, modules whose number another one has at the same
+        time, times of mappings that are later than samples in them.
     """
-    modules: dict[tuple[int, int], Module] = {}
-    mmaps: list[Mmap] = []
-    backtraces: list[Backtrace] = []
-    objects = Objects()
     builder = ProfileBuilder()
+    samples = _Samples(builder)
     for record in records:
-        if isinstance(record, Backtrace):
-            backtraces.append(record)
-        elif isinstance(record, Mmap):
-            mmaps.append(record)
-        elif isinstance(record, Module):
-            known = modules.setdefault((record.process, record.module_id), record)
-            if known.build_id != record.build_id:
-                builder.lose("modules whose number another one has")
-        else:
-            objects.add(record)
-    spaces = _address_spaces(builder, modules, mmaps)
-    for backtrace in backtraces:
-        _take(builder, backtrace, spaces, objects)
+        if begins_trace(record):  # its providers and processes are others
+            samples.finish()
+            samples = _Samples(builder)
+        samples.add(record)
+    samples.finish()
     return builder.profile
 
 
-def _take(
-    builder: ProfileBuilder,
-    backtrace: Backtrace,
-    spaces: dict[int, _AddressSpace],
-    objects: Objects,
-) -> None:
-    """Take a sample in."""
-    space = spaces.get(backtrace.process)
-    stack = [
-        builder.location(
-            address, space.find(address) if space else None, is_return=depth > 0
+class _Samples:
+    """Those of one trace, which become samples of a profile at its end."""
+
+    def __init__(self, builder: ProfileBuilder) -> None:
+        self._builder = builder
+        self._loaded: dict[_Space, list[Module | Mmap]] = {}
+        self._backtraces: list[Backtrace] = []
+        self._objects = Objects()
+
+    def add(self, record: Record) -> None:
+        """Take a record, if it says something of samples."""
+        if isinstance(record, Backtrace):
+            self._backtraces.append(record)
+        elif isinstance(record, (Module, Mmap)):
+            space = record.provider, record.process
+            self._loaded.setdefault(space, []).append(record)
+        else:
+            self._objects.add(record)
+
+    def finish(self) -> None:
+        """Put the samples into the profile, in the order of the file."""
+        mappings = self._mappings_of_frames()
+        for backtrace, found in zip(self._backtraces, mappings, strict=True):
+            stack = [
+                self._builder.location(address, mapping, is_return=depth > 0)
+                for depth, (address, mapping) in enumerate(
+                    zip(backtrace.frames, found, strict=True)
+                )
+            ]
+            self._builder.sample(
+                self._builder.stack(stack),
+                thread=self._builder.thread(self._thread(backtrace), is_named=True),
+                time=backtrace.ns,
+            )
+
+    def _mappings_of_frames(self) -> list[list[int | None]]:
+        """The index of the mapping of each frame of each backtrace."""
+        spaces = {
+            space: _AddressSpace(self._builder, sorted(loaded, key=_time))
+            for space, loaded in self._loaded.items()
+        }
+        processes = {process for _, process in spaces}
+        nothing = _AddressSpace(self._builder, [])
+        found: list[list[int | None]] = [[] for _ in self._backtraces]
+        in_order = sorted(enumerate(self._backtraces), key=lambda each: _time(each[1]))
+        for number, each in in_order:
+            space = spaces.get((each.provider, each.process))
+            if space is None and each.process in processes:
+                self._builder.lose("mappings that another provider has of the process")
+            find = (space or nothing).find
+            found[number] = [find(address, _time(each)) for address in each.frames]
+        return found
+
+    def _thread(self, backtrace: Backtrace) -> Thread:
+        process, thread = backtrace.process, backtrace.thread
+        name_of, provider = self._objects.name_of, backtrace.provider
+        return Thread(
+            process,
+            thread,
+            name_of(process, provider, PROCESS) or "",
+            name_of(thread, provider, THREAD) or "",
         )
-        for depth, address in enumerate(backtrace.frames)
-    ]
-    process, thread, provider = backtrace.process, backtrace.thread, backtrace.provider
-    seen = Thread(
-        process,
-        thread,
-        objects.name_of(process, provider, PROCESS) or "",
-        objects.name_of(thread, provider, THREAD) or "",
-    )
-    builder.sample(builder.stack(stack), thread=builder.thread(seen), time=backtrace.ns)
 
 
 class _AddressSpace:
-    """The mappings of a process, by address."""
+    """What a provider has seen mapped in a process, at one time after the other.
 
-    def __init__(self, indexes: list[int], mappings: list[Mapping]) -> None:
-        self._indexes = indexes
-        self._ranges = AddressRanges([(each.start, each.limit) for each in mappings])
+    Args:
+        builder: Takes the mappings.
+        loaded: In the order of their times.
+    """
 
-    def find(self, address: int) -> int | None:
-        """The index of the mapping that covers an address."""
-        found = self._ranges.find(address)
-        return None if found is None else self._indexes[found]
+    def __init__(self, builder: ProfileBuilder, loaded: list[Module | Mmap]) -> None:
+        self._builder = builder
+        # Time, first address, the one after the last, index of the mapping.
+        self._mappings = _mappings(builder, loaded)
+        self._now = AddressRanges()
+        self._begun = 0
+        self._first = AddressRanges()
+        for _, *mapping in reversed(self._mappings):
+            self._first.add(*mapping)
+
+    def find(self, address: int, ns: int) -> int | None:
+        """The index of the mapping of an address at a time, not before the last one.
+
+        Some profilers give what is mapped the time at which they write it: an address
+        that nothing has covered yet is in the first mapping that will.
+        """
+        while self._begun < len(self._mappings):
+            begin, *mapping = self._mappings[self._begun]
+            if begin > ns:
+                break
+            self._now.add(*mapping)
+            self._begun += 1
+        found = self._now.find(address)
+        if found is None:
+            found = self._first.find(address)
+            if found is not None:
+                kind = "times of mappings that are later than samples in them"
+                self._builder.lose(kind)
+        return found
 
 
-def _address_spaces(
-    builder: ProfileBuilder,
-    modules: dict[tuple[int, int], Module],
-    mmaps: list[Mmap],
-) -> dict[int, _AddressSpace]:
-    """What is mapped in each process."""
-    lowest: dict[tuple[int, int], int] = {}
-    for mmap in mmaps:
-        key = (mmap.process, mmap.module_id)
-        lowest[key] = min(lowest.get(key, mmap.vaddr), mmap.vaddr)
-    found: dict[int, list[Mapping]] = {}
-    for mmap in mmaps:
-        key = (mmap.process, mmap.module_id)
-        module = modules.get(key)
-        if module is None:
-            builder.lose("mappings of a module that is not named")
-            continue
+def _mappings(
+    builder: ProfileBuilder, loaded: list[Module | Mmap]
+) -> list[tuple[int, int, int, int]]:
+    """Time, first address, the one after the last, and index of each mapping."""
+    pairs = _modules_of_mmaps(builder, loaded)
+    lowest: dict[Module, int] = {}
+    for mmap, module in pairs:
+        lowest[module] = min(lowest.get(module, mmap.vaddr), mmap.vaddr)
+    made = []
+    for mmap, module in pairs:
+        start, end = mmap.start_address, mmap.start_address + mmap.address_range
+        # The trace does not say the offset in the file; this is so where a file is laid
+        # out as it is loaded.
+        offset = mmap.vaddr - lowest[module]
         mapping = Mapping(
-            mmap.start_address,
-            mmap.start_address + mmap.address_range,
-            mmap.vaddr,
-            # The trace does not say; this is so where a file is laid out as it is
-            # loaded.
-            mmap.vaddr - lowest[key],
-            module.name,
-            _hex(module.build_id),
+            start, end, mmap.vaddr, offset, module.name, _hex(module.build_id)
         )
-        found.setdefault(mmap.process, []).append(mapping)
-    return {
-        process: _AddressSpace([builder.mapping(each) for each in mappings], mappings)
-        for process, mappings in found.items()
-    }
+        made.append((_time(mmap), start, end, builder.mapping(mapping)))
+    return made
+
+
+def _modules_of_mmaps(
+    builder: ProfileBuilder, loaded: list[Module | Mmap]
+) -> list[tuple[Mmap, Module]]:
+    """The module of each mapping: the last of its number up to then, or the next."""
+    modules: dict[int, Module] = {}
+    times: dict[int, int] = {}  # of the last record with a number
+    waiting: dict[int, list[int]] = {}
+    found: list[tuple[Mmap, Module] | None] = []
+    mmaps = [each for each in loaded if isinstance(each, Mmap)]
+    for record in loaded:
+        number = record.module_id
+        known = modules.get(number)
+        is_ambiguous = times.get(number) == _time(record)
+        times[number] = _time(record)
+        if isinstance(record, Mmap):
+            if known is None:
+                waiting.setdefault(number, []).append(len(found))
+            found.append(None if known is None else (record, known))
+        elif known is None:
+            modules[number] = record
+            for place in waiting.pop(number, ()):
+                found[place] = (mmaps[place], record)
+        elif (known.name, known.build_id) != (record.name, record.build_id):
+            modules[number] = record
+            if is_ambiguous:  # which of the two do mappings of this time name?
+                builder.lose("modules whose number another one has at the same time")
+    for places in waiting.values():
+        builder.lose("mappings of a module that is not named", len(places))
+    return [pair for pair in found if pair is not None]
+
+
+def _time(record: Backtrace | Module | Mmap) -> int:
+    return record.ns or 0
 
 
 def _hex(build_id: bytes) -> str:

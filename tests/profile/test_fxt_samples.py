@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.fxt_records import Backtrace, KernelObject, Mmap, Module
+from gsym.formats.fxt_records import (
+    Backtrace,
+    KernelObject,
+    Mmap,
+    Module,
+    TraceInfo,
+)
 from gsym.profile.fxt_samples import read_fxt_samples
 from gsym.profile.model import Location, Mapping, Thread
 from gsym.profile.symbolizing import symbolize
@@ -80,10 +86,10 @@ def test_what_cannot_be_used_is_counted() -> None:
         [MODULE, MODULE, second, MMAP._replace(module_id=9), MMAP, SAMPLE]
     )
     assert profile.losses == {
-        "modules whose number another one has": 1,
+        "modules whose number another one has at the same time": 1,
         "mappings of a module that is not named": 1,
     }
-    assert profile.mappings[0].build_id == BUILD_ID
+    assert profile.mappings[0].build_id == "02" * 20
 
 
 @pytest.mark.parametrize(
@@ -99,6 +105,78 @@ def test_what_cannot_be_used_is_counted() -> None:
 def test_a_build_id_may_be_written_as_digits(build_id: bytes, text: str) -> None:
     profile = read_fxt_samples([MODULE._replace(build_id=build_id), MMAP])
     assert profile.mappings[0].build_id == text
+
+
+OTHER = MODULE._replace(name="other.so", build_id=b"\1" * 20)
+
+
+def modules_of(records: list[Record]) -> list[str]:
+    """The name of the module of the innermost frame of each sample; "" without one."""
+    profile = read_fxt_samples(records)
+    innermost = (
+        profile.locations[profile.stacks[sample.stack][0]].mapping
+        for sample in profile.samples
+    )
+    return ["" if at is None else profile.mappings[at].path for at in innermost]
+
+
+def of_provider(provider: int, *records: Record) -> list[Record]:
+    return [record._replace(provider=provider) for record in records]
+
+
+def test_a_module_of_another_provider_does_not_answer() -> None:
+    names = [KernelObject(100, 1, "other app")]
+    records = [
+        *of_provider(1, MODULE, MMAP, SAMPLE, *NAMES),
+        *of_provider(2, OTHER, MMAP, SAMPLE, *names),
+    ]
+    assert modules_of(records) == ["libmodule.so", "other.so"]
+    threads = read_fxt_samples(records).threads
+    assert [each.process_name for each in threads] == ["app", "other app"]
+    records = [*of_provider(1, MODULE, MMAP), *of_provider(2, SAMPLE)]
+    assert modules_of(records) == [""]
+    kind = "mappings that another provider has of the process"
+    assert read_fxt_samples(records).losses == {kind: 1}
+
+
+def test_a_second_trace_in_a_file_has_modules_of_its_own() -> None:
+    magic = TraceInfo(0, 0x16547846)
+    first, second = [MODULE, MMAP, SAMPLE], [OTHER, MMAP, SAMPLE]
+    assert modules_of([magic, *first, magic, *second]) == ["libmodule.so", "other.so"]
+
+
+def test_a_mapping_does_not_answer_for_samples_before_it() -> None:
+    later = [OTHER._replace(module_id=4), MMAP._replace(module_id=4)]
+    records = [
+        *(each._replace(ns=20) for each in later),  # the file is not in order of time
+        *(SAMPLE._replace(ns=ns) for ns in (25, 10, 19, 20)),
+        *(each._replace(ns=10) for each in (MODULE, MMAP)),
+    ]
+    expected = ["other.so", "libmodule.so", "libmodule.so", "other.so"]
+    assert modules_of(records) == expected
+    assert read_fxt_samples(records).losses == {}
+
+
+def test_a_module_id_that_is_used_again_names_the_module_of_its_time() -> None:
+    lower = MMAP._replace(start_address=LOADED - 0x1000)
+    records = [
+        SAMPLE._replace(ns=30, frames=(LOADED - 1,)),
+        SAMPLE._replace(ns=30),
+        *(each._replace(ns=20) for each in (OTHER, lower)),
+        *(each._replace(ns=10) for each in (MODULE, MMAP)),
+    ]
+    assert modules_of(records) == ["other.so", "libmodule.so"]
+
+
+def test_samples_before_all_mappings_are_in_the_first_and_counted() -> None:
+    records = [
+        SAMPLE._replace(ns=5, frames=(LOADED,)),
+        *(each._replace(ns=20) for each in (OTHER, MMAP)),
+        *(each._replace(ns=10) for each in (MODULE, MMAP)),
+    ]
+    assert modules_of(records) == ["libmodule.so"]
+    kind = "times of mappings that are later than samples in them"
+    assert read_fxt_samples(records).losses == {kind: 1}
 
 
 def test_an_empty_backtrace_is_a_sample_without_frames() -> None:
