@@ -1,8 +1,10 @@
 """Events of a trace that belong together: durations, asynchronous operations, flows.
 
 Specification: Fuchsia trace format, "Event record". Durations nest within their thread.
-Events of an operation or of a flow share an id. Processes number theirs on their own,
-so an id is looked for in the process first, then in others, if one alone has it open.
+Events of an operation or of a flow share an id. Categories and processes number theirs
+on their own: of what is open with an id, that of the same category and name comes
+first, then that of the same category, then any; each in the process first, then in
+others, if one alone has it open. Events at one time happened in the order of the file.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.formats.fxt_records import Event
+
+    _Key = tuple[int | str, ...]
 
     class Duration(NamedTuple):
         """An operation of one thread.
@@ -92,9 +96,6 @@ else:
     Matches = record_type("Matches", "durations operations flows unmatched end_ns")
     Matches.__doc__ = "What was found."
 
-# At one time, what begins stands in front of what happens within it.
-_RANKS = {"duration_begin": 0, "duration_end": 0, "duration_complete": 1}
-
 
 def match_events(events: Iterable[Event]) -> Matches:
     """What belongs together among the events of a trace.
@@ -102,16 +103,21 @@ def match_events(events: Iterable[Event]) -> Matches:
     Args:
         events: In any order, as the records of traces are.
     """
-    ordered = sorted(events, key=_order)
-    matching = _Matching(max((_last(event) for event in ordered), default=0))
-    for event in ordered:
-        matching.take(event)
+    ordered = sorted(enumerate(events), key=_order)
+    matching = _Matching(max((_last(event) for _, event in ordered), default=0))
+    for place, event in ordered:
+        matching.take(event, place)
     return matching.finish()
 
 
-def _order(event: Event) -> tuple[int, int, int]:
-    """By time; of complete durations that begin together, the longest first."""
-    return event.ns or 0, _RANKS.get(event.kind, 2), -(event.end_ns or 0)
+def _order(item: tuple[int, Event]) -> tuple[int, bool, int]:
+    """By time; complete durations, which are written as they end, after the others.
+
+    Of those that begin together, the longest comes first.
+    """
+    _, event = item
+    is_whole = event.kind == "duration_complete"
+    return event.ns or 0, is_whole, -(event.end_ns or 0) if is_whole else 0
 
 
 def _last(event: Event) -> int:
@@ -119,23 +125,58 @@ def _last(event: Event) -> int:
 
 
 class _Open:
-    """A duration that goes on: its index, and its end as soon as that is known."""
+    """A duration that goes on.
 
-    __slots__ = ("end_ns", "index")
+    Attributes:
+        index: Among all durations.
+        end_ns: When it ends, as soon as that is known.
+        place: Of a complete duration in the file: what stands before it there and is at
+            the time of its end is within it, for it was written as it ended.
+    """
 
-    def __init__(self, index: int, end_ns: int | None) -> None:
+    __slots__ = ("end_ns", "index", "place")
+
+    def __init__(self, index: int, end_ns: int | None, place: int) -> None:
         self.index = index
         self.end_ns = end_ns
+        self.place = place
 
 
 class _Thread:
-    """The durations of a thread that go on, and those of them that wait for an end."""
+    """The durations of a thread that go on, and what happens at one time.
 
-    __slots__ = ("stack", "waiting")
+    Attributes:
+        stack: All of them, the innermost last.
+        waiting: Those that wait for the event of their end.
+        points: Of flows at the time *now*, each with the innermost duration by then.
+        whole: The innermost complete duration that began at that time.
+        now: In nanoseconds.
+    """
+
+    __slots__ = ("now", "points", "stack", "waiting", "whole")
 
     def __init__(self) -> None:
         self.stack: list[_Open] = []
         self.waiting: list[_Open] = []
+        self.points: list[tuple[list[Any], _Open | None]] = []
+        self.whole: int | None = None
+        self.now = 0
+
+    def advance(self, now: int) -> None:
+        """Go on to a time: the duration around each point is certain then.
+
+        One that began at the same time is around it, unless the point came before the
+        end of another one.
+        """
+        if now == self.now:
+            return
+        for point, around in self.points:
+            is_over = around is not None and around.end_ns == self.now
+            if self.whole is not None and not is_over:
+                point[1] = self.whole
+        self.points.clear()
+        self.whole = None
+        self.now = now
 
 
 class _Matching:
@@ -149,21 +190,26 @@ class _Matching:
         self._flows = _ById()
         self._unmatched: dict[str, int] = {}
 
-    def take(self, event: Event) -> None:
-        """Take one event in."""
+    def take(self, event: Event, place: int) -> None:
+        """Take one event in, and its place in the file."""
         kind = event.kind
         if kind.startswith("duration"):
-            self._take_duration(event)
+            self._take_duration(event, place)
         elif kind.startswith("async"):
             self._take_half(self._operations, event, event)
         elif kind.startswith("flow"):
-            stack = self._thread(event).stack
-            around = stack[-1].index if stack else None
-            self._take_half(self._flows, event, FlowPoint(event, around))
+            thread = self._thread(event, place)
+            around = thread.stack[-1] if thread.stack else None
+            point = [event, None if around is None else around.index]
+            thread.points.append((point, around))
+            self._take_half(self._flows, event, point)
 
     def finish(self) -> Matches:
         """All that was found."""
-        waiting = sum(len(thread.waiting) for thread in self._threads.values())
+        waiting = 0
+        for thread in self._threads.values():
+            thread.advance(self._end_ns + 1)
+            waiting += len(thread.waiting)
         if waiting:
             self._unmatched["duration_begin"] = waiting
         for found, kind in (
@@ -176,22 +222,27 @@ class _Matching:
         return Matches(
             tuple(self._durations),
             tuple(self._operation(chain) for chain in self._operations.chains),
-            tuple(Flow(tuple(chain)) for chain in self._flows.chains),
+            tuple(
+                Flow(tuple(FlowPoint(*point) for point in chain))
+                for chain in self._flows.chains
+            ),
             self._unmatched,
             self._end_ns,
         )
 
-    def _take_duration(self, event: Event) -> None:
-        thread = self._thread(event)
+    def _take_duration(self, event: Event, place: int) -> None:
+        thread = self._thread(event, place)
         if event.kind == "duration_end":
             self._end_duration(thread, event)
             return
         parent = thread.stack[-1].index if thread.stack else None
         depth = 0 if parent is None else self._durations[parent].depth + 1
         is_whole = event.kind == "duration_complete"
-        entry = _Open(len(self._durations), event.end_ns if is_whole else None)
+        entry = _Open(len(self._durations), event.end_ns if is_whole else None, place)
         thread.stack.append(entry)
-        if not is_whole:
+        if is_whole:
+            thread.whole = entry.index
+        else:
             thread.waiting.append(entry)
         until = self._end_ns if entry.end_ns is None else entry.end_ns
         self._durations.append(Duration(event, None, until, depth, parent))
@@ -208,23 +259,20 @@ class _Matching:
         if thread.stack[-1] is entry:
             thread.stack.pop()
 
-    def _thread(self, event: Event) -> _Thread:
+    def _thread(self, event: Event, place: int) -> _Thread:
         """The thread of an event, without durations that have ended by then."""
         key = (event.process, event.thread)
         thread = self._threads.get(key)
         if thread is None:
             thread = self._threads[key] = _Thread()
         stack, now = thread.stack, event.ns or 0
+        thread.advance(now)
         while stack and stack[-1].end_ns is not None and stack[-1].end_ns <= now:
-            if stack[-1].end_ns == now and self._is_instantaneous(stack[-1], event):
+            is_within = stack[-1].end_ns == now and place < stack[-1].place
+            if is_within and event.kind.startswith("flow"):
                 break
             stack.pop()
         return thread
-
-    def _is_instantaneous(self, entry: _Open, event: Event) -> bool:
-        """Whether a duration of no length is at the time of an event within it."""
-        begin = self._durations[entry.index].event
-        return begin.ns == event.ns and not event.kind.startswith("duration")
 
     def _take_half(self, found: _ById, event: Event, item: Any) -> None:
         if event.kind.endswith("begin"):
@@ -243,6 +291,16 @@ class _Matching:
         self._unmatched[kind] = self._unmatched.get(kind, 0) + 1
 
 
+class _Chains:
+    """Chains of one process; those that have ended go when they are met."""
+
+    __slots__ = ("numbers", "open_count")
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []  # the innermost last
+        self.open_count = 0
+
+
 class _ById:
     """Chains of events by their ids.
 
@@ -254,28 +312,51 @@ class _ById:
     def __init__(self) -> None:
         self.chains: list[list[Any]] = []
         self.ended = 0
-        # id -> process -> the chains that are open, the innermost last
-        self._open: dict[int, dict[int, list[int]]] = {}
+        self._begins: list[Event | None] = []  # None: it has ended
+        # What events share -> process -> what is open there
+        self._open: dict[_Key, dict[int, _Chains]] = {}
 
     def begin(self, event: Event, item: Any) -> None:
         """Open a chain."""
-        by_process = self._open.setdefault(event.id or 0, {})
-        by_process.setdefault(event.process, []).append(len(self.chains))
+        for key in _keys(event):
+            by_process = self._open.setdefault(key, {})
+            chains = by_process.setdefault(event.process, _Chains())
+            chains.numbers.append(len(self.chains))
+            chains.open_count += 1
         self.chains.append([item])
+        self._begins.append(event)
 
     def go_on(self, event: Event, item: Any) -> bool:
-        """Put an event onto the open chain of its id, if there is one."""
-        by_process = self._open.get(event.id or 0, {})
-        process = event.process
-        if process not in by_process:
-            if len(by_process) != 1:
-                return False
-            (process,) = by_process
-        open_chains = by_process[process]
-        self.chains[open_chains[-1]].append(item)
-        if event.kind.endswith("end"):
-            self.ended += 1
-            open_chains.pop()
-            if not open_chains:
-                del by_process[process]
-        return True
+        """Put an event onto the open chain that fits it best, if there is one."""
+        for key in _keys(event):
+            by_process = self._open.get(key, {})
+            process = event.process
+            if process not in by_process:
+                if len(by_process) != 1:
+                    continue
+                (process,) = by_process
+            numbers = by_process[process].numbers
+            while self._begins[numbers[-1]] is None:
+                numbers.pop()
+            self.chains[numbers[-1]].append(item)
+            if event.kind.endswith("end"):
+                self._end(numbers[-1])
+            return True
+        return False
+
+    def _end(self, number: int) -> None:
+        begin = self._begins[number]
+        assert begin is not None  # noqa: S101 - it was open
+        self._begins[number] = None
+        self.ended += 1
+        for key in _keys(begin):
+            by_process = self._open[key]
+            by_process[begin.process].open_count -= 1
+            if not by_process[begin.process].open_count:
+                del by_process[begin.process]
+
+
+def _keys(event: Event) -> tuple[_Key, ...]:
+    """What an event may share with others, the most first."""
+    number, category = event.id or 0, event.category
+    return (number, category, event.name), (number, category), (number,)

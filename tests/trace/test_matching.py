@@ -175,6 +175,52 @@ def test_an_event_within_a_duration_of_no_length_is_in_it() -> None:
     assert flow.points[0].duration == 1
 
 
+A, B = [begin(0, "a"), end(10)], [begin(10, "b"), end(20)]
+POINT = event("flow_begin", 10, id=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "name"),
+    [
+        ([A[0], POINT, A[1]], "a"),
+        ([A[0], POINT, A[1], *B], "a"),
+        ([*A, POINT], None),
+        ([*A, B[0], POINT, B[1]], "b"),
+        ([begin(10, "a"), POINT, end(10)], "a"),
+        ([POINT, complete(0, 10, "a")], "a"),
+        ([complete(0, 10, "a"), POINT], None),
+        ([POINT, complete(0, 10, "a"), complete(10, 20, "b")], "a"),
+        ([*A, POINT, complete(10, 20, "b")], "b"),
+        ([A[0], POINT, complete(10, 20, "b"), end(20)], "b"),
+    ],
+)
+def test_a_point_at_the_end_of_a_duration_is_in_it_if_it_comes_first(
+    events: list[Event], name: str | None
+) -> None:
+    matches = match_events(events)
+    around = matches.flows[0].points[0].duration
+    assert name == (None if around is None else matches.durations[around].event.name)
+
+
+@pytest.mark.parametrize("kind", ["async", "flow"])
+def test_equal_ids_of_two_categories_do_not_meet(kind: str) -> None:
+    events = [
+        event(f"{kind}_begin", 0, "a", id=1, category="one"),
+        event(f"{kind}_begin", 1, "b", id=1, category="two"),
+        event(f"{kind}_begin", 2, "c", id=1, category="two"),
+        event(f"{kind}_end", 3, "a", id=1, category="one"),
+        event(f"{kind}_end", 4, "b", id=1, category="two"),
+        event(f"{kind}_end", 5, "another name", id=1, category="three"),
+    ]
+    matches = match_events(events)
+    assert matches.unmatched == {}
+    found = [
+        *((each.begin.name, each.end_ns) for each in matches.operations),
+        *((f.points[0].event.name, f.points[-1].event.ns) for f in matches.flows),
+    ]
+    assert found == [("a", 3), ("b", 4), ("c", 5)]
+
+
 _KINDS = ["duration_begin", "duration_end", "duration_complete", "instant", "counter"]
 _KINDS += [f"{kind}_{half}" for kind in ("async", "flow") for half in ("begin", "end")]
 _KINDS += ["async_instant", "flow_step"]
