@@ -25,19 +25,19 @@ COMMAND = Command(
     "List the data that a trace carries, or write it to files",
     (TRACE,),
     (
-        Option("--extract", "write a file for each name into DIR", metavar="DIR"),
+        Option("--extract", "write a file for each of them into DIR", metavar="DIR"),
         JSON_LINES,
         *FILTERS,
         STRICT,
     ),
     f"""\
 {FILTER_HELP}
-Blobs of one name are pieces of one stream, joined in order for each provider. Names of
-files hold letters, digits, dots, lines and underscores only; files that are there are
-replaced.""",
+Blobs of one name are pieces of one stream, joined in order for each provider; a large
+blob is always whole. Names of files hold letters, digits, dots, lines and underscores
+only; files that are there are replaced.""",
 )
 
-_KINDS = ("blob", "large_blob", "large_blob_with_metadata")
+_KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
 
 
 def run(arguments: list[str]) -> int:
@@ -46,9 +46,9 @@ def run(arguments: list[str]) -> int:
     folder = values.text("--extract")
     with open_trace_input(values) as trace:
         blobs = Blobs()
-        for record in trace.records(_KINDS):
+        for record in trace.records(_KINDS, keep_context=True):
             blobs.add(record)
-        streams = list(blobs.streams())
+        streams = blobs.streams()
         for stream, name in zip(streams, blob_file_names(streams), strict=True):
             path = None
             if folder is not None:

@@ -1,22 +1,19 @@
-"""Data that a trace carries in pieces: the blobs of one name, put together."""
+"""Data that a trace carries: large blobs, and blobs of one name put together."""
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import Blob, LargeBlob
+from gsym.formats.fxt_records import Blob, LargeBlob, begins_trace
 
 __all__ = ["BLOB_TYPES", "Blobs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import NamedTuple
 
     from gsym.formats.fxt_records import Record
 
-    _Key = tuple[int | None, str | None, str]  # provider, category of large blobs, name
-
     class Stream(NamedTuple):
-        """The blobs of one name of a provider, in their order.
+        """A large blob, or the blobs of one name of a provider, in their order.
 
         Attributes:
             provider: Id, None in front of any provider.
@@ -30,13 +27,13 @@ if TYPE_CHECKING:
         category: str
         name: str
         type: int | None
-        pieces: tuple[bytes, ...]
+        pieces: list[bytes]
 
 else:
     from gsym.records import record_type
 
     Stream = record_type("Stream", "provider category name type pieces")
-    Stream.__doc__ = "The blobs of one name of a provider, in their order."
+    Stream.__doc__ = "A large blob, or the blobs of one name of a provider."
 
 BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
 
@@ -44,25 +41,31 @@ BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
 class Blobs:
     """Gathers the blobs of a trace while it is read.
 
-    The document calls what has one name one stream of data. Large blobs of one name are
-    gathered likewise, apart from others.
+    Blobs of one name are pieces of one stream of data, as the document says; of a large
+    blob it says no such thing, so that each is a stream by itself.
     """
 
     def __init__(self) -> None:
-        self._streams: dict[_Key, tuple[int | None, list[bytes]]] = {}
+        self._streams: list[Stream] = []
+        self._by_name: dict[tuple[int | None, str], Stream] = {}
 
     def add(self, record: Record) -> None:
         """Take the data of a record, if it has some."""
         if isinstance(record, Blob):
-            self._take((record.provider, None, record.name), record.type, record.data)
+            key = (record.provider, record.name)
+            stream = self._by_name.get(key)
+            if stream is None:
+                stream = Stream(record.provider, "", record.name, record.type, [])
+                self._by_name[key] = stream
+                self._streams.append(stream)
+            stream.pieces.append(record.data)
         elif isinstance(record, LargeBlob):
-            key = (record.provider, record.category, record.name)
-            self._take(key, None, record.data)
+            texts = record.category, record.name
+            stream = Stream(record.provider, *texts, None, [record.data])
+            self._streams.append(stream)
+        elif begins_trace(record):
+            self._by_name.clear()
 
-    def streams(self) -> Iterator[Stream]:
+    def streams(self) -> list[Stream]:
         """What has been gathered, in the order of the first pieces."""
-        for (provider, category, name), (kind, pieces) in self._streams.items():
-            yield Stream(provider, category or "", name, kind, tuple(pieces))
-
-    def _take(self, key: _Key, kind: int | None, data: bytes) -> None:
-        self._streams.setdefault(key, (kind, []))[1].append(data)
+        return self._streams

@@ -25,6 +25,7 @@ def blob_file_names(streams: Iterable[Stream]) -> list[str]:
     begins with a dot, and none is too long for a file system.
     """
     taken: set[str] = set()
+    numbers: dict[str, int] = {}  # the last one of each name
     names = []
     for stream in streams:
         text = f"{stream.category}.{stream.name}" if stream.category else stream.name
@@ -32,12 +33,12 @@ def blob_file_names(streams: Iterable[Stream]) -> list[str]:
         if stream.provider is not None:
             name = f"{stream.provider}.{name}"
         ending = ".perfetto-trace" if stream.type == _PERFETTO else ""
-        number = 1
         chosen = name + ending
+        key = chosen.lower()
         # File systems may not tell upper case from lower case.
         while chosen.lower() in taken:
-            number += 1
-            chosen = f"{name}.{number}{ending}"
+            numbers[key] = numbers.get(key, 1) + 1
+            chosen = f"{name}.{numbers[key]}{ending}"
         taken.add(chosen.lower())
         names.append(chosen)
     return names

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from gsym.formats.fxt_records import (
     Argument,
+    Blob,
     ContextSwitch,
     KernelObject,
+    LargeBlob,
     ThreadWakeup,
 )
 from gsym.formats.fxt_writer import encode
@@ -151,6 +153,25 @@ def test_blobs_of_one_name_are_one_file(
     assert capsys.readouterr().out == "   1  data                   12 bytes  log\n"
 
 
+def test_each_large_blob_is_a_file_of_its_own(
+    trace: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    blobs = [LargeBlob("a", "b", data) for data in (b"one", b"two", b"three")]
+    trace.write_bytes(b"".join(encode(blobs)))
+    assert run("blobs", "--extract", tmp_path / "blobs", trace) == 0
+    made = {path.name: path.read_bytes() for path in (tmp_path / "blobs").iterdir()}
+    assert made == {"a.b": b"one", "a.b.2": b"two", "a.b.3": b"three"}
+    assert capsys.readouterr().out.count(" bytes  a:b -> ") == 3
+
+
+def test_blobs_of_a_second_trace_in_a_file_are_not_joined_to_the_first(
+    trace: Path, capsys: Capture
+) -> None:
+    trace.write_bytes(b"".join(encode([Blob("log", 1, b"data")])) * 2)
+    assert run("blobs", trace) == 0
+    assert capsys.readouterr().out.count("4 bytes  log\n") == 2
+
+
 @given(
     st.lists(
         st.tuples(
@@ -165,7 +186,7 @@ def test_blobs_of_one_name_are_one_file(
 def test_no_name_of_a_blob_leads_out_of_its_folder(
     streams: list[tuple[int | None, str, str, int | None]],
 ) -> None:
-    names = blob_file_names([Stream(*each, ()) for each in streams])
+    names = blob_file_names([Stream(*each, []) for each in streams])
     assert len({name.lower() for name in names}) == len(streams)
     for name in names:
         assert Path(name).name == name
