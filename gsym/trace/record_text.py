@@ -52,8 +52,8 @@ _SECOND = 10**9
 
 def seconds(ns: int) -> str:
     """A time in seconds, to the nanosecond."""
-    whole, part = divmod(ns, _SECOND)
-    return f"{whole}.{part:09}"
+    whole, part = divmod(abs(ns), _SECOND)
+    return f"{'-' * (ns < 0)}{whole}.{part:09}"
 
 
 class RecordText:

@@ -41,6 +41,11 @@ def objects(capsys: Capture, *words: object) -> list[dict[str, Any]]:
     return list(map(json.loads, capsys.readouterr().out.splitlines()))
 
 
+def test_a_duration_that_ends_before_it_begins_has_a_minus_once() -> None:
+    event = Event("duration_complete", 0, 7, 8, "", "e", end_ticks=0, ns=400, end_ns=0)
+    assert RecordText().line(event).endswith("for -0.000000400")
+
+
 def test_an_event_has_the_fields_that_programs_expect(
     trace: Path, capsys: Capture
 ) -> None:
