@@ -232,6 +232,22 @@ def test_a_value_without_a_type_is_refused() -> None:
         argument_of("a", [])  # type: ignore[arg-type] # that is the point
 
 
+@pytest.mark.parametrize(
+    "fields", [{"args": (Argument("a", "null", None),)}, {"process": 7}, {"thread": 0}]
+)
+def test_a_large_blob_without_a_time_has_no_other_metadata(
+    fields: dict[str, Any],
+) -> None:
+    with pytest.raises(ValueError, match="large blob 'b' has arguments or a thread"):
+        encoded([LargeBlob("a", "b", b"data", **fields)])
+
+
+def test_a_surrogate_that_stands_for_no_byte_is_named() -> None:
+    reason = r"the text 'ab\\ud800' has the surrogate U\+D800 at 2"
+    with pytest.raises(ValueError, match=reason):
+        encoded([EVENT._replace(name="ab\ud800")])
+
+
 def test_a_blob_that_is_too_large_for_a_record_becomes_several() -> None:
     data = bytes(range(256)) * 300
     read = said(decoded(encoded([Blob("n", 1, data)])))

@@ -12,6 +12,7 @@ __all__ = ["MOST_STRING_SIZE", "Words", "field", "stream", "text_bytes"]
 MOST_STRING_SIZE = 32000
 """In bytes; the document's limit, though references could say more."""
 
+_MOST_QUOTED = 40  # characters
 _MOST_RECORD_SIZE = lib.GSYM_FXT_MAX_RECORD_SIZE
 
 
@@ -79,8 +80,16 @@ def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
 
     Raises:
         LimitError: There are more than *most*.
+        ValueError: A surrogate in it stands for no byte.
     """
-    data = text.encode("utf-8", "surrogateescape")
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        wrong = ord(text[error.start])
+        raise ValueError(
+            f"the text {text[:_MOST_QUOTED]!a} has the surrogate U+{wrong:04X} at "
+            f"{error.start}, for which UTF-8 has no bytes"
+        ) from None
     if len(data) > most:
         raise LimitError(f"a text of {len(data)} bytes; there is room for {most}")
     return data

@@ -76,7 +76,9 @@ class Encoder:
                 255 frames; or all of it takes more than 32760 bytes.
             OverflowError: A number does not fit its field.
             ValueError: A kind or type is not known, or an event lacks its id or end, or
-                a record of type `Unknown` is not of whole words.
+                a large blob without a time has other metadata, or a record of type
+                `Unknown` is not of whole words, or a text has a surrogate that stands
+                for no byte.
         """
         kind = type(record)
         if kind not in _OF_NO_PROVIDER and record.provider != self._provider:
@@ -147,6 +149,11 @@ class Encoder:
             count, args = arguments_bytes(record.args, words, references)
             names |= count << 32 | reference << 36
             body += words(record.ticks) + koids + args
+        elif record.args or (record.process, record.thread) != (None, None):
+            raise ValueError(
+                f"large blob '{record.name}' has arguments or a thread but no time: "
+                "the format has them together only"
+            )
         data = record.data
         size = 3 + (len(body) + len(data) + 7) // 8  # in words
         if size > _MOST_LARGE_SIZE:
@@ -155,7 +162,9 @@ class Encoder:
         self._out += (
             words(lib.GSYM_FXT_TYPE_LARGE | size << 4 | blob_format << 40, names) + body
         )
-        self._out += words(len(data)) + stream(data)
+        self._out += words(len(data))
+        self._out += data
+        self._out += bytes(-len(data) % 8)
 
     def _put_unknown(self, record: Unknown) -> None:
         size = len(record.data)
