@@ -6,7 +6,8 @@ threads stand in their records; the place of a thread that has ended is free aga
 
 from __future__ import annotations
 
-from gsym.formats.fxt_words import MOST_STRING_SIZE, field, stream
+from gsym.formats.fxt_words import MOST_STRING_SIZE, field, stream, text_bytes
+from gsym.trace.traced_values import cut_text
 
 __all__ = ["ProcessTables"]
 
@@ -33,11 +34,17 @@ class ProcessTables:
         words: Makes words.
         put: Takes the records of the tables.
         lock: Guards the tables, and the order of their records.
+        lose: Counts what is cut.
     """
 
     def __init__(
-        self, words: Words, put: Callable[[bytes], object], lock: RLock
+        self,
+        words: Words,
+        put: Callable[[bytes], object],
+        lock: RLock,
+        lose: Callable[[str], None],
     ) -> None:
+        self._lose = lose
         self._words = words
         self._put = put
         self._lock = lock
@@ -82,7 +89,7 @@ class ProcessTables:
         index = self._strings.get(text)
         if index is not None:
             return index, b""
-        data = _bytes_of(text)
+        data = text_bytes(cut_text(text, MOST_STRING_SIZE, self._lose, "texts"))
         if not data:
             return 0, b""
         if len(text) > longest or len(self._strings) >= most:
@@ -96,12 +103,3 @@ class ProcessTables:
                 # Not before the record: whoever finds it here writes behind that.
                 self._strings[text] = index
         return index, b""
-
-
-def _bytes_of(text: str) -> bytes:
-    """As much of a text as there is room for, whatever it is made of."""
-    try:
-        data = text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        data = text.encode("utf-8", "replace")
-    return data[:MOST_STRING_SIZE]

@@ -23,13 +23,14 @@ from gsym.formats.fxt_records import (
     ProviderSection,
     TraceInfo,
 )
-from gsym.formats.fxt_words import Words
+from gsym.formats.fxt_words import MOST_STRING_SIZE, Words
 from gsym.fxt.objects import PROCESS, THREAD
 from gsym.trace.process_tables import ProcessTables
 from gsym.trace.trace_output import MOST_RECORDS
 from gsym.trace.traced_values import (
     ArgumentWords,
     UnusualValueError,
+    cut_text,
     process_argument,
     safe_arguments,
 )
@@ -81,7 +82,7 @@ class ProcessTrace:
         self._append = output.append
         self._records = output.records
         self._words = Words("little")
-        self._tables = ProcessTables(self._words, output.append, output.lock)
+        self._tables = ProcessTables(self._words, output.append, output.lock, lose)
         self._lose = lose
         self._add_arguments = ArgumentWords(self._tables).add
         if is_first:
@@ -209,7 +210,10 @@ class ProcessTrace:
         last: int | None,
     ) -> None:
         """Write an event in the way of all records; its header is known then."""
-        category, name = str(category), str(name)
+        category, name = (
+            cut_text(str(text), MOST_STRING_SIZE, self._lose, "names of events")
+            for text in (category, name)
+        )
         event = Event(
             EVENT_KINDS[kind],
             ticks,

@@ -143,34 +143,50 @@ def safe_arguments(
             lose("arguments behind the 15th of an event")
             continue
         try:
-            argument, size = _argument(name, value, room)
+            argument, size = _argument(name, value, room, lose)
         except Exception as error:  # noqa: BLE001 - whatever its text is made by
             lose(f"arguments whose text could not be made: {type(error).__name__}")
             continue
-        if size > room:
-            lose("arguments that were cut for their size")
         room -= min(size, room)
         made.append(argument)
     return tuple(made)
 
 
-def cut_text(text: str, room: int) -> str:
-    """As much of a text as takes so many bytes."""
-    data = text.encode("utf-8", "replace")
-    return text if len(data) <= room else data[:room].decode("utf-8", "ignore")
+def cut_text(text: str, room: int, lose: Callable[[str], None], what: str) -> str:
+    """As much of a text as can be written and takes so many bytes.
+
+    Args:
+        text: Any text.
+        room: In bytes.
+        lose: Counts a text that is changed.
+        what: What it is, for that: a word in the plural.
+    """
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        lose(f"{what} with surrogates that stand for no byte, replaced by ?")
+        data = text.encode("utf-8", "replace")
+        text = data.decode()
+    if len(data) <= room:
+        return text
+    lose(f"{what} that were cut for their size")
+    return data[:room].decode("utf-8", "ignore")
 
 
-def _argument(name: str, value: Any, room: int) -> tuple[Argument, int]:
+def _argument(
+    name: str, value: Any, room: int, lose: Callable[[str], None]
+) -> tuple[Argument, int]:
     """The argument for a value within some bytes, and how many the value has."""
-    name = cut_text(name, _MOST_NAME_SIZE)
+    name = cut_text(name, _MOST_NAME_SIZE, lose, "names of arguments")
     if isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
+        if len(data) > room:
+            lose("arguments that were cut for their size")
         return Argument(name, "blob", data[:room]), len(data)
     if not isinstance(value, (int, float, type(None))):
-        text = str(value)
-        size = len(text.encode("utf-8", "replace"))
-        return Argument(name, "string", cut_text(text, room)), size
+        text = cut_text(str(value), room, lose, "arguments")
+        return Argument(name, "string", text), len(text.encode("utf-8", "replace"))
     try:
         return argument_of(name, value), 0
     except OverflowError:
-        return _argument(name, hex(value), room)  # type: ignore[arg-type]
+        return _argument(name, hex(value), room, lose)  # type: ignore[arg-type]

@@ -68,7 +68,9 @@ class Tracer:
         self._losing = Lock()
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o666)
-        self._name = cut_text(name or _program_name(), _MOST_NAME_SIZE)
+        self._name = cut_text(
+            name or _program_name(), _MOST_NAME_SIZE, self._lose, "names of programs"
+        )
         self._ids = count(1)
         self._is_open = True
         self.process = self._new_process(is_first=True)
@@ -116,7 +118,7 @@ class Tracer:
         """Write a line of a log."""
         process = self.process
         try:
-            text = cut_text(str(message), _MOST_MESSAGE_SIZE)
+            text = cut_text(str(message), _MOST_MESSAGE_SIZE, self._lose, "messages")
             thread = process.current.thread
             process.put(Log(monotonic_ns(), process.process, thread, text))
         except Exception as error:  # noqa: BLE001 - whatever the program gave

@@ -263,6 +263,33 @@ def test_what_cannot_be_told_is_counted(tracer: Tracer, path: Path) -> None:
     assert large.args[0].value == "ü" * 8000
 
 
+def test_texts_that_were_changed_are_counted(path: Path) -> None:
+    with Tracer(path, name="p" * 300) as tracer:
+        tracer.instant("cat", "n" * 32001)
+        tracer.instant("cat", "name", **{"a" * 256: 1, "lone": "\ud800"})
+        tracer.instant("cat\ud800", "name")
+        tracer.name_thread("t" * 32001)
+        tracer.log("m" * 32001)
+        tracer.log("lone \ud800")
+        losses = dict(tracer.losses)
+    is_lone = "with surrogates that stand for no byte, replaced by ?"
+    assert losses == {
+        "names of programs that were cut for their size": 1,
+        "names of events that were cut for their size": 1,
+        f"names of events {is_lone}": 1,
+        "names of arguments that were cut for their size": 1,
+        f"arguments {is_lone}": 1,
+        "texts that were cut for their size": 1,
+        "messages that were cut for their size": 1,
+        f"messages {is_lone}": 1,
+    }
+    found = of_type(path, Event)
+    assert [len(each.name) for each in found] == [32000, 4, 4]
+    assert [each.value for each in found[1].args] == [1, "?"]
+    assert found[2].category == "cat?"
+    assert of_type(path, Log)[1].message == "lone ?"
+
+
 def test_all_arguments_at_their_limits_fit_a_record(tracer: Tracer, path: Path) -> None:
     args = {f"{number:02}" + "n" * 300: "v" * 16000 for number in range(15)}
     tracer.instant("c" * 40000, "n" * 40000, **args)
