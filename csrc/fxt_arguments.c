@@ -66,6 +66,7 @@ static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
     GSYM_TRY(read_value(reader, argument, header, error));
     lists->names.items[lists->names.count++] = name;
     lists->types.items[lists->types.count++] = (uint8_t)type;
+    reader->counts.appended_words += cursor_left(&argument->fields) / FXT_WORD_SIZE;
     return GSYM_OK;
 }
 

@@ -59,7 +59,7 @@ uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader) {
 
 void gsym_fxt_reader_count(const gsym_fxt_reader *reader, gsym_fxt_counts *counts_ret) {
     *counts_ret = reader->counts;
-    counts_ret->providers = reader->tables.ids.count - 1;
+    counts_ret->providers = reader->tables.named;
 }
 
 void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
@@ -117,6 +117,7 @@ void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
         .provider_count = reader->tables.ids.count,
         .provider_ids = reader->tables.ids.items,
         .provider_rates = reader->tables.rates.items,
+        .provider_implicit = reader->tables.implicit,
         .problem_count = reader->problems.count,
         .problems = reader->problems.items,
         .has_wide_times = reader->has_wide_times,
@@ -182,8 +183,11 @@ static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error
     before = mark(reader);
     status = kind <= GSYM_FXT_FLOW_END ? fxt_read_event(reader, body, error)
                                        : fxt_read_other(reader, body, error);
-    if (status == GSYM_OK && is_wanted && !body->fields.failed)
+    if (status == GSYM_OK && is_wanted && !body->fields.failed) {
+        if (kind != GSYM_FXT_UNKNOWN)
+            reader->counts.appended_words += cursor_left(&body->fields) / FXT_WORD_SIZE;
         return keep_record(reader, kind, &before, error);
+    }
     go_back(reader, &before);
     if (status != GSYM_OK || !body->fields.failed) return status;
     return fxt_report(reader, GSYM_FXT_SHORT_RECORD, body->offset, body->record.size,
@@ -205,6 +209,20 @@ static void extend_gap(gsym_fxt_reader *reader, uint64_t offset) {
     reader->gap_size += FXT_WORD_SIZE;
 }
 
+/* A record that is too large to be held; that is a problem if it was asked for. */
+static gsym_status begin_passing_over(gsym_fxt_reader *reader, const fxt_body *body,
+                                      gsym_error *error) {
+    gsym_fxt_kind kind = body->record.kind;
+    GSYM_TRY(end_gap(reader, error));
+    reader->counts.records[kind]++;
+    reader->counts.bytes[kind] += body->record.size;
+    reader->to_pass_over = body->record.size;
+    reader->passed_start = body->offset;
+    if (!fxt_is_wanted(reader, kind)) return GSYM_OK;
+    return fxt_report(reader, GSYM_FXT_LARGE_RECORD, body->offset, body->record.size,
+                      error);
+}
+
 static void pass_over(gsym_fxt_reader *reader, cursor *c) {
     uint64_t left = cursor_left(c);
     uint64_t size = left < reader->to_pass_over ? left : reader->to_pass_over;
@@ -216,6 +234,10 @@ static gsym_status end_trace(gsym_fxt_reader *reader, cursor *c, gsym_error *err
     uint64_t offset = reader->consumed + cursor_offset(c), left = cursor_left(c);
     c->at = c->end;
     GSYM_TRY(end_gap(reader, error));
+    if (reader->to_pass_over != 0) {
+        left = offset - reader->passed_start;
+        offset = reader->passed_start;
+    }
     if (left == 0) return GSYM_OK;
     return fxt_report(reader, GSYM_FXT_TRUNCATED, offset, left, error);
 }
@@ -231,6 +253,12 @@ static gsym_status read_record(gsym_fxt_reader *reader, cursor *c, fxt_body *bod
     return GSYM_OK;
 }
 
+/* Whether a record changes what those before it in the columns are read by. */
+static bool is_end_of_columns(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
+    return (kind == GSYM_FXT_INITIALIZATION && reader->has_wide_times) ||
+           (kind == GSYM_FXT_TRACE_INFO && reader->count != 0);
+}
+
 static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
                              size_t *wanted_ret, gsym_error *error) {
     fxt_body body = {.fields = *c, .offset = reader->consumed + cursor_offset(c)};
@@ -239,20 +267,16 @@ static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
         body.record = fxt_read_header(&body.fields);
         c->swap = body.fields.swap;
         size = body.record.size;
-        /* Times that do not fit are made out from the rates behind the columns. */
-        reader->is_full =
-            reader->has_wide_times && body.record.kind == GSYM_FXT_INITIALIZATION;
+        /* Times that do not fit are made out from the rates that go with the columns. */
+        reader->is_full = is_end_of_columns(reader, body.record.kind);
         if (reader->is_full) return GSYM_OK;
         if (size == 0) {
             extend_gap(reader, body.offset);
             cursor_skip(c, FXT_WORD_SIZE);
             return GSYM_OK;
         }
-        if (GSYM_UNLIKELY(size > reader->most_size)) {
-            GSYM_TRY(end_gap(reader, error));
-            reader->to_pass_over = size;
-            return fxt_report(reader, GSYM_FXT_LARGE_RECORD, body.offset, size, error);
-        }
+        if (GSYM_UNLIKELY(size > reader->most_size))
+            return begin_passing_over(reader, &body, error);
         if (GSYM_LIKELY(size <= left)) return read_record(reader, c, &body, error);
     } else {
         size = FXT_WORD_SIZE;

@@ -57,14 +57,19 @@ static gsym_status read_provider(gsym_fxt_reader *reader, fxt_body *body,
     return GSYM_OK;
 }
 
+/* A magic number begins a trace, which may be another one in the same file. */
 static gsym_status read_trace_info(gsym_fxt_reader *reader, fxt_body *body,
                                    gsym_error *error) {
     uint64_t header = body->record.header, type = fxt_bits(header, 20, 4);
     uint64_t magic = fxt_bits(header, 24, 32);
     put(reader, type);
     put(reader, type == 0 ? magic : header >> 24);
-    if (type != 0 || magic == GSYM_FXT_MAGIC) return GSYM_OK;
-    return fxt_report(reader, GSYM_FXT_WRONG_MAGIC, body->offset, magic, error);
+    if (type != 0) return GSYM_OK;
+    if (magic != GSYM_FXT_MAGIC)
+        return fxt_report(reader, GSYM_FXT_WRONG_MAGIC, body->offset, magic, error);
+    return body->offset == 0 || fxt_tables_restart(&reader->tables)
+               ? GSYM_OK
+               : gsym_fail_memory(error);
 }
 
 static gsym_status read_initialization(gsym_fxt_reader *reader, fxt_body *body,
@@ -234,7 +239,7 @@ static gsym_status read_backtrace(gsym_fxt_reader *reader, fxt_body *body,
     *ticks_ret = cursor_u64(&body->fields);
     GSYM_TRY(put_thread(reader, body, fxt_bits(header, 20, 8), error));
     there = cursor_left(&body->fields) / FXT_WORD_SIZE;
-    if (!body->fields.failed && count != there)
+    if (!body->fields.failed && count > there)
         GSYM_TRY(fxt_report(reader, GSYM_FXT_FRAME_COUNT, body->offset, there, error));
     for (uint64_t i = 0; i < count && i < there; ++i)
         put(reader, cursor_u64(&body->fields));
@@ -260,8 +265,9 @@ static gsym_status read_fields(gsym_fxt_reader *reader, fxt_body *body,
         case GSYM_FXT_PROVIDER_EVENT:
             return read_provider(reader, body, provider_ret, error);
         case GSYM_FXT_TRACE_INFO:
-            *provider_ret = 0;
-            return read_trace_info(reader, body, error);
+            GSYM_TRY(read_trace_info(reader, body, error));
+            *provider_ret = reader->tables.implicit;
+            return GSYM_OK;
         case GSYM_FXT_INITIALIZATION: return read_initialization(reader, body, error);
         case GSYM_FXT_STRING: return read_table_string(reader, body, error);
         case GSYM_FXT_THREAD: return read_table_thread(reader, body, error);

@@ -4,7 +4,7 @@
 
 enum { PROVIDER_SHIFT = 17, IS_THREAD = 1 << 16 };
 
-static bool add_provider(fxt_tables *tables, uint32_t id) {
+static bool add_provider(fxt_tables *tables, uint64_t id) {
     if (!ARRAY_RESERVE(tables->ids, 1) || !ARRAY_RESERVE(tables->rates, 1)) return false;
     tables->ids.items[tables->ids.count++] = id;
     tables->rates.items[tables->rates.count++] = 0;
@@ -12,14 +12,26 @@ static bool add_provider(fxt_tables *tables, uint32_t id) {
 }
 
 bool fxt_tables_init(fxt_tables *tables) {
+    tables->provider = tables->implicit = (uint32_t)tables->ids.count;
     return number_map_init(&tables->providers) && number_map_init(&tables->entries) &&
-           add_provider(tables, 0);
+           add_provider(tables, GSYM_FXT_NO_PROVIDER);
+}
+
+static void forget_entries(fxt_tables *tables) {
+    for (size_t i = 0; i < tables->strings.count; ++i) free(tables->strings.items[i].bytes);
+    tables->strings.count = tables->threads.count = 0;
+    number_map_deinit(&tables->providers);
+    number_map_deinit(&tables->entries);
+    tables->providers = tables->entries = (number_map){0};
+}
+
+bool fxt_tables_restart(fxt_tables *tables) {
+    forget_entries(tables);
+    return fxt_tables_init(tables);
 }
 
 void fxt_tables_deinit(fxt_tables *tables) {
-    for (size_t i = 0; i < tables->strings.count; ++i) free(tables->strings.items[i].bytes);
-    number_map_deinit(&tables->providers);
-    number_map_deinit(&tables->entries);
+    forget_entries(tables);
     free(tables->ids.items);
     free(tables->rates.items);
     free(tables->strings.items);
@@ -33,6 +45,7 @@ bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret) 
         if (!add_provider(tables, id) ||
             !number_map_set(&tables->providers, id, number))
             return false;
+        tables->named++;
     }
     *number_ret = (uint32_t)number;
     return true;
@@ -41,14 +54,15 @@ bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret) 
 uint64_t fxt_tables_rate(const fxt_tables *tables) {
     const uint64_t *rates = tables->rates.items;
     if (GSYM_LIKELY(rates[tables->provider] != 0)) return rates[tables->provider];
-    return rates[0] != 0 ? rates[0] : FXT_DEFAULT_RATE;
+    return rates[tables->implicit] != 0 ? rates[tables->implicit] : FXT_DEFAULT_RATE;
 }
 
 static bool find_entry(const fxt_tables *tables, uint64_t key, uint64_t *entry_ret) {
-    uint64_t provider = tables->provider;
-    if (number_map_find(&tables->entries, provider << PROVIDER_SHIFT | key, entry_ret))
+    uint64_t own = tables->provider, implicit = tables->implicit;
+    if (number_map_find(&tables->entries, own << PROVIDER_SHIFT | key, entry_ret))
         return true;
-    return provider != 0 && number_map_find(&tables->entries, key, entry_ret);
+    return own != implicit &&
+           number_map_find(&tables->entries, implicit << PROVIDER_SHIFT | key, entry_ret);
 }
 
 bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *bytes,

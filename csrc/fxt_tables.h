@@ -21,20 +21,24 @@ typedef struct fxt_table_string {
     bool has_number;
 } fxt_table_string;
 
-/* What a provider lacks is taken from those records that stand in front of any that names
- * a provider: some writers put their tables there. Provider 0 stands for them. */
+/* What a provider lacks is taken from those records that stand before any that names a
+ * provider: some writers put their tables there. The implicit provider stands for them. */
 typedef struct fxt_tables {
-    struct { uint32_t *items; size_t count, capacity; } ids; /* of providers by number */
+    struct { uint64_t *items; size_t count, capacity; } ids; /* of providers by number */
     struct { uint64_t *items; size_t count, capacity; } rates; /* 0: it has none */
     struct { fxt_table_string *items; size_t count, capacity; } strings;
     struct { fxt_thread *items; size_t count, capacity; } threads;
     number_map providers; /* id -> number */
     number_map entries;   /* provider, kind and index -> string or thread */
     uint32_t provider;    /* number of the one whose records are read */
+    uint32_t implicit;
+    uint64_t named; /* providers that are not implicit */
 } fxt_tables;
 
 bool fxt_tables_init(fxt_tables *tables);
 void fxt_tables_deinit(fxt_tables *tables);
+/* Another trace begins: nothing is defined. Numbers of providers are not used again. */
+bool fxt_tables_restart(fxt_tables *tables);
 /* The number of the provider with an id, a new one if need be. */
 bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);
 uint64_t fxt_tables_rate(const fxt_tables *tables);

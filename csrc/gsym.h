@@ -1526,7 +1526,7 @@ typedef enum gsym_fxt_fault {
     GSYM_FXT_UNDEFINED_THREAD,   /* its index */
     GSYM_FXT_NO_TICK_RATE,       /* 0 ticks a second */
     GSYM_FXT_WRONG_MAGIC,        /* the number in its place */
-    GSYM_FXT_FRAME_COUNT,        /* is not what the record has; frames that it has */
+    GSYM_FXT_FRAME_COUNT,        /* is more than the record has; frames that it has */
     GSYM_FXT_FAULT_COUNT
 } gsym_fxt_fault;
 
@@ -1538,6 +1538,7 @@ typedef struct gsym_fxt_problem {
 } gsym_fxt_problem;
 
 #define GSYM_FXT_NO_SUBTYPE 0xff
+#define GSYM_FXT_NO_PROVIDER 0x100000000 /* ids have 32 bits */
 
 /* A part of the bytes that were read. */
 typedef struct gsym_fxt_data {
@@ -1546,7 +1547,8 @@ typedef struct gsym_fxt_data {
 } gsym_fxt_data;
 
 /* Records as columns: events have their own, other records are words. Strings are numbers
- * from 0, which is the empty one; providers too, 0 before any is named. All lives until
+ * from 0, which is the empty one; providers too, and each trace of several in one file
+ * has its own. All lives until
  * the next call on the reader, and strings until one tells that all are new. */
 typedef struct gsym_fxt_columns {
     size_t count;         /* of records */
@@ -1599,10 +1601,11 @@ typedef struct gsym_fxt_columns {
     uint32_t string_end;
     const char *string_bytes; /* of the new ones, one behind the other */
     const uint64_t *string_ends;
-    /* Providers by number, the first of which has no id */
+    /* Providers by number */
     size_t provider_count;
-    const uint32_t *provider_ids;
-    const uint64_t *provider_rates; /* ticks a second; 0: as the first one, or 1e9 */
+    const uint64_t *provider_ids;   /* or GSYM_FXT_NO_PROVIDER */
+    const uint64_t *provider_rates; /* ticks a second; 0: as the next says, or 1e9 */
+    uint32_t provider_implicit;     /* of records before any names a provider */
     /* What is wrong with what was read; at most as many as are kept. */
     size_t problem_count;
     const gsym_fxt_problem *problems;
@@ -1614,6 +1617,7 @@ typedef struct gsym_fxt_counts {
     uint64_t bytes[GSYM_FXT_KIND_COUNT];
     uint64_t arguments;         /* of records that were handed out */
     uint64_t unknown_arguments; /* of a type without a meaning, left out */
+    uint64_t appended_words;    /* after the fields of records and arguments, left out */
     uint64_t faults[GSYM_FXT_FAULT_COUNT];
     uint64_t providers; /* named by records */
     uint64_t left_out;  /* records that do not pass the filter */
@@ -1636,8 +1640,8 @@ typedef struct gsym_fxt_filter {
 
 typedef struct gsym_fxt_reader gsym_fxt_reader;
 /* `kinds` has bit 1 << k for each gsym_fxt_kind k that is to be handed out; others are
- * counted, and heeded where they are needed. A record of more than `most_size` bytes is
- * passed over. `is_strict` 1: the first problem is an error. */
+ * counted, and heeded where they are needed. A record of more than `most_size` bytes that
+ * is to be handed out is passed over, which is a problem. `is_strict` 1: the first problem is an error. */
 gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);

@@ -115,14 +115,22 @@ def test_an_argument_of_an_unknown_type_is_left_out() -> None:
     assert decoder.counts().unknown_arguments == 2
 
 
-def test_words_behind_what_is_known_are_passed_over() -> None:
+def test_words_after_what_is_known_are_passed_over_and_counted() -> None:
     w = LITTLE
     scope = w.event(0, 1, (0, 0, inline(b"e")), w(7, 8) + stream(b"e") + w(2))
     start = w.record(1, 0, w(10**9, 5, 6))
-    assert [type(record).__name__ for record in decoded(start + scope)] == [
+    argument = w(7, 8) + w.argument(1, b"a", 5, w(1, 2, 3))
+    decoder = Decoder(strict=True)
+    data = start + scope + w.event(0, 1, (0, 0, 0), argument, argument_count=1)
+    assert [type(record).__name__ for record in decoder.records([data])] == [
         "Initialization",
         "Event",
+        "Event",
     ]
+    assert decoder.counts().appended_words == 2 + 1 + 3
+    decoder = Decoder(strict=True)
+    list(decoder.records([all_kinds(w)]))
+    assert decoder.counts().appended_words == 0
 
 
 def test_a_flag_is_its_lowest_bit() -> None:
@@ -251,6 +259,34 @@ def test_equal_strings_are_one_object() -> None:
     assert first.name is second.name
 
 
+def test_a_magic_number_ends_what_was_defined_before_it() -> None:
+    w = LITTLE
+    first = (
+        *(w.magic(), w.initialization(2), w.string(1, b"front"), w.thread(1, 7, 8)),
+        *(w.provider_info(1, b"p"), w.initialization(4), w.string(2, b"own")),
+        w.event(0, 40, (1, 1, 2)),
+    )
+    wide = w.event(4, U64, (0, 0, 0), w(7, 8) + w(U64))
+    second = (w.magic(), wide, w.provider_section(1), w.event(0, 5, (1, 1, 2)))
+    expected = ("instant", 5, U64, U64, "<unknown>", "<unknown>")
+    for rate in (3, 10**9):
+        third = (w.magic(), w.initialization(rate), wide)
+        decoder = Decoder()
+        one, two, three, four = events(decoder.records([*first, *second, *third]))
+        assert (one.category, one.name, one.process, one.ns) == (
+            "front",
+            "own",
+            7,
+            10**10,
+        )
+        assert (two.ns, two.provider) == (U64, None)
+        assert (three[:6], three.ns, three.provider) == (expected, 5, 1)
+        assert (four.ns, four.end_ns) == (U64 * 10**9 // rate,) * 2
+        assert len(decoder.problems) == 3
+        joined = b"".join((*first, *second, *third))
+        assert events(Decoder().records([joined])) == [one, two, three, four]
+
+
 # ---- time
 
 
@@ -308,15 +344,18 @@ def test_a_module_and_a_mapping_may_lack_the_thread() -> None:
     ]
 
 
-@pytest.mark.parametrize(("said", "there"), [(2, 3), (3, 2)])
-def test_a_backtrace_has_the_frames_that_are_there(said: int, there: int) -> None:
+def test_a_backtrace_has_the_frames_that_are_there() -> None:
     w = LITTLE
-    frames = tuple(range(1, there + 1))
-    sample = w.record(10, 2 << 16 | said << 28, w(5, 7, 8, *frames))
+    sample = w.record(10, 2 << 16 | 3 << 28, w(5, 7, 8, 1, 2))
     records, problems = mended(sample)
-    assert records == [Backtrace(5, 7, 8, frames[:said], 5)]
-    reason = f"a backtrace has {there} frames, and says another number"
-    assert problems == [(0, reason)]
+    assert records == [Backtrace(5, 7, 8, (1, 2), 5)]
+    assert problems == [(0, "a backtrace has 2 frames, and says that it has more")]
+
+
+def test_words_may_be_appended_to_a_backtrace() -> None:
+    w = LITTLE
+    sample = w.record(10, 2 << 16 | 2 << 28, w(5, 7, 8, 1, 2, 3))
+    assert decoded(sample) == [Backtrace(5, 7, 8, (1, 2), 5)]
 
 
 # ---- damage
@@ -424,7 +463,10 @@ def test_a_record_larger_than_is_read_is_passed_over() -> None:
             records = list(decoder.records(pieces))
             assert len(events(records)) == 2
             assert any(isinstance(record, LargeBlob) for record in records) is is_read
-            reason = f"a record of {len(large)} bytes is larger than is read"
+            reason = (
+                f"a record of {len(large)} bytes is passed over: it is too large for "
+                "memory"
+            )
             assert decoder.problems == ([] if is_read else [(len(event), reason)])
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
             bytes: What they take.
             arguments: Arguments of all records that were handed out.
             unknown_arguments: Those of a type without a meaning, which are left out.
+            appended_words: Those after the fields of records and arguments, which newer
+                writers may append; they are left out.
             providers: How many have been named.
             left_out: Records that do not pass the filter.
             problems: How many there are; `Decoder.problems` lists up to 65536.
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         bytes: Mapping[str, int]
         arguments: int
         unknown_arguments: int
+        appended_words: int
         providers: int
         left_out: int
         problems: int
@@ -61,7 +64,8 @@ else:
     Problem.__doc__ = "What is wrong with the record at *offset*."
     Counts = record_type(
         "Counts",
-        "records bytes arguments unknown_arguments providers left_out problems",
+        "records bytes arguments unknown_arguments appended_words providers left_out "
+        "problems",
     )
     Counts.__doc__ = "What a trace is made of."
 
@@ -193,6 +197,7 @@ class Decoder:
             dict(zip(KINDS, counts.bytes, strict=True)),
             counts.arguments,
             counts.unknown_arguments,
+            counts.appended_words,
             counts.providers,
             counts.left_out,
             sum(counts.faults),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SECOND = 10**9
 _WIDE = 2**64 - 1
+_NO_PROVIDER = lib.GSYM_FXT_NO_PROVIDER
 _LAST_EVENT = lib.GSYM_FXT_FLOW_END
 _ENDED = frozenset((lib.GSYM_FXT_DURATION_COMPLETE,))
 _IDENTIFIED = frozenset(
@@ -40,20 +41,21 @@ class Texts:
 
     Attributes:
         strings: Of all columns up to the last.
-        providers: Likewise; None where records stand in front of any provider.
+        providers: Likewise; None where records stand before any provider.
         version: Another number whenever strings have changed.
     """
 
     def __init__(self) -> None:
         self.strings = [""]
         self.version = 0
-        self.providers: list[int | None] = [None]
+        self.providers: list[int | None] = []
 
     def take(self, columns: CData) -> None:
         """Add what is new in columns."""
         known = len(self.providers)
         new = columns.provider_ids + known
-        self.providers += ffi.unpack(new, columns.provider_count - known)
+        ids = ffi.unpack(new, columns.provider_count - known)
+        self.providers += [None if id_ == _NO_PROVIDER else id_ for id_ in ids]
         first, end = columns.string_first, columns.string_end
         del self.strings[first:]
         if first == end:
@@ -229,8 +231,8 @@ class Columns:
         return times
 
     def _rate(self, provider: int) -> int:
-        rates = self._columns.provider_rates
-        return int(rates[provider] or rates[0] or _SECOND)
+        rates, implicit = self._columns.provider_rates, self._columns.provider_implicit
+        return int(rates[provider] or rates[implicit] or _SECOND)
 
     def _bytes_of(self, blob: CData) -> bytes:
         return bytes(self._data[blob.start : blob.start + blob.size])
