@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +52,35 @@ def test_a_trace_is_read_from_a_path_bytes_or_a_stream(
             assert trace.byteorder == "big"
             assert trace.bytes_read == len(data)
             assert trace.size in {len(data), None}
+
+
+def test_a_record_larger_than_memory_should_hold_is_read_where_it_is(
+    tmp_path: Path,
+) -> None:
+    path, size = tmp_path / "large.fxt", (256 << 20) + 5
+    head = W.magic() + W.named_event(0, 1, b"e")
+    head += W(15 | (3 + size // 8 + 1) << 4 | 1 << 40, 0, size)
+    with path.open("wb") as file:
+        file.write(head)
+        file.seek(size - 1, os.SEEK_CUR)  # the file system keeps no zeros
+        file.write(b"\1" + bytes(3) + W.named_event(0, 2, b"e"))
+    tracemalloc.start()
+    try:
+        trace = open_trace(path, strict=True)
+        _, first, blob, second = trace
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert isinstance(blob, LargeBlob)
+    assert (len(blob.data), blob.data[-1]) == (size, 1)
+    assert [each.ticks for each in (first, second) if isinstance(each, Event)] == [1, 2]
+    assert trace.bytes_read == trace.size == path.stat().st_size
+    os.truncate(path, size)
+    trace = open_trace(path)
+    assert not any(isinstance(record, LargeBlob) for record in trace)
+    there = size - len(head) + 24
+    reason = f"the trace ends in a record, of which it has {there} bytes"
+    assert trace.problems == [(len(head) - 24, reason)]
 
 
 class _Trickle(io.RawIOBase):

@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
         blobs = Blobs()
         for record in trace.records(_KINDS, keep_context=True):
             blobs.add(record)
-        streams = blobs.streams()
+        streams = list(blobs.streams())
         for stream, name in zip(streams, blob_file_names(streams), strict=True):
             path = None
             if folder is not None:

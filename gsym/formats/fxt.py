@@ -12,6 +12,7 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.errors import FormatError
 from gsym.formats.fxt_columns import Columns, Texts
 from gsym.formats.fxt_filter import Filter, set_filter
+from gsym.formats.fxt_other_records import MOST_COPIED_SIZE
 from gsym.formats.fxt_records import EVENT_KINDS
 
 __all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Filter", "Problem"]
@@ -96,7 +97,8 @@ KINDS = (
 # The first bytes of a trace, in either byte order; old ones have others.
 MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 
-_MOST_RECORD_SIZE = 256 << 20
+_NO_LIMIT = 2**64 - 1
+_LARGE_SIZE = 1 << 20  # of records that are rather not copied
 
 
 class Decoder:
@@ -108,7 +110,10 @@ class Decoder:
         kinds: Those of KINDS to hand out; None: all. Others cost next to nothing.
         chosen: Which of them to hand out; None: all.
         byteorder: "little" or "big", up to the first magic number, which tells it.
-        most_record_size: In bytes; a larger record is passed over, and is a problem.
+        most_record_size: In bytes; a larger record that is to be handed out is passed
+            over, and is a problem. By default 256 MiB, and no limit with *whole*.
+        whole: All that the pieces will have, where it is at hand, such as a file that
+            is mapped: a large record is read there, and not put together from pieces.
 
     Attributes:
         problems: What is wrong with what has been read, by offset; up to 65536.
@@ -127,7 +132,8 @@ class Decoder:
         kinds: Collection[str] | None = None,
         chosen: Filter | None = None,
         byteorder: Literal["little", "big"] = "little",
-        most_record_size: int = _MOST_RECORD_SIZE,
+        most_record_size: int | None = None,
+        whole: memoryview | None = None,
     ) -> None:
         self.problems: list[Problem] = []
         self._path = path
@@ -135,6 +141,8 @@ class Decoder:
         place = ffi.new("gsym_fxt_reader **")
         numbers = map(KINDS.index, KINDS if kinds is None else kinds)
         mask = sum(1 << number for number in set(numbers))
+        if most_record_size is None:
+            most_record_size = MOST_COPIED_SIZE if whole is None else _NO_LIMIT
         status = lib.gsym_fxt_reader_create(
             mask, most_record_size, strict, place, self._error
         )
@@ -146,7 +154,10 @@ class Decoder:
         self._columns: CData = ffi.new("gsym_fxt_columns *")
         self._used: CData = ffi.new("size_t *")
         self._wanted: CData = ffi.new("size_t *", 1)
-        self._held = bytearray()  # the first bytes of a record
+        self._held: bytearray | memoryview = bytearray()  # first bytes of a record
+        self._whole = whole
+        self._fed = 0  # bytes of all pieces
+        self._ahead = 0  # bytes that were taken, of some pieces that are to come too
         self._texts = Texts()
         self._failure: FormatError | None = None
 
@@ -175,7 +186,7 @@ class Decoder:
     def finish(self) -> None:
         """The trace ends; what is left of it is a problem."""
         self._raise_failure()
-        for _ in self._read(bytes(self._held), is_last=True):
+        for _ in self._read(self._held, is_last=True):
             raise AssertionError  # a whole record would have been read before
 
     def records(self, pieces: Iterable[Buffer]) -> Iterator[Record]:
@@ -208,14 +219,28 @@ class Decoder:
             raise self._failure
 
     def _take(self, piece: Buffer) -> Iterator[Columns]:
+        piece = memoryview(piece).cast("B")
+        taken = max(self._ahead - self._fed, 0)  # of this piece
+        self._fed += len(piece)
+        if taken >= len(piece) and taken:
+            return
+        piece = piece[taken:]
         if self._held:
+            if isinstance(self._held, memoryview):
+                self._held = bytearray(self._held)
             self._held += piece
             if len(self._held) < self._wanted[0]:
                 return
             # A copy, for `held` cannot grow while the engine looks at it.
-            piece = bytes(self._held)
+            piece = memoryview(bytes(self._held))
         rest = yield from self._read(piece, is_last=False)
-        self._held = bytearray(rest)
+        if self._whole is not None and self._wanted[0] > _LARGE_SIZE:
+            start = self._fed - len(rest)
+            self._ahead = min(start + self._wanted[0], len(self._whole))
+            rest = yield from self._read(
+                self._whole[start : self._ahead], is_last=False
+            )
+        self._held = rest if rest.readonly else bytearray(rest)
 
     def _read(
         self, piece: Buffer, *, is_last: bool

@@ -27,7 +27,7 @@ from gsym.formats.fxt_records import (
     UserspaceObject,
 )
 
-__all__ = ["OtherRecords"]
+__all__ = ["MOST_COPIED_SIZE", "OtherRecords"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from gsym.formats.fxt_records import Arguments, Record
 
     CData = Any  # a cffi object
+
+MOST_COPIED_SIZE = 256 << 20
+"""Data of more bytes stays where it was read."""
 
 # What each field is made from: n, the next word; u, one
 # that may stand for None; s, the number of a string; b and t,
@@ -150,7 +153,7 @@ class OtherRecords:
                 fields.append(map(self._strings.__getitem__, column))
             elif code in "bt":
                 data = map(self._bytes_at, column, next(words))
-                fields.append(data if code == "b" else map(to_str, data))
+                fields.append(data if code == "b" else map(to_str, map(bytes, data)))
             elif code == "u":
                 none = lib.GSYM_FXT_NO_SUBTYPE
                 fields.append([None if word == none else word for word in column])
@@ -158,5 +161,6 @@ class OtherRecords:
                 fields.append(column)
         return fields
 
-    def _bytes_at(self, start: int, size: int) -> bytes:
-        return bytes(self._data[start : start + size])
+    def _bytes_at(self, start: int, size: int) -> bytes | memoryview:
+        data = self._data[start : start + size]
+        return bytes(data) if size <= MOST_COPIED_SIZE else data

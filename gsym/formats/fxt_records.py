@@ -271,11 +271,14 @@ if TYPE_CHECKING:
         offset: int = 0
 
     class LargeBlob(NamedTuple):
-        """Data of any size; without metadata *ticks*, *process*, *thread* are None."""
+        """Data of any size; without metadata *ticks*, *process*, *thread* are None.
+
+        Of more than 256 MiB of a file, *data* is a view of the file.
+        """
 
         category: str
         name: str
-        data: bytes
+        data: bytes | memoryview
         ticks: int | None = None
         process: int | None = None
         thread: int | None = None

@@ -8,9 +8,12 @@ __all__ = ["BLOB_TYPES", "Blobs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NamedTuple
 
     from gsym.formats.fxt_records import Record
+
+    _Head = tuple[int | None, str, str, int | None]
 
     class Stream(NamedTuple):
         """A large blob, or the blobs of one name of a provider, in their order.
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
         category: str
         name: str
         type: int | None
-        pieces: list[bytes]
+        pieces: tuple[bytes | memoryview, ...]
 
 else:
     from gsym.records import record_type
@@ -46,26 +49,25 @@ class Blobs:
     """
 
     def __init__(self) -> None:
-        self._streams: list[Stream] = []
-        self._by_name: dict[tuple[int | None, str], Stream] = {}
+        # Each with all of its fields but the pieces.
+        self._streams: list[tuple[_Head, list[bytes | memoryview]]] = []
+        self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
 
     def add(self, record: Record) -> None:
         """Take the data of a record, if it has some."""
+        head: _Head
         if isinstance(record, Blob):
-            key = (record.provider, record.name)
-            stream = self._by_name.get(key)
-            if stream is None:
-                stream = Stream(record.provider, "", record.name, record.type, [])
-                self._by_name[key] = stream
-                self._streams.append(stream)
-            stream.pieces.append(record.data)
+            key = record.provider, record.name
+            if key not in self._by_name:
+                head = record.provider, "", record.name, record.type
+                self._streams.append((head, self._by_name.setdefault(key, [])))
+            self._by_name[key].append(record.data)
         elif isinstance(record, LargeBlob):
-            texts = record.category, record.name
-            stream = Stream(record.provider, *texts, None, [record.data])
-            self._streams.append(stream)
+            head = record.provider, record.category, record.name, None
+            self._streams.append((head, [record.data]))
         elif begins_trace(record):
             self._by_name.clear()
 
-    def streams(self) -> list[Stream]:
+    def streams(self) -> Iterator[Stream]:
         """What has been gathered, in the order of the first pieces."""
-        return self._streams
+        return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)

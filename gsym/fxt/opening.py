@@ -138,22 +138,31 @@ def open_trace(
         OSError: It cannot be opened or read.
     """
     path, size = None, None
+    whole: memoryview | None = None
     pieces: Iterable[Buffer]
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
-        data = map_file(path)
-        size = len(data)
-        pieces = _mapped_pieces(data)
+        whole = map_file(path)
+        size = len(whole)
+        pieces = _mapped_pieces(whole)
     elif hasattr(source, "read"):
         name = getattr(source, "name", None)
         path = name if isinstance(name, str) else None
         read = getattr(source, "read1", source.read)
         pieces = iter(lambda: read(_PIECE_SIZE), b"")
     else:
-        size = memoryview(source).nbytes
-        pieces = (source,)
+        whole = memoryview(source).cast("B")
+        size = len(whole)
+        pieces = (whole,)
+    if whole is not None and whole[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
+        whole = None
     decoder = Decoder(
-        path, strict=strict, kinds=kinds, chosen=chosen, byteorder=byteorder
+        path,
+        strict=strict,
+        kinds=kinds,
+        chosen=chosen,
+        byteorder=byteorder,
+        whole=whole,
     )
     return Trace(pieces, decoder, path, size, strict=strict)
 

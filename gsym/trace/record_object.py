@@ -48,7 +48,7 @@ def record_object(record: Record) -> dict[str, Any]:
             continue
         if field == "args":
             made["args"] = [_argument(each) for each in value]
-        elif isinstance(value, bytes):
+        elif isinstance(value, (bytes, memoryview)):
             is_id = isinstance(record, Module)
             made[field] = value.hex() if is_id else _base64(value)
         elif isinstance(value, str):
@@ -92,7 +92,7 @@ def put_text(made: dict[str, Any], field: str, text: str) -> None:
         made[field] = text
 
 
-def _base64(data: bytes) -> str:
+def _base64(data: bytes | memoryview) -> str:
     return b64encode(data).decode()
 
 

@@ -218,7 +218,7 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _size(data: bytes) -> str:
+def _size(data: bytes | memoryview) -> str:
     return f"{len(data)} bytes"
 
 

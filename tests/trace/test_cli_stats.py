@@ -186,7 +186,7 @@ def test_blobs_of_a_second_trace_in_a_file_are_not_joined_to_the_first(
 def test_no_name_of_a_blob_leads_out_of_its_folder(
     streams: list[tuple[int | None, str, str, int | None]],
 ) -> None:
-    names = blob_file_names([Stream(*each, []) for each in streams])
+    names = blob_file_names([Stream(*each, ()) for each in streams])
     assert len({name.lower() for name in names}) == len(streams)
     for name in names:
         assert Path(name).name == name
