@@ -23,9 +23,12 @@ from gsym.formats.fxt_records import (
 from gsym.fxt.blobs import Blobs
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.fxt.opening import open_trace
+from gsym.fxt.recognition import is_trace
+from gsym.profile.opening import profile_kind
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 W = Words("big")
@@ -81,6 +84,23 @@ def test_a_record_larger_than_memory_should_hold_is_read_where_it_is(
     there = size - len(head) + 24
     reason = f"the trace ends in a record, of which it has {there} bytes"
     assert trace.problems == [(len(head) - 24, reason)]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_big_endian_trace_needs_no_magic_number(
+    compress: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.fxt"
+    path.write_bytes(compress(W.initialization(2) + TRACE[8 : 8 + 40 * 99]))
+    assert profile_kind(os.fspath(path)) == "fxt"
+    trace = open_trace(path, strict=True)
+    assert ticks(trace) == list(range(99))
+    assert trace.byteorder == "big"
+
+
+@pytest.mark.parametrize("line", ["line of a text", "* item of a list", "zzzzzzz"])
+def test_text_is_no_trace(line: str) -> None:
+    assert not is_trace(f"{line}\n".encode() * 2000)
 
 
 class _Trickle(io.RawIOBase):

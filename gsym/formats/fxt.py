@@ -148,7 +148,7 @@ class Decoder:
         )
         check(status, self._error, path)
         self._reader = ffi.gc(place[0], lib.gsym_fxt_reader_destroy)
-        lib.gsym_fxt_reader_set_big_endian(self._reader, byteorder == "big")
+        self.byteorder = byteorder
         if chosen is not None:
             set_filter(self._reader, chosen, self._error)
         self._columns: CData = ffi.new("gsym_fxt_columns *")
@@ -166,6 +166,10 @@ class Decoder:
         """That of the words that were read last."""
         is_big = lib.gsym_fxt_reader_is_big_endian(self._reader)
         return "big" if is_big else "little"
+
+    @byteorder.setter
+    def byteorder(self, order: Literal["little", "big"]) -> None:
+        lib.gsym_fxt_reader_set_big_endian(self._reader, order == "big")
 
     def feed(self, piece: Buffer) -> list[Record]:
         """The records that end in the next bytes of the trace.

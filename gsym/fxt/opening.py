@@ -7,6 +7,7 @@ from itertools import chain
 
 from gsym.errors import FormatError
 from gsym.formats.fxt import Decoder, Problem
+from gsym.fxt.recognition import HEAD_SIZE, trace_byteorder
 from gsym.sources.inflated_stream import inflate_gzip
 from gsym.sources.mapped_file import give_back, map_file
 
@@ -45,7 +46,7 @@ class Trace:
         bytes_read: How many of them have been read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is named
         self,
         pieces: Iterable[Buffer],
         decoder: Decoder,
@@ -53,13 +54,16 @@ class Trace:
         size: int | None = None,
         *,
         strict: bool = False,
+        is_order_known: bool = True,
     ) -> None:
         self.path = path
         self.size = size
         self.bytes_read = 0
         self._strict = strict
         self._decoder = decoder
-        self._pieces = self._inflated(self._counted(pieces))
+        self._pieces: Iterable[Buffer] = self._inflated(self._counted(pieces))
+        if not is_order_known:
+            self._pieces = self._ordered(self._pieces)
 
     def __iter__(self) -> Iterator[Record]:
         return self._decoder.records(self._pieces)
@@ -87,6 +91,13 @@ class Trace:
             view = memoryview(piece).cast("B")
             yield view
             self.bytes_read += len(view)
+
+    def _ordered(self, pieces: Iterable[Buffer]) -> Iterator[Buffer]:
+        for number, piece in enumerate(pieces):
+            if number == 0:
+                head = bytes(memoryview(piece)[:HEAD_SIZE])
+                self._decoder.byteorder = trace_byteorder(head) or "little"
+            yield piece
 
     def _inflated(self, pieces: Iterator[memoryview]) -> Iterator[Buffer]:
         head = b""
@@ -120,7 +131,7 @@ def open_trace(
     strict: bool = False,
     kinds: Collection[str] | None = None,
     chosen: Filter | None = None,
-    byteorder: Literal["little", "big"] = "little",
+    byteorder: Literal["little", "big"] | None = None,
 ) -> Trace:
     """A trace to be read once.
 
@@ -130,7 +141,7 @@ def open_trace(
         strict: The first problem is an error.
         kinds: Those of `gsym.formats.fxt.KINDS` to hand out; None: all.
         chosen: Which of them to hand out; None: all.
-        byteorder: See `Decoder`.
+        byteorder: As for `Decoder`; None: as the first records tell.
 
     Raises:
         FormatError: The file is empty or no regular file, or, while it is read, it is
@@ -161,10 +172,11 @@ def open_trace(
         strict=strict,
         kinds=kinds,
         chosen=chosen,
-        byteorder=byteorder,
+        byteorder=byteorder or "little",
         whole=whole,
     )
-    return Trace(pieces, decoder, path, size, strict=strict)
+    is_known = byteorder is not None
+    return Trace(pieces, decoder, path, size, strict=strict, is_order_known=is_known)
 
 
 def _mapped_pieces(data: memoryview) -> Iterator[memoryview]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from gsym.formats.fxt import MAGICS
 
-__all__ = ["HEAD_SIZE", "is_trace"]
+__all__ = ["HEAD_SIZE", "is_trace", "trace_byteorder"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 HEAD_SIZE = 1 << 16
 """How many bytes of a file are enough to tell; the largest record has half of them."""
 
 _WORD = 8
-_LARGE = 15
-_TYPES = frozenset((*range(11), _LARGE))
-_METADATA = range(1, 5)
+_SCHEDULING, _LARGE = 8, 15
 _MOST_METADATA = 33  # words: the name of a provider has at most 255 bytes
 _INITIALIZATION_WORDS = range(2, 5)
 _THREAD_WORDS = 3
@@ -26,16 +28,28 @@ def is_trace(head: bytes) -> bool:
     Without the magic number its first records have to lead from one to the next; text
     and programs fail at that.
     """
-    if any(magic.startswith(head[:_WORD]) for magic in MAGICS):
-        return bool(head)
+    return trace_byteorder(head) is not None
+
+
+def trace_byteorder(head: bytes) -> Literal["little", "big"] | None:
+    """The byte order of a trace that begins with these bytes; None of other files."""
+    orders: tuple[Literal["little", "big"], ...] = ("little", "big")
+    for order, magic in zip(orders, MAGICS, strict=True):
+        if head and magic.startswith(head[:_WORD]):
+            return order
+    return next((order for order in orders if _leads_on(head, order)), None)
+
+
+def _leads_on(head: bytes, order: Literal["little", "big"]) -> bool:
+    """Whether records in a byte order lead from one to the next."""
     at = records = 0
     while len(head) - at >= _WORD:
-        words = _words(int.from_bytes(head[at : at + _WORD], "little"))
+        words = _words(int.from_bytes(head[at : at + _WORD], order))
         if words is None:
             return records >= _ENOUGH_RECORDS
         at += words * _WORD
         records += 1
-    return records > 1 or at == len(head)
+    return records > 1 or at == len(head) > 0
 
 
 def _words(header: int) -> int | None:
@@ -43,10 +57,41 @@ def _words(header: int) -> int | None:
     kind, words = header & 15, header >> 4 & 0xFFF
     if kind == _LARGE:
         words = header >> 4 & 0xFFFFFFFF
+    subtype = header >> 60 if kind == _SCHEDULING else header >> 16 & 15
     fits = {
-        0: header >> 16 & 15 in _METADATA and words <= _MOST_METADATA,
+        0: words <= _MOST_METADATA,
         1: words in _INITIALIZATION_WORDS,
         2: words == 1 + ((header >> 32 & 0x7FFF) + 7) // 8,
         3: words == _THREAD_WORDS,
     }
-    return words if kind in _TYPES and words and fits.get(kind, True) else None
+    is_header = (
+        words
+        and kind in _RESERVED
+        and not header & _RESERVED[kind]
+        and subtype in _SUBTYPES.get(kind, range(16))
+        and fits.get(kind, True)
+    )
+    return words if is_header else None
+
+
+def _bits(*ranges: tuple[int, int]) -> int:
+    """A word with these bits set, the first and the last one of each range."""
+    return sum((1 << last + 1) - (1 << first) for first, last in ranges)
+
+
+# By type of record: bits that have to be 0, and numbers of what it may be.
+_RESERVED = {
+    0: 0,
+    1: _bits((16, 63)),
+    2: _bits((31, 31), (47, 63)),
+    3: _bits((24, 63)),
+    4: 0,
+    5: _bits((47, 47), (56, 63)),
+    6: _bits((44, 63)),
+    7: _bits((44, 63)),
+    _SCHEDULING: 0,
+    9: _bits((31, 31), (40, 63)),
+    10: 0,
+    _LARGE: _bits((36, 39), (44, 63)),
+}
+_SUBTYPES = {0: range(1, 5), 4: range(11), _SCHEDULING: range(3), 10: range(3)}
