@@ -54,9 +54,12 @@ def run(arguments: list[str]) -> int:
 def _describe(trace: TraceInput) -> dict[str, Any]:
     whole = survey = trace.survey()
     kinds = trace.counts().records
+    counts = trace.counts()
     faults = {
+        "unknown_arguments": counts.unknown_arguments,
+        "appended_words": counts.appended_words,
         # Those of the gzip stream are no problems of records.
-        "fault_count": max(trace.counts().problems, len(trace.problems)),
+        "fault_count": max(counts.problems, len(trace.problems)),
         "faults": [problem._asdict() for problem in trace.problems],
     }
     if trace.has_filters:

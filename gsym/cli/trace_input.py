@@ -52,7 +52,8 @@ def warn(text: str) -> None:
 class TraceInput:
     """One trace, which can be read several times, also when it comes from a pipe.
 
-    Whoever uses it `with` hears of dropped records and of faults at its end.
+    Whoever uses it `with` hears of dropped records, of faults and of what was left out
+    for it has no meaning here, at its end.
 
     Args:
         path: Of a file or a pipe; `STANDARD_INPUT`.
@@ -184,7 +185,7 @@ class TraceInput:
         return self._read.size if self._read is not None else None
 
     def _warn(self) -> None:
-        """Tell of dropped records and of what is wrong."""
+        """Tell of dropped records, of what is wrong and of what was left out."""
         for number, count in self._dropped.items():
             if count:
                 name = self._names.get(number, "")
@@ -195,9 +196,17 @@ class TraceInput:
                 )
         for problem in self.problems[:_MOST_TOLD]:
             warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
-        count = self.counts().problems if self._read is not None else 0
-        if count > _MOST_TOLD:
-            warn(f"{self.name}: {count - _MOST_TOLD} more faults")
+        if self._read is None:
+            return
+        counts = self.counts()
+        if counts.problems > _MOST_TOLD:
+            warn(f"{self.name}: {counts.problems - _MOST_TOLD} more faults")
+        if counts.unknown_arguments:
+            number = counts.unknown_arguments
+            warn(f"{self.name}: arguments of unknown types left out ({number})")
+        if counts.appended_words:
+            number = counts.appended_words
+            warn(f"{self.name}: words appended to known records left out ({number})")
 
     def _note(self, record: ProviderInfo | ProviderEvent) -> None:
         number = record.provider

@@ -70,7 +70,8 @@ def run(arguments: list[str]) -> int:
         "big" if order == "big" else "little", nanoseconds=values.flag("--nanoseconds")
     )
     write_output(output, _pieces(merger, traces), is_text=False)
-    _tell(merger, traces)
+    for kind, times in merger.dropped.items():
+        warn(f"dropped: {kind} ({times})")
     if values.flag("--json"):
         providers = [provider._asdict() for provider in merger.providers]
         report = {
@@ -90,16 +91,6 @@ def _pieces(merger: TraceMerger, traces: list[TraceInput]) -> Iterator[bytes]:
     for trace in traces:
         with trace:
             yield from merger.pieces(trace.records(keep_context=True), trace.name)
-
-
-def _tell(merger: TraceMerger, traces: list[TraceInput]) -> None:
-    """Tell what is not in the merged trace."""
-    for trace in traces:
-        unknown = trace.counts().unknown_arguments
-        if unknown:
-            warn(f"{trace.name}: arguments of unknown types left out ({unknown})")
-    for kind, times in merger.dropped.items():
-        warn(f"dropped: {kind} ({times})")
 
 
 def _lines(merger: TraceMerger, output: str) -> Iterator[str]:

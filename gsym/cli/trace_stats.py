@@ -89,6 +89,7 @@ def _measure(trace: TraceInput) -> dict[str, Any]:
         },
         "arguments": counts.arguments,
         "unknown_arguments": counts.unknown_arguments,
+        "appended_words": counts.appended_words,
         "events": [
             _row(key, events, size if sizes else None)
             for key, (events, size) in sorted(

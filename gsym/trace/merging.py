@@ -19,6 +19,7 @@ from gsym.formats.fxt_records import (
     ProviderSection,
     TraceInfo,
     Unknown,
+    begins_trace,
 )
 from gsym.formats.fxt_words import text_bytes
 from gsym.formats.fxt_writer import TAKEN_AFTER, Encoder
@@ -54,7 +55,6 @@ else:
     MergedProvider.__doc__ = "A provider of the merged trace."
 
 _DEFAULT_RATE = 1_000_000_000  # ticks per second
-_MAGIC_TYPE = 0  # of trace infos
 _MOST_NAME_SIZE = 255  # of a provider, in bytes
 _LARGE = 15  # type of records whose size has 32 bits
 _METADATA = (TraceInfo, ProviderInfo, ProviderSection, ProviderEvent, Initialization)
@@ -108,7 +108,11 @@ class TraceMerger:
             yield magic
         trace = _Trace(self, encoder, name)
         for record in records:
-            trace.take(record)
+            if begins_trace(record):  # of several in one file, or the first
+                trace.finish()
+                trace = _Trace(self, encoder, name)
+            else:
+                trace.take(record)
             if encoder.size > TAKEN_AFTER:
                 yield encoder.take()
         trace.finish()
@@ -161,7 +165,6 @@ class _Trace:
         self._rates: dict[int | None, int] = {}
         self._ids: dict[int | None, int] = {}  # old -> new, once there are records
         self._written_rates: dict[int | None, int] = {}
-        self._magic_count = 0
         self._entered: int | None = -1  # no provider: what is in force is not known
 
     def take(self, record: Record) -> None:
@@ -198,20 +201,13 @@ class _Trace:
 
     def _take_metadata(self, record: Record) -> None:
         if isinstance(record, TraceInfo):
-            self._take_trace_info(record)
+            self._merger.drop("trace infos that are no magic number")
         elif isinstance(record, ProviderInfo):
             self._take_provider_info(record)
         elif isinstance(record, ProviderEvent):
             self._take_provider_event(record)
         elif isinstance(record, Initialization):
             self._take_initialization(record)
-
-    def _take_trace_info(self, record: TraceInfo) -> None:
-        self._magic_count += record.type == _MAGIC_TYPE
-        if record.type != _MAGIC_TYPE:
-            self._merger.drop("trace infos that are no magic number")
-        elif self._magic_count > 1:
-            self._merger.drop("magic numbers within a trace")
 
     def _take_provider_info(self, record: ProviderInfo) -> None:
         old = record.provider

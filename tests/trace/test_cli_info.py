@@ -68,11 +68,36 @@ def test_a_trace_is_described(
                 "threads": [{"koid": 81, "name": "main", "events": 2}],
             },
         ],
+        "unknown_arguments": 0,
+        "appended_words": 0,
         "fault_count": 0,
         "faults": [],
     }
     assert kinds["context_switch"] == 2
     assert kinds["kernel_object"] == 5
+
+
+@pytest.mark.parametrize("verb", ["info", "stats", "dump", "blobs", "merge"])
+def test_what_has_no_meaning_here_is_counted_by_every_verb(
+    verb: str, trace: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    w = Words("little")
+    body = w(7, 8) + w.argument(11, b"new", 5) + w.argument(1, b"old", 5, w(1)) + w(2)
+    blob = w.large(1 << 40, w(0, 8, 9, 10))
+    trace.write_bytes(w.magic() + w.event(0, 1, (0, 0, 0), body, 2) + blob)
+    words = ["-o", tmp_path / "merged.fxt"] if verb == "merge" else []
+    assert run(verb, "--strict", trace, *words) == 0
+    told = capsys.readouterr().err.splitlines()
+    arguments = f"gsym: warning: {trace}: arguments of unknown types left out (1)"
+    appended = f"gsym: warning: {trace}: words appended to known records left out (3)"
+    if verb == "blobs":  # reads blobs only
+        assert told == [appended.replace("(3)", "(1)")]
+    else:
+        assert told == [arguments, appended]
+    if verb in {"info", "stats"}:
+        run(verb, "--json", trace)
+        made = json.loads(capsys.readouterr().out)
+        assert (made["unknown_arguments"], made["appended_words"]) == (1, 3)
 
 
 def test_filters_restrict_what_is_described(trace: Path, capsys: Capture) -> None:

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from gsym.formats.fxt import Decoder
 from gsym.formats.fxt_records import (
+    Backtrace,
     Event,
     Initialization,
+    Mmap,
+    Module,
     ProviderEvent,
     ProviderInfo,
     ProviderSection,
@@ -21,6 +24,7 @@ from gsym.formats.fxt_records import (
     Unknown,
 )
 from gsym.formats.fxt_writer import encode
+from gsym.profile.fxt_samples import read_fxt_samples
 from gsym.trace.merging import MergedProvider, TraceMerger
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words
@@ -247,7 +251,7 @@ def test_stray_metadata_is_dropped_and_counted() -> None:
     data = b"".join(
         (
             w.magic() + w.provider_info(1, b"a") + w.initialization(5),
-            w.named_event(0, 1, b"e") + w.magic() + w.provider_info(1, b"a"),
+            w.named_event(0, 1, b"e") + w.provider_info(1, b"a"),
             w.initialization(5) + w.named_event(0, 2, b"e"),
             w.record(0, 4 << 16 | 3 << 20) + w.record(0, 3 << 16 | 9 << 20),
             w.record(0, 3 << 16 | 1 << 20) + w.provider_info(6, b"silent"),
@@ -256,7 +260,6 @@ def test_stray_metadata_is_dropped_and_counted() -> None:
     merger = TraceMerger()
     again = merged(data, merger=merger)
     assert merger.dropped == {
-        "magic numbers within a trace": 1,
         "providers that are named again": 1,
         "initializations that repeat": 1,
         "trace infos that are no magic number": 1,
@@ -268,6 +271,35 @@ def test_stray_metadata_is_dropped_and_counted() -> None:
         *("Event", "Event", "ProviderEvent"),
     ]
     assert merger.records == 2
+
+
+def test_traces_in_one_file_are_merged_as_traces_of_two() -> None:
+    w = LITTLE
+    one, two = (
+        w.magic()
+        + w.provider_info(1, name)
+        + w.initialization(rate)
+        + w.string(1, name)
+        + w.event(0, 10, (0, 0, 1), w(7, 8))
+        for name, rate in ((b"a", 5), (b"b", 10**9))
+    )
+    assert merged(one + two) == merged(one, two)
+    assert names(merged(one + two)) == [(1, "a"), (2, "b")]
+
+
+def test_samples_of_a_merged_trace_have_the_modules_of_theirs() -> None:
+    def sampled(name: str) -> bytes:
+        module = Module(5, 7, 0, 0, name, name.encode(), provider=1)
+        mapping = Mmap(5, 7, 0, 0, 5, 0x1000, 0x1000, 0, provider=1)
+        sample = Backtrace(6, 7, 8, (0x1234,), provider=1)
+        return trace([ProviderInfo("p", 1), sample, module, mapping])
+
+    data = merged(sampled("alpha"), sampled("beta"))
+    for joined in (data, merged(data), sampled("alpha") + sampled("beta")):
+        profile = read_fxt_samples(decoded(joined))
+        found = [profile.mappings[each.mapping or 0].path for each in profile.locations]
+        assert found == ["alpha", "beta"]
+        assert not profile.losses
 
 
 def test_a_unit_of_0_is_dropped() -> None:
