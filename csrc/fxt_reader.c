@@ -60,6 +60,7 @@ uint32_t gsym_fxt_reader_is_big_endian(const gsym_fxt_reader *reader) {
 void gsym_fxt_reader_count(const gsym_fxt_reader *reader, gsym_fxt_counts *counts_ret) {
     *counts_ret = reader->counts;
     counts_ret->providers = reader->tables.named;
+    counts_ret->traces = reader->tables.restarts;
 }
 
 void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,

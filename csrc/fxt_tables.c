@@ -27,6 +27,7 @@ static void forget_entries(fxt_tables *tables) {
 
 bool fxt_tables_restart(fxt_tables *tables) {
     forget_entries(tables);
+    tables->restarts++;
     return fxt_tables_init(tables);
 }
 

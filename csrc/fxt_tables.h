@@ -32,7 +32,8 @@ typedef struct fxt_tables {
     number_map entries;   /* provider, kind and index -> string or thread */
     uint32_t provider;    /* number of the one whose records are read */
     uint32_t implicit;
-    uint64_t named; /* providers that are not implicit */
+    uint64_t named;    /* providers that are not implicit */
+    uint64_t restarts; /* how often another trace began */
 } fxt_tables;
 
 bool fxt_tables_init(fxt_tables *tables);

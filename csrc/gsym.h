@@ -1620,6 +1620,7 @@ typedef struct gsym_fxt_counts {
     uint64_t appended_words;    /* after the fields of records and arguments, left out */
     uint64_t faults[GSYM_FXT_FAULT_COUNT];
     uint64_t providers; /* named by records */
+    uint64_t traces;    /* that a magic number has begun in the middle of the file */
     uint64_t left_out;  /* records that do not pass the filter */
 } gsym_fxt_counts;
 

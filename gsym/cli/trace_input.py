@@ -201,6 +201,9 @@ class TraceInput:
         counts = self.counts()
         if counts.problems > _MOST_TOLD:
             warn(f"{self.name}: {counts.problems - _MOST_TOLD} more faults")
+        if counts.traces:
+            number = counts.traces + 1
+            warn(f"{self.name}: it holds {number} traces, one after the other")
         if counts.unknown_arguments:
             number = counts.unknown_arguments
             warn(f"{self.name}: arguments of unknown types left out ({number})")

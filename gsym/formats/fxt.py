@@ -45,6 +45,7 @@ if TYPE_CHECKING:
             appended_words: Those after the fields of records and arguments, which newer
                 writers may append; they are left out.
             providers: How many have been named.
+            traces: How many a magic number has begun in the middle of the file.
             left_out: Records that do not pass the filter.
             problems: How many there are; `Decoder.problems` lists up to 65536.
         """
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         unknown_arguments: int
         appended_words: int
         providers: int
+        traces: int
         left_out: int
         problems: int
 
@@ -65,8 +67,8 @@ else:
     Problem.__doc__ = "What is wrong with the record at *offset*."
     Counts = record_type(
         "Counts",
-        "records bytes arguments unknown_arguments appended_words providers left_out "
-        "problems",
+        "records bytes arguments unknown_arguments appended_words providers traces "
+        "left_out problems",
     )
     Counts.__doc__ = "What a trace is made of."
 
@@ -214,6 +216,7 @@ class Decoder:
             counts.unknown_arguments,
             counts.appended_words,
             counts.providers,
+            counts.traces,
             counts.left_out,
             sum(counts.faults),
         )
@@ -250,28 +253,30 @@ class Decoder:
         self, piece: Buffer, *, is_last: bool
     ) -> Generator[Columns, None, memoryview]:
         """Columns up to the last whole record; returns what is behind it."""
-        view = ffi.from_buffer("uint8_t[]", piece)
         data = memoryview(piece).cast("B")
         start = 0
-        while True:
-            status = lib.gsym_fxt_reader_read(
-                self._reader,
-                view + start,
-                len(view) - start,
-                is_last,
-                self._used,
-                self._wanted,
-                self._error,
-            )
-            lib.gsym_fxt_reader_columns(self._reader, self._columns)
-            self._take_problems()
-            self._texts.take(self._columns)
-            if self._columns.count:
-                yield Columns(self._columns, self._texts, data[start:])
-            check(status, self._error, self._path)
-            start += self._used[0]
-            if self._wanted[0]:
-                return data[start:]
+        # Released in any case: the garbage collection of Python 3.11.7 crashes where an
+        # error holds a memoryview that something still looks into.
+        with ffi.from_buffer("uint8_t[]", piece) as view:
+            while True:
+                status = lib.gsym_fxt_reader_read(
+                    self._reader,
+                    view + start,
+                    len(view) - start,
+                    is_last,
+                    self._used,
+                    self._wanted,
+                    self._error,
+                )
+                lib.gsym_fxt_reader_columns(self._reader, self._columns)
+                self._take_problems()
+                self._texts.take(self._columns)
+                if self._columns.count:
+                    yield Columns(self._columns, self._texts, data[start:])
+                check(status, self._error, self._path)
+                start += self._used[0]
+                if self._wanted[0]:
+                    return data[start:]
 
     def _take_problems(self) -> None:
         columns = self._columns

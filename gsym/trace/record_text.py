@@ -30,6 +30,7 @@ from gsym.formats.fxt_records import (
     TraceInfo,
     Unknown,
     UserspaceObject,
+    begins_trace,
 )
 from gsym.fxt.blobs import BLOB_TYPES
 from gsym.fxt.objects import PROCESS, THREAD, Objects
@@ -59,13 +60,14 @@ def seconds(ns: int) -> str:
 class RecordText:
     """Makes lines of the records of one trace, in their order.
 
-    Koids are told with the names that records in front have given them.
+    Koids are told with the names that records of their trace have given them before.
 
     Args:
-        objects: Names that are known before.
+        objects: Names of the whole trace; without, those before each record count.
     """
 
     def __init__(self, objects: Objects | None = None) -> None:
+        self._is_complete = objects is not None
         self._objects = objects or Objects()
         self._makers: dict[type, Callable[[Any], tuple[str, str]]] = {
             Backtrace: self._backtrace,
@@ -101,7 +103,9 @@ class RecordText:
 
     def line(self, record: Record) -> str:
         """The line of a record, without its end."""
-        if not isinstance(record, Event):
+        if begins_trace(record) and not self._is_complete:
+            self._objects = Objects()
+        elif not isinstance(record, Event):
             self._objects.add(record)
         kind, rest = self._makers[type(record)](record)
         ns = getattr(record, "ns", None)

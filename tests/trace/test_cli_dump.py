@@ -18,7 +18,7 @@ from gsym.formats.fxt_records import Argument, Event, Unknown
 from gsym.trace.record_object import record_object
 from gsym.trace.record_text import RecordText
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
-from tests.inputs.fxt import Words
+from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:
@@ -44,6 +44,22 @@ def objects(capsys: Capture, *words: object) -> list[dict[str, Any]]:
 def test_a_duration_that_ends_before_it_begins_has_a_minus_once() -> None:
     event = Event("duration_complete", 0, 7, 8, "", "e", end_ticks=0, ns=400, end_ns=0)
     assert RecordText().line(event).endswith("for -0.000000400")
+
+
+def test_names_are_those_of_a_trace_and_several_in_a_file_are_told(
+    trace: Path, capsys: Capture
+) -> None:
+    w = Words("little")
+    event = w.named_event(0, 1, b"e")
+    named = w.record(7, 1 << 16 | inline(b"app") << 24, w(7) + stream(b"app"))
+    trace.write_bytes(w.magic() + named + event + w.magic() + event)
+    assert run("dump", trace) == 0
+    found = capsys.readouterr()
+    texts = [line.split()[3] for line in found.out.splitlines() if "instant" in line]
+    assert texts == ["app(7)", "7"]
+    assert found.err == (
+        f"gsym: warning: {trace}: it holds 2 traces, one after the other\n"
+    )
 
 
 def test_an_event_has_the_fields_that_programs_expect(
