@@ -19,6 +19,7 @@ from gsym.profile.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from gsym.formats.fxt_records import Record
@@ -110,7 +111,7 @@ def test_a_build_id_may_be_written_as_digits(build_id: bytes, text: str) -> None
 OTHER = MODULE._replace(name="other.so", build_id=b"\1" * 20)
 
 
-def modules_of(records: list[Record]) -> list[str]:
+def modules_of(records: Sequence[Record]) -> list[str]:
     """The name of the module of the innermost frame of each sample; "" without one."""
     profile = read_fxt_samples(records)
     innermost = (
@@ -141,14 +142,17 @@ def test_a_module_of_another_provider_does_not_answer() -> None:
 
 def test_a_second_trace_in_a_file_has_modules_of_its_own() -> None:
     magic = TraceInfo(0, 0x16547846)
-    first, second = [MODULE, MMAP, SAMPLE], [OTHER, MMAP, SAMPLE]
+    first: list[Record] = [MODULE, MMAP, SAMPLE]
+    second: list[Record] = [OTHER, MMAP, SAMPLE]
     assert modules_of([magic, *first, magic, *second]) == ["libmodule.so", "other.so"]
 
 
 def test_a_mapping_does_not_answer_for_samples_before_it() -> None:
-    later = [OTHER._replace(module_id=4), MMAP._replace(module_id=4)]
+    module, mapping = OTHER._replace(module_id=4), MMAP._replace(module_id=4)
     records = [
-        *(each._replace(ns=20) for each in later),  # the file is not in order of time
+        *(
+            each._replace(ns=20) for each in (module, mapping)
+        ),  # the file is not in order of time
         *(SAMPLE._replace(ns=ns) for ns in (25, 10, 19, 20)),
         *(each._replace(ns=10) for each in (MODULE, MMAP)),
     ]
