@@ -19,8 +19,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationHandler, RelocationSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
-from gsym.errors import FormatError, UnsupportedError
+from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.reference_placement import place
+from gsym.sources.inflation import believable_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,7 @@ _SHF_COMPRESSED = 0x800
 _COMPRESSION_ZLIB = 1
 _COMPRESSION_ZSTD = 2
 _ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
+_MOST_INFLATED = 16 << 30  # bytes of all sections of a file
 
 # DWARFInfo's arguments for the sections that tell of functions; without their dots.
 _DWARF_SECTIONS = (
@@ -90,6 +92,7 @@ class ReferenceElf:
         self.debug: ReferenceElf | None = None
         self.supplementary: ReferenceElf | None = None
         self.symbol_files: tuple[ReferenceElf, ...] = ()
+        self._claimed = 0  # bytes of all sections inflated
         self._data = _map_file(path) if data is None else _copy(data)
         try:
             # A mapping reads like a file, which is all that pyelftools asks for.
@@ -250,6 +253,10 @@ class ReferenceElf:
             data = raw[_ZDEBUG_HEADER_SIZE:]
         else:
             return raw
+        self._claimed += size
+        if self._claimed > believable_size(len(self._data), _MOST_INFLATED):
+            reason = "its compressed sections claim to hold more than is believable"
+            raise LimitError(reason, path=self.path)
         try:
             inflated = _inflate(kind, data, size)
         except Exception as error:

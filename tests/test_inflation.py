@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import gsym
 from gsym._native import lib
-from gsym.sources.inflation import inflate
+from gsym.reference_elf import ReferenceElf
+from gsym.sources.inflation import believable_size, inflate
 from tests.conftest import REPOSITORY
 from tests.conversions import convert_bytes
 from tests.inputs.elf import Compression, Elf, Section, code_section
@@ -100,11 +101,60 @@ def test_a_changed_byte_is_found_or_changes_the_result(kind: int) -> None:
             assert len(inflated(bytes(changed), len(data), kind)) == len(data)
 
 
-@KINDS
-@pytest.mark.parametrize("size", [1 << 62, (16 << 30) + 1, 32768 * 64])
-def test_an_impossible_claim_takes_no_memory(size: int, kind: int) -> None:
-    with pytest.raises(gsym.FormatError, match=f"claims to hold {size} bytes"):
-        inflated(pack(kind, b"abc"), size, kind)
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("compressed", "most", "expected"),
+    [
+        (0, 1 << 40, 16 * MEBIBYTE),
+        (MEBIBYTE, 1 << 40, 116 * MEBIBYTE),
+        (MEBIBYTE, MEBIBYTE, MEBIBYTE),
+    ],
+)
+def test_a_file_may_stand_for_a_hundred_times_its_size_and_16_mebibytes(
+    compressed: int, most: int, expected: int
+) -> None:
+    assert believable_size(compressed, most) == expected
+
+
+def with_zeros(how: Compression, *sizes: int) -> bytes:
+    """An executable that compresses as many zeros in each of several debug sections."""
+    names = (".debug_str", ".debug_addr", ".debug_line_str")
+    packed = [
+        Section(name, bytes(size), compression=how)
+        for name, size in zip(names, sizes, strict=False)
+    ]
+    return Elf([code_section(), *debug_sections(), *packed]).to_bytes()
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
+def test_sections_of_zeros_are_inflated_within_what_a_file_may_stand_for(
+    how: Compression, tmp_path: Path
+) -> None:
+    assert convert_bytes(tmp_path, with_zeros(how, 8 * MEBIBYTE)).functions
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
+@pytest.mark.parametrize("sizes", [(24 * MEBIBYTE,), (9 * MEBIBYTE, 9 * MEBIBYTE)])
+def test_sections_that_inflate_to_more_are_refused(
+    how: Compression, sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    for threads in (1, 2):
+        with pytest.raises(gsym.LimitError, match="sections claim to hold more than"):
+            convert_bytes(tmp_path, with_zeros(how, *sizes), {"threads": threads})
+    with pytest.raises(gsym.LimitError, match="sections claim to hold more than"):
+        ReferenceElf("app", memoryview(with_zeros(how, *sizes))).dwarf_sections()
+
+
+@pytest.mark.parametrize("size", [1 << 62, (16 << 30) + 1])
+def test_an_impossible_claim_takes_no_memory(size: int, tmp_path: Path) -> None:
+    data = with_zeros("gnu", 1000)
+    claim = b"ZLIB" + (1000).to_bytes(8, "big")
+    assert data.count(claim) == 1
+    data = data.replace(claim, b"ZLIB" + size.to_bytes(8, "big"))
+    with pytest.raises(gsym.LimitError, match="sections claim to hold more than"):
+        convert_bytes(tmp_path, data)
 
 
 @no_sanitizer

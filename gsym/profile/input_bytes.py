@@ -6,6 +6,7 @@ import os
 
 from gsym.errors import FormatError
 from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
+from gsym.sources.inflation import believable_size
 from gsym.sources.mapped_file import map_file
 
 __all__ = ["MOST_BYTES", "read_inflated", "read_pieces"]
@@ -31,7 +32,7 @@ def read_inflated(
 
     Args:
         path: A regular file, compressed by gzip or zstd, or not.
-        most_bytes: How many there may be.
+        most_bytes: How many there may be; fewer where a small file is compressed.
 
     Raises:
         FormatError: The file is empty or no regular file, or what is compressed is
@@ -50,6 +51,7 @@ def read_pieces(path: str, most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
     for magic, inflate in _INFLATERS:
         if data[: len(magic)] == magic:
             pieces = inflate(pieces)
+            most_bytes = believable_size(len(data), most_bytes)
     size = 0
     try:
         for piece in pieces:

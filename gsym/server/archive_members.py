@@ -10,6 +10,7 @@ import zlib
 from itertools import pairwise
 
 from gsym.errors import FormatError, LimitError
+from gsym.sources.inflation import believable_size
 
 __all__ = ["ArchiveLimits", "is_archive", "unpack"]
 
@@ -45,8 +46,6 @@ _LARGEST_ENTRY = 46 + 1024  # bytes of a directory for each member: head, name, 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED = 1
-_FREE = 64 << 20  # so much may come of anything
-_MOST_RATIO = 200
 _BLOCK = 1 << 20
 _MANY = 0xFFFF
 
@@ -118,8 +117,7 @@ def _checked(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.Zi
         if info.filename in names:
             raise FormatError(f"'{info.filename[:200]}' is in the archive twice")
         names.add(info.filename)
-        most = max(_FREE, info.compress_size * _MOST_RATIO)
-        if info.file_size > most:
+        if info.file_size > believable_size(info.compress_size, limits.inflated):
             raise LimitError(f"'{info.filename[:200]}' inflates beyond reason")
     return [info for info in infos if not info.is_dir()]
 

@@ -13,19 +13,27 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.sources.inflated_stream import inflate_zlib, inflate_zstd
 from gsym.sources.mapped_file import give_back
 
-__all__ = ["inflate"]
+__all__ = ["believable_size", "inflate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No section may claim to hold more than this when inflated.
-_MAX_INFLATED_SIZE = 16 << 30
-# Nothing can grow more than zstd's blocks of one repeated byte: 128 KiB from 4 bytes.
-_MAX_RATIO = 32768
+# Debug information shrinks to a fifth, seldom to a fiftieth; zlib can write a byte for
+# a thousand, and zstd for thirty thousand.
+_MOST_RATIO = 100
+_FREE = 16 << 20  # so much may come of anything
 
 _READ_SIZE = 64 << 10
 _GIVE_BACK_SIZE = 4 << 20
+
+
+def believable_size(compressed: int, most: int) -> int:
+    """Bytes that a file of *compressed* bytes may stand for, but not more than *most*.
+
+    Whatever is inflated, to memory or to a file, keeps to this.
+    """
+    return min(most, _FREE + compressed * _MOST_RATIO)
 
 
 def inflate(
@@ -35,7 +43,7 @@ def inflate(
 
     Args:
         payload: Its compressed bytes, without the header of the compression.
-        size: Bytes it holds when inflated.
+        size: Bytes it holds when inflated, which the caller finds believable.
         compression: A `gsym_compression`.
         path: File that holds it, for errors.
         offset: Of the payload in that file, for errors.
@@ -55,8 +63,6 @@ def inflate(
     else:
         reason = "a section is compressed in an unknown way"
         raise UnsupportedError(reason, path=path, offset=offset)
-    if size > min(_MAX_INFLATED_SIZE, len(payload) * _MAX_RATIO):
-        raise _damaged(f"it claims to hold {size} bytes", path, offset)
     inflated = _allocate(size)
     end = 0
     try:

@@ -6,6 +6,7 @@ It holds the symbols of a stripped binary that its .dynsym does not have.
 from __future__ import annotations
 
 from gsym.errors import FormatError, GsymError
+from gsym.sources.inflation import believable_size
 from gsym.sources.object_file import ObjectFile
 
 __all__ = ["open_mini_debug_info"]
@@ -19,9 +20,6 @@ _READ_SIZE = 64 << 10
 _WRITE_SIZE = 1 << 20
 _MEMORY_LIMIT = 128 << 20  # of the decoder; xz -9 needs 65 MiB
 _MAX_SIZE = 512 << 20
-# Symbol tables shrink to a fifth; small ones may hold much padding.
-_MAX_RATIO = 100
-_FREE_SIZE = 1 << 20
 
 
 def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
@@ -43,7 +41,7 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
 
 
 def _inflate(payload: memoryview) -> memoryview:
-    limit = min(_MAX_SIZE, _FREE_SIZE + len(payload) * _MAX_RATIO)
+    limit = believable_size(len(payload), _MAX_SIZE)
     inflated = bytearray()
     for piece in _pieces(payload):
         inflated += piece

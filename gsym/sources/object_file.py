@@ -7,13 +7,13 @@ copied for relocation, since the engine does neither.
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error, to_str
-from gsym.errors import FormatError
+from gsym.errors import FormatError, LimitError
 from gsym.sources.architecture import (
     elf_architecture,
     macho_architecture,
     pe_architecture,
 )
-from gsym.sources.inflation import inflate
+from gsym.sources.inflation import believable_size, inflate
 
 __all__ = ["ObjectFile"]
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Section = tuple[memoryview, bool]
 
 
+_MOST_INFLATED = 16 << 30  # bytes of all sections of a file
 _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
 
@@ -50,6 +51,7 @@ class ObjectFile:
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
         self._failed: list[int] = []
+        self._inflated: dict[int, int] = {}  # sections: index -> size
         self.data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
         made = ffi.new("gsym_object **")
@@ -170,6 +172,7 @@ class ObjectFile:
 
         Raises:
             FormatError: It reaches past the file or its compressed data is damaged.
+            LimitError: It would be too large when inflated.
             UnsupportedError: It is compressed in an unknown way.
         """
         section = self._find(name)
@@ -228,6 +231,7 @@ class ObjectFile:
 
         Raises:
             FormatError: It reaches past the file or its compressed data is damaged.
+            LimitError: It would be too large when inflated.
             UnsupportedError: It is compressed in an unknown way.
         """
         sections = self._find_debug(which, split=split)
@@ -278,6 +282,7 @@ class ObjectFile:
         payload = self.data[start:end] if section.size else memoryview(b"")
         is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
         if not is_mapping:
+            self._count_inflated(section)
             payload = inflate(
                 payload,
                 section.uncompressed_size,
@@ -291,6 +296,17 @@ class ObjectFile:
             payload = memoryview(bytearray(payload))
         self._relocate(payload, section.index)
         return payload, False
+
+    def _count_inflated(self, section: Any) -> None:
+        """Refuse a section with which the file would hold more than it can.
+
+        One that holds zeros shrinks to nearly nothing, so all of them count together.
+        """
+        self._inflated[section.index] = int(section.uncompressed_size)
+        most = believable_size(len(self.data), _MOST_INFLATED)
+        if sum(list(self._inflated.values())) > most:  # others may be counted meanwhile
+            reason = f"its compressed sections claim to hold more than {most} bytes"
+            raise LimitError(reason, path=self.path)
 
     def _relocate(self, payload: memoryview, index: int) -> None:
         failed = ffi.new("uint64_t *")

@@ -27,6 +27,7 @@ def load_debug_sections(
 
     Raises:
         FormatError: One reaches past the file or its compressed data is damaged.
+        LimitError: They would be too large when inflated.
         UnsupportedError: One is compressed in an unknown way.
         MemoryError: There is not as much memory.
     """

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from gsym.errors import FormatError, LimitError
+from gsym.sources.inflation import believable_size
 from gsym.sources.recognition import recognise
 from gsym.store.layout import name_fault
 from gsym.store.unpacking import (
     INFLATERS,
     MOST_INFLATED,
-    believable_size,
     pieces_of,
     write_limited,
 )

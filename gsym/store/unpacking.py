@@ -11,13 +11,13 @@ from gsym.sources.inflated_stream import (
     inflate_xz,
     inflate_zstd,
 )
+from gsym.sources.inflation import believable_size
 from gsym.sources.recognition import recognise_file
 
 __all__ = [
     "INFLATERS",
     "MOST_INFLATED",
     "bare_name",
-    "believable_size",
     "inflate_file",
     "pieces_of",
     "write_limited",
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from typing import IO
 
 MOST_INFLATED = 32 << 30  # bytes of one file
-# Debug information shrinks to a fifth, seldom to a fiftieth.
-_MOST_RATIO = 200
-_FREE = 64 << 20  # so much may come of anything
 _PIECE = 1 << 20
 # By the names that `recognise` gives to them.
 INFLATERS = {
@@ -86,11 +83,6 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
             reason = f"what is compressed is damaged: {error}"
             raise FormatError(reason, path=path) from None
     return target
-
-
-def believable_size(compressed: int, most: int) -> int:
-    """Bytes that so many *compressed* ones may stand for, but not more than *most*."""
-    return min(most, max(_FREE, compressed * _MOST_RATIO))
 
 
 def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
