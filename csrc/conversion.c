@@ -11,6 +11,10 @@
 
 #define RESULTS_PER_THREAD 8
 
+/* Of what units may share, for each byte of the sections that hold it, and for nothing. */
+#define LINES_PER_BYTE 16
+#define LEAST_LINES (1 << 20)
+
 /* Where the records of a unit are. */
 typedef struct unit_span {
     uint32_t worker;
@@ -43,6 +47,8 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
+    shared_lines *lines;
+    dwarf_budget budget;
     warning_list warnings;
     unit_span *spans;
     conversion_worker *workers;
@@ -121,6 +127,7 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
     debug_files_deinit(&conversion->files);
+    shared_lines_destroy(conversion->lines);
     free(conversion->seen.slots);
     free(conversion->workers);
     free(conversion->results);
@@ -142,8 +149,10 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->parked = calloc(count, sizeof *conversion->parked);
     conversion->spans = calloc(conversion->files.units.count + 1,
                                sizeof *conversion->spans);
+    conversion->lines = shared_lines_create();
     if (conversion->workers == NULL || conversion->results == NULL ||
-        conversion->idle == NULL || conversion->parked == NULL || conversion->spans == NULL)
+        conversion->idle == NULL || conversion->parked == NULL ||
+        conversion->spans == NULL || conversion->lines == NULL)
         return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i)
         conversion->idle[conversion->idle_count++] = &conversion->results[count - 1 - i];
@@ -152,6 +161,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->warnings.keep = conversion->warnings.keep;
         worker->joiner.warnings = &worker->warnings;
         worker->joiner.keeps_nameless = !conversion->keeps_repeated;
+        worker->joiner.shared_lines = conversion->lines;
+        worker->joiner.budget = &conversion->budget;
         worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;
@@ -319,18 +330,43 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     return GSYM_OK;
 }
 
+/* Once all files are known: what the units may cost together. */
+static void set_budget(gsym_conversion *conversion) {
+    uint64_t text = creator_string_supply(conversion->creator);
+    int64_t lines = 0;
+    for (size_t i = 0; i < conversion->files.files.count; ++i)
+        lines += (int64_t)conversion->files.files.items[i]
+                     ->input.sections[GSYM_DEBUG_LINE].size;
+    lines = LINES_PER_BYTE * lines + LEAST_LINES;
+    atomic_store(&conversion->budget.text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
+    atomic_store(&conversion->budget.lines, lines);
+    atomic_store(&conversion->budget.rows, lines);
+}
+
+/* Why a unit could not be read. */
+static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *error) {
+    const dwarf_budget *budget = &conversion->budget;
+    if (atomic_load(&budget->text) < 0) return creator_fail_supply(error);
+    if (atomic_load(&budget->lines) < 0 || atomic_load(&budget->rows) < 0)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its line tables share their bytes and would take %d times their "
+                         "size",
+                         LINES_PER_BYTE);
+    return gsym_fail_memory(error);
+}
+
 /* With the gate held: take the next unit, read it, park it. */
 static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   gsym_error *error) {
     unit_functions *unit = conversion->idle[--conversion->idle_count];
     size_t unit_index = conversion->next_unit++;
-    bool has_memory;
+    bool is_read;
     sync_unlock(&conversion->gate);
-    has_memory = unit_functions_read(unit, &conversion->workers[index].joiner,
-                                     unit_at(conversion, unit_index), unit_index);
+    is_read = unit_functions_read(unit, &conversion->workers[index].joiner,
+                                  unit_at(conversion, unit_index), unit_index);
     sync_lock(&conversion->gate);
     *parked_slot(conversion, unit_index) = unit;
-    return has_memory ? GSYM_OK : gsym_fail_memory(error);
+    return is_read ? GSYM_OK : fail_reading(conversion, error);
 }
 
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
@@ -357,6 +393,7 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
         sync_unlock(&conversion->gate);
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more workers than announced");
     }
+    if (index == 0) set_budget(conversion);
     status = work(conversion, index, error);
     if (status != GSYM_OK) stop(conversion);
     sync_unlock(&conversion->gate);

@@ -223,6 +223,10 @@ void creator_supply_strings(gsym_creator *creator, uint64_t size) {
     string_table_supply(&creator->strings, size);
 }
 
+uint64_t creator_string_supply(const gsym_creator *creator) {
+    return creator->strings.supply;
+}
+
 void creator_count_symbols(gsym_creator *creator, uint64_t count) {
     creator->report.functions_symbol_table += count;
 }

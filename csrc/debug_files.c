@@ -183,23 +183,18 @@ static bool add_abbrev_offsets(const unit_list *units, offset_list *offsets) {
     return true;
 }
 
-/* Where the abbreviation tables of all units start: each offset once, ascending. */
+/* Where the abbreviation tables of all units start, ascending. */
 static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
     offset_list *offsets = &file->abbrev_offsets;
-    uint64_t *items;
-    size_t kept = 0;
     if (!add_abbrev_offsets(&file->units, offsets) ||
         !add_abbrev_offsets(&file->type_units, offsets) ||
         !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, offsets) ||
         !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, offsets))
         return gsym_fail_memory(error);
     if (offsets->count == 0) return GSYM_OK;
-    items = offsets->items;
-    qsort(items, offsets->count, sizeof *items, compare_offsets);
-    for (size_t i = 1; i < offsets->count; ++i)
-        if (items[i] != items[kept]) items[++kept] = items[i];
-    file->input.abbrev_offsets = items;
-    file->input.abbrev_offset_count = kept + 1;
+    qsort(offsets->items, offsets->count, sizeof *offsets->items, compare_offsets);
+    file->input.abbrev_offsets = offsets->items;
+    file->input.abbrev_offset_count = offsets->count;
     return GSYM_OK;
 }
 

@@ -11,6 +11,8 @@
 #ifndef GSYM_DWARF_H
 #define GSYM_DWARF_H
 
+#include <stdatomic.h>
+
 #include "buffer.h"
 #include "cursor.h"
 #include "lists.h"
@@ -53,7 +55,7 @@ typedef struct dwarf_input {
     size_t unit_count;
     const struct dwarf_unit_header *type_units; /* by signature */
     size_t type_unit_count;
-    const uint64_t *abbrev_offsets; /* where tables start, ascending */
+    const uint64_t *abbrev_offsets; /* where the tables of all units start, ascending */
     size_t abbrev_offset_count;
     const path_rule_list *path_rules;
 } dwarf_input;
@@ -94,6 +96,23 @@ typedef struct warning_list {
 
 void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
                 uint64_t value);
+
+/* ---- budget -------------------------------------------------------------------- */
+
+/* What all units of a conversion may still cost together, for a few bytes that many
+ * units share could stand for any amount. What is spent does not depend on which thread
+ * reads which unit, so whether it is too much does not either. */
+typedef struct dwarf_budget {
+    atomic_int_fast64_t text;  /* bytes of composed names and of paths */
+    atomic_int_fast64_t lines; /* bytes of line tables that are run */
+    atomic_int_fast64_t rows;  /* of functions */
+} dwarf_budget;
+
+/* False where less than `cost` was left; less than 0 is left then. */
+static inline bool dwarf_spend(atomic_int_fast64_t *left, uint64_t cost) {
+    return atomic_fetch_sub_explicit(left, (int_fast64_t)cost, memory_order_relaxed) >=
+           (int_fast64_t)cost;
+}
 
 /* ---- abbreviations ------------------------------------------------------------- */
 
@@ -183,6 +202,7 @@ typedef struct abbrev_table {
     size_t op_count, op_capacity;
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
+    bool is_cut; /* reaches over more other tables than it may */
     const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
@@ -421,6 +441,7 @@ typedef struct line_table {
     const dwarf_input *input; /* where it stands, in .debug_line */
     uint64_t offset;
     uint16_t version; /* 0: the unit has none */
+    bool has_indexed_strings; /* which are those of the unit that it was read for */
     uint64_t end;     /* in .debug_line */
     struct { line_file *items; size_t count, capacity; } files;
     struct { dwarf_string *items; size_t count, capacity; } directories;
@@ -430,9 +451,9 @@ typedef struct line_table {
 
 void line_table_deinit(line_table *table);
 /* Run the unit's line program. Rows that repeat file and line of the row before
- * are left out. False where memory ran out; damage is a warning. */
+ * are left out. False where memory ran out or the budget is spent; damage is a warning. */
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
-                            warning_list *warnings);
+                            dwarf_budget *budget, warning_list *warnings);
 /* Read the files of the unit's line table, without its rows. Takes the size of the table
  * from *budget; a table that exceeds it is left unread. */
 bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
@@ -546,6 +567,7 @@ typedef struct name_resolver {
     struct { scanned_scopes *items; size_t count, capacity; } scanned; /* hash by key */
     const known_name *known;
     buffer *arena; /* takes names that are put together */
+    dwarf_budget *budget;
 } name_resolver;
 
 void name_resolver_deinit(name_resolver *resolver);
@@ -561,7 +583,7 @@ typedef struct resolved_name {
 } resolved_name;
 
 /* The linkage name of the function at `offset`, else its name behind the names of
- * the scopes around it. False where memory ran out. */
+ * the scopes around it. False where memory ran out or the budget is spent. */
 bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
 /* The same for a function of the walk, starting from what its DIE says. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,

@@ -514,12 +514,8 @@ static void forget(abbrev_cache *cache) {
     cache->count = 0;
 }
 
-/* Sound tables do not overlap. A few wrong offsets inside of a table do not cut it
- * short, but many units cannot each have nearly all of the section for a table. */
-#define MAX_OVERLAPPING_TABLES 4
-
-static cursor table_bytes(const dwarf_input *input, uint64_t offset) {
-    cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
+/* How many units have their table at or before an offset. */
+static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
     size_t low = 0, high = input->abbrev_offset_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -528,16 +524,33 @@ static cursor table_bytes(const dwarf_input *input, uint64_t offset) {
         else
             high = middle;
     }
-    low += MAX_OVERLAPPING_TABLES;
-    if (low < input->abbrev_offset_count && !c.failed &&
-        input->abbrev_offsets[low] - offset < cursor_left(&c))
-        c.end = c.at + (input->abbrev_offsets[low] - offset);
+    return low;
+}
+
+/* Tables may overlap, but many units cannot each have nearly all of a large section for
+ * a table. One that reaches over the starts of n others makes each byte of it part of n
+ * tables, so this bounds what the tables of all units take together. */
+#define OVERLAPPING_BYTES ((size_t)4 << 20)
+#define LEAST_OVERLAPPING_TABLES 4
+
+/* Where a table may lie. */
+static cursor table_bytes(const dwarf_input *input, uint64_t offset, bool *is_cut) {
+    cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
+    size_t next = units_up_to(input, offset);
+    size_t sharing = next - (offset == 0 ? 0 : units_up_to(input, offset - 1));
+    size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
+    if (sharing > 1) most /= sharing;
+    if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
+    *is_cut = most < input->abbrev_offset_count - next && !c.failed &&
+              input->abbrev_offsets[next + most] - offset < cursor_left(&c);
+    if (*is_cut) c.end = c.at + (input->abbrev_offsets[next + most] - offset);
     return c;
 }
 
 const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
+    cursor bytes;
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
     slot = find_slot(cache, input, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
@@ -553,7 +566,8 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
     table->address_size = header->address_size;
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
-    if (!compile_table(table, table_bytes(input, header->abbrev_offset))) {
+    bytes = table_bytes(input, header->abbrev_offset, &table->is_cut);
+    if (!compile_table(table, bytes)) {
         cache->spare = table;
         return NULL;
     }

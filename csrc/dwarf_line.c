@@ -1,6 +1,6 @@
 /* dwarf_line.c - line programs of versions 2 to 5: rows, sequences, files.
  *
- * Each unit's program runs once. A row takes at least one byte of program, so
+ * A row takes at least one byte of program, so
  * room for as many rows as there are bytes makes a check per row needless.
  *
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
@@ -113,6 +113,10 @@ static bool read_form(const dwarf_unit *unit, const line_header *header, uint16_
     return !c->failed;
 }
 
+static bool is_indexed_string(uint16_t form) {
+    return form == DW_FORM_strx || (form >= DW_FORM_strx1 && form <= DW_FORM_strx4);
+}
+
 /* A directory or file table of version 5. *is_known goes false at a form that
  * cannot be stepped over. False where memory ran out. */
 static bool read_table(line_table *table, const dwarf_unit *unit, const line_header *header,
@@ -123,6 +127,7 @@ static bool read_table(line_table *table, const dwarf_unit *unit, const line_hea
     for (unsigned i = 0; i < formats.count; ++i) {
         formats.types[i] = (uint16_t)cursor_uleb(c);
         formats.forms[i] = (uint16_t)cursor_uleb(c);
+        table->has_indexed_strings |= is_indexed_string(formats.forms[i]);
     }
     count = cursor_uleb(c);
     /* Entries without a byte of their own would let `count` alone fill memory. */
@@ -258,7 +263,7 @@ static bool end_sequence(line_run *run, const line_state *state, uint64_t next_o
     bool is_kept = run->has_rows && run->low < state->address &&
                    (input->span_count != 0 || dwarf_in_text(input, run->low));
     if (run->is_descending && is_kept)
-        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->unit->header->offset, run->low);
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, run->low);
     if (is_kept) {
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
@@ -413,6 +418,7 @@ static void clear(line_table *table, const dwarf_unit *unit) {
     table->input = unit->input;
     table->offset = unit->stmt_list;
     table->version = 0;
+    table->has_indexed_strings = false;
     table->end = 0;
     table->files.count = table->directories.count = 0;
     table->sequences.count = table->by_high.count = 0;
@@ -436,7 +442,7 @@ bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *
 }
 
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
-                            warning_list *warnings) {
+                            dwarf_budget *budget, warning_list *warnings) {
     line_header header = {0};
     line_run run = {table, rows, unit, warnings, &header, 0, 0, false, 0, false};
     cursor c;
@@ -447,8 +453,9 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
     if (!read_header(table, &header, unit, &c, &is_known)) return false;
     if (!is_known)
-        dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->stmt_list, unit->header->offset);
+        dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->stmt_list, table->version);
     if (table->version == 0) return true;
+    if (!dwarf_spend(&budget->lines, table->end - unit->stmt_list)) return false;
     if (cursor_left(&c) >= UINT32_MAX) return true;
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);

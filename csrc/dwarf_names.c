@@ -370,7 +370,7 @@ static bool compose(name_resolver *resolver, const die_chain *chain, resolved_na
     buffer_put(arena, chain->name.bytes, chain->name.size);
     ret->bytes = NULL;
     ret->size = arena->size - ret->arena_offset;
-    return !arena->failed;
+    return !arena->failed && dwarf_spend(&resolver->budget->text, ret->size);
 }
 
 static bool name_of_chain(name_resolver *resolver, const die_chain *chain,

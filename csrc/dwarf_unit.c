@@ -221,8 +221,10 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     unit->section = header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
     unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
     if (unit->abbrevs == NULL || unit->abbrevs->is_damaged)
-        dwarf_warn(warnings, GSYM_WARN_ABBREVIATIONS, header->offset,
-                   header->abbrev_offset);
+        dwarf_warn(warnings,
+                   unit->abbrevs != NULL && unit->abbrevs->is_cut ? GSYM_WARN_LIMIT
+                                                                  : GSYM_WARN_ABBREVIATIONS,
+                   header->offset, header->abbrev_offset);
     if (unit->abbrevs == NULL) return false;
     c = dwarf_unit_cursor(unit, root);
     a = abbrev_find(unit->abbrevs, cursor_uleb(&c));

@@ -100,6 +100,12 @@ void string_table_supply(string_table *table, uint64_t size) {
         table->supply += SUPPLY_PER_BYTE * size;
 }
 
+gsym_status creator_fail_supply(gsym_error *error) {
+    return gsym_fail(error, GSYM_E_LIMIT, 0,
+                     "its names share their bytes and would take %u times its size",
+                     SUPPLY_PER_BYTE);
+}
+
 static inline bool string_table_equals(const string_table *table, uint64_t strp,
                                        const char *bytes, size_t size) {
     const char *string = string_table_at(table, strp);
@@ -120,9 +126,7 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
                          "string table size exceeded 32-bit max: version 1 cannot hold it, "
                          "version 2 can (--output-version 2)");
     if (table->size > table->supply || size > table->supply - table->size)
-        return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "its names share their bytes and would take %u times its size",
-                         SUPPLY_PER_BYTE);
+        return creator_fail_supply(error);
     if (!slot_table_reserve(&table->slots) ||
         (size + 1 > table->capacity - table->size &&
          !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))

@@ -9,19 +9,27 @@
 #define FOREIGN_BYTES_PER_BYTE 1024 /* of line tables of others, to a byte of DIEs */
 
 bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
-    const line_table *lines = &joiner->lines;
+    const line_table *lines = joiner->lines;
     const dwarf_unit_header *header = joiner->unit.header;
     size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
+    size_t cleared = result->file_codes.capacity;
+    uint32_t *codes;
     joiner->foreign_lines.input = NULL;
     joiner->foreign_budget = FOREIGN_BYTES_PER_BYTE * (header->end - header->offset);
     result->file_codes.count = 0;
     if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
-    memset(result->file_codes.items, 0, count * sizeof *result->file_codes.items);
+    /* Units may share a table of many files, of which each names a few. */
+    codes = result->file_codes.items;
+    if (cleared < result->file_codes.capacity)
+        memset(codes + cleared, 0, (result->file_codes.capacity - cleared) * sizeof *codes);
+    for (size_t i = 0; i < result->seen_files.count; ++i)
+        codes[result->seen_files.items[i]] = FILE_UNSEEN;
+    result->seen_files.count = 0;
     result->file_codes.count = count;
     return true;
 }
 
-static bool add_path(unit_functions *result, const line_table *lines,
+static bool add_path(unit_functions *result, dwarf_budget *budget, const line_table *lines,
                      const dwarf_string *comp_dir, const path_rule_list *rules,
                      uint64_t file_index, uint32_t *code_ret) {
     bool is_none;
@@ -34,6 +42,7 @@ static bool add_path(unit_functions *result, const line_table *lines,
     path_rules_apply(rules, arena, path.arena_offset);
     if (arena->failed) return false;
     path.size = arena->size - path.arena_offset;
+    if (!dwarf_spend(&budget->text, path.size)) return false;
     path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
     if (result->paths.count >= NO_INDEX - PATH_FIRST || !ARRAY_RESERVE(result->paths, 1))
         return false;
@@ -45,8 +54,10 @@ static bool add_path(unit_functions *result, const line_table *lines,
 bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
                     uint32_t *code_ret) {
     const dwarf_unit *unit = joiner->line_unit;
-    return add_path(result, &joiner->lines, &unit->comp_dir, unit->input->path_rules,
-                    file_index, code_ret);
+    if (!ARRAY_RESERVE(result->seen_files, 1)) return false;
+    result->seen_files.items[result->seen_files.count++] = (uint32_t)file_index;
+    return add_path(result, joiner->budget, joiner->lines, &unit->comp_dir,
+                    unit->input->path_rules, file_index, code_ret);
 }
 
 bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
@@ -62,7 +73,7 @@ bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
         !dwarf_read_line_files(lines, unit, &joiner->foreign_budget, joiner->warnings))
         return false;
     if (lines->version == 0) return true;
-    return add_path(result, lines,
+    return add_path(result, joiner->budget, lines,
                     unit->comp_dir.size == 0 ? &own->comp_dir : &unit->comp_dir,
                     own->input->path_rules, declaration->file, code_ret);
 }

@@ -10,6 +10,7 @@
 void unit_functions_deinit(unit_functions *result) {
     free(result->rows.items);
     free(result->file_codes.items);
+    free(result->seen_files.items);
     free(result->names.items);
     free(result->paths.items);
     free(result->functions.items);
@@ -23,7 +24,7 @@ void unit_functions_deinit(unit_functions *result) {
 
 void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
-    line_table_deinit(&joiner->lines);
+    line_table_deinit(&joiner->own_lines);
     line_table_deinit(&joiner->foreign_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
     name_resolver_deinit(&joiner->resolver);
@@ -201,24 +202,27 @@ static void rows_of_sequence(const row_list *rows, const line_sequence *sequence
     *count_ret = last - *first_ret + 1;
 }
 
-/* Rows of a range that runs on into further sequences, copied behind the others. */
+/* Rows of a range that runs on into further sequences or that are another's, copied
+ * behind the unit's own. */
 static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_t position,
                         unit_function *function, const gsym_range *range) {
-    const line_table *lines = &joiner->lines;
+    const line_table *lines = joiner->lines;
     uint32_t first = function->row_first, count = function->row_count;
     size_t gathered = result->rows.count;
     for (;;) {
         if (result->rows.count + count >= NO_INDEX ||
-            result->rows.count - gathered + count > joiner->row_budget)
+            result->rows.count - gathered + count > joiner->row_budget) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset, count);
             break;
+        }
         if (!ARRAY_RESERVE(result->rows, count)) return false;
-        memcpy(result->rows.items + result->rows.count, result->rows.items + first,
+        memcpy(result->rows.items + result->rows.count, joiner->rows->items + first,
                count * sizeof *result->rows.items);
         result->rows.count += count;
         if (++position >= lines->sequences.count ||
             sequence_by_high(lines, position)->low >= range->end)
             break;
-        rows_of_sequence(&result->rows, sequence_by_high(lines, position), range, &first,
+        rows_of_sequence(joiner->rows, sequence_by_high(lines, position), range, &first,
                          &count);
     }
     function->row_first = (uint32_t)gathered;
@@ -229,22 +233,22 @@ static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_
 static bool find_rows(unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, const gsym_range *range,
                       unit_function *function) {
-    const line_table *lines = &joiner->lines;
-    const line_sequence *own = NULL;
-    size_t position;
+    const line_table *lines = joiner->lines;
+    const line_sequence *sequence = NULL;
+    size_t position = lines->sequences.count; /* no other sequence follows */
     if (source->stmt_sequence != UINT64_MAX)
-        own = sequence_at_offset(lines, source->stmt_sequence);
-    if (own != NULL && own->low <= range->start && range->start < own->high) {
-        rows_of_sequence(&result->rows, own, range, &function->row_first,
-                         &function->row_count);
-        return true;
+        sequence = sequence_at_offset(lines, source->stmt_sequence);
+    if (sequence == NULL || sequence->low > range->start || range->start >= sequence->high) {
+        position = first_sequence(lines, range);
+        if (position == SIZE_MAX) return true;
+        sequence = sequence_by_high(lines, position);
     }
-    position = first_sequence(lines, range);
-    if (position == SIZE_MAX) return true;
-    rows_of_sequence(&result->rows, sequence_by_high(lines, position), range,
-                     &function->row_first, &function->row_count);
+    rows_of_sequence(joiner->rows, sequence, range, &function->row_first,
+                     &function->row_count);
     if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
-                    sequence_by_high(lines, position + 1)->low >= range->end))
+                    sequence_by_high(lines, position + 1)->low >= range->end) &&
+        (GSYM_LIKELY(joiner->rows == &result->rows) ||
+         function->row_count > joiner->row_budget)) /* number_row_files will say so */
         return true;
     return gather_rows(result, joiner, position, function, range);
 }
@@ -289,7 +293,7 @@ static bool has_row_at_start(const unit_functions *result, const unit_function *
 static bool use_declaration(unit_functions *result, unit_joiner *joiner,
                             const walk_function *source, unit_function *function) {
     dwarf_declaration declaration;
-    if (joiner->lines.version == 0) return true;
+    if (joiner->lines->version == 0) return true;
     declaration = dwarf_find_declaration(&joiner->resolver, source);
     if (!declaration.has_file) return true;
     if (!unit_files_of_declaration(result, joiner, &declaration, &function->decl_file))
@@ -514,7 +518,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);
         return true;
     }
-    if (joiner->lines.version != 0 &&
+    if (joiner->lines->version != 0 &&
         (!find_rows(result, joiner, source, &range, &function) ||
          !number_row_files(result, joiner, &function)))
         return false;
@@ -593,21 +597,34 @@ static bool open_unit(unit_functions *result, unit_joiner *joiner,
                            whole, &joiner->abbrevs, joiner->warnings);
 }
 
+static bool read_lines(unit_functions *result, unit_joiner *joiner) {
+    const dwarf_unit *unit = joiner->line_unit;
+    const shared_table *shared;
+    joiner->warnings->file = unit->input->number;
+    if (!shared_lines_find(joiner->shared_lines, unit, joiner->budget, &shared))
+        return false;
+    joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
+    joiner->rows = shared != NULL ? &shared->rows : &result->rows;
+    if (shared == NULL &&
+        !dwarf_run_line_program(&joiner->own_lines, &result->rows, unit, joiner->budget,
+                                joiner->warnings))
+        return false;
+    joiner->warnings->file = result->file;
+    result->lines_end = joiner->lines->end;
+    return true;
+}
+
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
+    uint64_t row_budget;
     if (!clear(result, index)) return false;
     joiner->abbrevs.limit = OWN_TABLES;
     if (!open_unit(result, joiner, source)) return true;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     if (joiner->walk.functions.count == 0) return true;
-    joiner->warnings->file = joiner->line_unit->input->number;
-    if (!dwarf_run_line_program(&joiner->lines, &result->rows, joiner->line_unit,
-                                joiner->warnings) ||
-        !unit_files_reset(result, joiner) ||
+    if (!read_lines(result, joiner) || !unit_files_reset(result, joiner) ||
         !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
         return false;
-    joiner->warnings->file = result->file;
-    result->lines_end = joiner->lines.end;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;
     joiner->resolver.warnings = joiner->warnings;
@@ -615,11 +632,13 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.known = joiner->known;
     joiner->has_repetitions = dwarf_language_has_scopes(joiner->unit.language);
     joiner->resolver.arena = &result->arena;
-    joiner->row_budget = 16 * (uint64_t)result->rows.count + 65536;
+    joiner->resolver.budget = joiner->budget;
+    joiner->row_budget = row_budget = 16 * (uint64_t)joiner->rows->count + 65536;
     joiner->node_budget =
         16 * (uint64_t)(joiner->walk.nodes.count + joiner->walk.ranges.count +
                         joiner->walk.call_sites.count) +
         65536;
     joiner->visit_budget = UINT64_C(1) << 26;
-    return add_functions(result, joiner);
+    return add_functions(result, joiner) &&
+           dwarf_spend(&joiner->budget->rows, row_budget - joiner->row_budget);
 }

@@ -5,7 +5,7 @@
 #ifndef GSYM_UNIT_FUNCTIONS_H
 #define GSYM_UNIT_FUNCTIONS_H
 
-#include "dwarf.h"
+#include "shared_lines.h"
 
 typedef struct unit_name {
     resolved_name text;
@@ -49,8 +49,10 @@ typedef struct unit_functions {
     size_t unit_index;
     uint32_t file; /* that its DIEs stand in */
     uint64_t lines_end; /* of the unit's part of .debug_line */
-    row_list rows; /* file: DWARF file index */
-    struct { uint32_t *items; size_t count, capacity; } file_codes; /* by DWARF index */
+    row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
+    /* By DWARF index; all of its capacity is FILE_UNSEEN but for the files seen. */
+    struct { uint32_t *items; size_t count, capacity; } file_codes;
+    struct { uint32_t *items; size_t count, capacity; } seen_files;
     struct { unit_name *items; size_t count, capacity; } names;
     struct { unit_path *items; size_t count, capacity; } paths;
     struct { unit_function *items; size_t count, capacity; } functions;
@@ -78,7 +80,11 @@ typedef struct unit_joiner {
     dwarf_unit skeleton; /* of a split unit */
     const dwarf_unit *line_unit; /* that has the line program */
     unit_walk walk;
-    line_table lines;
+    const line_table *lines; /* of the unit: its own, or one that it shares */
+    const row_list *rows;    /* the same */
+    line_table own_lines;
+    shared_lines *shared_lines; /* of the conversion */
+    dwarf_budget *budget;       /* the same */
     line_table foreign_lines; /* files only, of a unit that declares what is defined here */
     uint64_t foreign_budget;
     abbrev_cache abbrevs;
@@ -94,7 +100,8 @@ typedef struct unit_joiner {
 } unit_joiner;
 
 void unit_joiner_deinit(unit_joiner *joiner);
-/* Read unit `index`. False where memory ran out; damage is a warning. */
+/* Read unit `index`. False where memory ran out or the budget is spent; damage is a
+ * warning. */
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index);
 

@@ -56,7 +56,7 @@ _CATEGORIES = {
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_LIMIT: "Limit reached, part of a function is left out",
+    lib.GSYM_WARN_LIMIT: "Limit reached, part of a unit or function is left out",
     lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
     lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
         "Reference to a supplementary file that is missing"

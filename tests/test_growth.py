@@ -28,6 +28,7 @@ DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.
 FIRST_COUNTED = {
     "units": 250,
+    "units_of_one_line_table": 250,
     "tiny_units": 1_000,
     "one_giant_unit": 500,
     "functions_of_a_unit": 1_000,
@@ -38,6 +39,7 @@ FIRST_COUNTED = {
 FIRST_WEIGHED = {
     **FIRST_COUNTED,
     "units": 4_000,
+    "units_of_one_line_table": 4_000,
     "tiny_units": 16_000,
     "one_giant_unit": 4_000,
     "functions_of_a_unit": 16_000,

@@ -158,6 +158,12 @@ def units(count: int) -> bytes:
     return _program(b"".join(info), bytes(lines), _end_of(count))
 
 
+def units_of_one_line_table(count: int) -> bytes:
+    """Units of one function, whose line table is the same one."""
+    info = (_functions(number, 1, f"unit_{number}.c", 0) for number in range(count))
+    return _program(b"".join(info), _table(_lines(*range(count))), _end_of(count))
+
+
 def tiny_units(count: int) -> bytes:
     """Units of one function and nothing else."""
     info = b"".join(_unit(_root("u.c") + _function(number)) for number in range(count))
@@ -217,6 +223,7 @@ def abbreviations(count: int) -> bytes:
 
 SERIES: tuple[Callable[[int], bytes], ...] = (
     units,
+    units_of_one_line_table,
     tiny_units,
     one_giant_unit,
     functions_of_a_unit,
