@@ -86,7 +86,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(CC) $(C_WARNINGS) -iquote csrc -fsyntax-only $(wildcard csrc/*.c benchmarks/*.c)
+	$(CC) $(C_WARNINGS) -iquote csrc -fsyntax-only $(wildcard csrc/*.c benchmarks/*.c tools/*.c)
 
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to

@@ -1,23 +1,41 @@
 #!/bin/sh
-# Fuzz the engine: tools/fuzz.sh image|convert|breakpad|fxt [SECONDS [SEED_FILE...]]
+# Fuzz the engine: tools/fuzz.sh all|image|convert|breakpad|fxt [SECONDS [SEED_FILE...]]
 #
-# Builds tools/fuzz_NAME.c and the engine with clang's libFuzzer under the address and
-# undefined-behaviour sanitizers, and runs it. The growing corpus and what it finds
-# (crash-*, timeout-*, oom-*) stay below build/fuzz/NAME; replay a finding with
-# build/fuzz/NAME/fuzz FILE. Seeds should be small: GSYM files, for convert programs built
-# with -g -O2 -nostdlib -static -Wl,-N and those of tools/fuzz_seeds.py, for breakpad .sym
-# files, for fxt traces. CFLAGS adds options for the compiler.
+# Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
+# undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs each
+# target for SECONDS, 60 by default. Fails where one does not compile, or finds something.
+# The growing corpus and what was found (crash-*, timeout-*, oom-*) stay below
+# build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
+#
+# More seeds should be small as well: GSYM files for image, programs built with
+# -g -O2 -nostdlib -static -Wl,-N for convert, .sym files for breakpad, traces for fxt.
+# CLANG and PYTHON name the programs to use, CFLAGS adds options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
-name=${1:?image, convert, breakpad or fxt}
+names=${1:?all, image, convert, breakpad or fxt}
 seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
-folder=build/fuzz/$name
-mkdir -p "$folder/corpus"
-for seed in "$@"; do
-    cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
+[ "$names" != all ] || names="image convert breakpad fxt"
+export CLANG="${CLANG:-clang-19}"
+export FLAGS="-std=c11 -g -O1 -Icsrc -fno-sanitize-recover=all ${CFLAGS-}"
+
+# The engine once for all targets, on all cores.
+mkdir -p build/fuzz/engine
+ls csrc/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
+    for source in "$@"; do
+        $CLANG $FLAGS -fsanitize=fuzzer-no-link,address,undefined -c "$source" \
+            -o "build/fuzz/engine/$(basename "$source" .c).o" || exit 255
+    done' compile
+
+for name in $names; do
+    folder=build/fuzz/$name
+    "${PYTHON:-.venv/bin/python}" -m tools.fuzz_seeds "$name" "$folder/corpus"
+    for seed in "$@"; do
+        cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
+    done
+    objects=$(for source in csrc/*.c; do echo "build/fuzz/engine/$(basename "$source" .c).o"; done)
+    $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$name.c" $objects \
+        -o "$folder/fuzz"
+    "$folder/fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
+        -max_len=65536 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"
 done
-"${CLANG:-clang-19}" -std=c11 -g -O1 -Icsrc -fno-sanitize-recover=all \
-    -fsanitize=fuzzer,address,undefined ${CFLAGS-} "tools/fuzz_$name.c" csrc/*.c -o "$folder/fuzz"
-exec "$folder/fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -max_len=65536 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"

@@ -17,13 +17,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void look_up(const gsym_image *image, uint64_t address) {
     gsym_frame frames[FRAME_LIMIT];
     uint64_t regexes[REGEX_LIMIT];
+    const gsym_lookup_room room = {frames, FRAME_LIMIT, regexes, REGEX_LIMIT};
     gsym_error error;
     for (uint32_t flags = 0; flags <= GSYM_LOOKUP_LLVM; flags++) {
         gsym_answer answer = {0};
         for (uint32_t child = 0; child <= answer.merged_count && child < 4; child++) {
-            gsym_status status =
-                gsym_image_lookup(image, address, child, flags, frames, FRAME_LIMIT,
-                                  regexes, REGEX_LIMIT, &answer, &error);
+            gsym_status status = gsym_image_lookup(image, address, child, flags, &room,
+                                                   &answer, &error);
             if (status != GSYM_OK || !answer.found) break;
             for (uint32_t i = 0; i < answer.frame_count && i < FRAME_LIMIT; i++) {
                 size_t name_size;
