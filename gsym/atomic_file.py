@@ -2,6 +2,10 @@
 
 The bytes go to a temporary file in the same directory, which is synced and then
 renamed over the name. A reader that has the old file mapped keeps the old bytes.
+
+Whoever writes to a temporary file holds a lock on it, which ends with the process.
+Their names are numbered, so that the next run for the same name finds and removes what
+a run that was killed has left.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from fcntl import LOCK_EX, LOCK_NB, flock
+from itertools import count
 
 __all__ = ["AtomicFile", "is_same_file", "sync"]
 
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
 _COMPARED_AT_ONCE = 1 << 20
 _HANDED_ON_AT_ONCE = 8 << 20
+_RUNS_AT_ONCE = 8  # for one name, whose temporary files are looked for
 
 
 class AtomicFile:
@@ -61,20 +68,14 @@ class AtomicFile:
             self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
             return self
         directory, name = os.path.split(self._path)
+        # Part of the name only, for it may be as long as names can be.
+        stem = os.path.join(directory, f".{name[:40]}")
         mode = 0o666 if self._mode is None else self._mode
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        while True:
-            # Part of the name only, for it may be as long as names can be.
-            candidate = f".{name[:40]}.{os.urandom(6).hex()}.tmp"
-            temporary = os.path.join(directory, candidate)
-            try:
-                self._descriptor = os.open(temporary, flags, mode)
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise self._named(error) from None
-            self._temporary = temporary
-            return self
+        try:
+            self._temporary, self._descriptor = _create_temporary(stem, mode)
+        except OSError as error:
+            raise self._named(error) from None
+        return self
 
     def write(self, data: Buffer) -> None:
         """Append *data*.
@@ -119,9 +120,11 @@ class AtomicFile:
         except OSError as problem:
             raise self._named(problem) from None
         finally:
-            os.close(self._descriptor)
-            if self._temporary is not None:
-                os.unlink(self._temporary)
+            try:
+                if self._temporary is not None:
+                    os.unlink(self._temporary)
+            finally:
+                os.close(self._descriptor)  # with which the lock ends
 
     def _named(self, error: OSError) -> OSError:
         """The error as one of the file that was asked for: that name means something.
@@ -139,6 +142,70 @@ class AtomicFile:
         os.replace(temporary, self._path)
         self._temporary = None
         sync(os.path.dirname(self._path))
+
+
+def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
+    """A new file that nobody else writes to: its path and a descriptor.
+
+    Those of other runs are left alone, unless these were killed.
+    """
+    for number in range(_RUNS_AT_ONCE):
+        _remove_left(_temporary_path(stem, number))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    for number in count():
+        path = _temporary_path(stem, number)
+        try:
+            descriptor = os.open(path, flags, mode)
+        except FileExistsError:
+            continue
+        # Before it is locked, another run may take it for one that was left.
+        if _lock(descriptor) and _is_at(path, descriptor):
+            return path, descriptor
+        os.close(descriptor)
+    raise AssertionError  # there is always another number
+
+
+def _temporary_path(stem: str, number: int) -> str:
+    return f"{stem}.{number}.tmp"
+
+
+def _remove_left(path: str) -> None:
+    """Remove a temporary file that no process has open any more."""
+    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        try:
+            descriptor = os.open(path, os.O_RDWR | flags)  # which locks of NFS ask for
+        except PermissionError:
+            descriptor = os.open(path, os.O_RDONLY | flags)
+    except OSError:
+        return  # there is none, or it is another user's
+    try:
+        flock(descriptor, LOCK_EX | LOCK_NB)
+        if _is_at(path, descriptor):
+            os.unlink(path)
+    except OSError:
+        pass  # it is being written, or this file system has no locks
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Keep others from removing a file; False where another is about to."""
+    try:
+        flock(descriptor, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: nobody else gets one either
+    return True
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether the open file is the one that *path* names."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def sync(path: str) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +19,11 @@ from gsym.creator import Creator
 from gsym.errors import ClosedError, EmptyError
 from gsym.model import FunctionInfo
 from gsym.reader import open as open_gsym
+from tests.conftest import REPOSITORY
 from tests.creations import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from typing_extensions import Buffer
 
@@ -274,17 +279,73 @@ def test_a_file_system_that_cannot_sync_folders_is_no_error(
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_a_name_that_is_taken_is_not_overwritten(
+def test_runs_that_write_the_same_file_at_once_leave_each_other_alone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a"
+    with ExitStack() as stack:
+        first, *others = [stack.enter_context(AtomicFile(path)) for _ in range(12)]
+        first.write(b"first")
+        for number, other in enumerate(others):
+            other.write(b"%d" % number)
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
+
+
+# Begins a file, says so, and waits to be killed.
+BEGIN = """
+import sys, time
+from gsym.atomic_file import AtomicFile
+from gsym.cli.program import run_program
+def work():
+    with AtomicFile(sys.argv[1], mode=int(sys.argv[2], 8)) as file:
+        file.write(b"half")
+        print("begun", flush=True)
+        time.sleep(60)
+sys.exit(run_program(work, print))
+"""
+
+
+def killed(path: Path, how: signal.Signals, mode: str = "644") -> int:
+    """How a process ends that was killed while it wrote *path*."""
+    command = [sys.executable, "-c", BEGIN, str(path), mode]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        process.send_signal(how)
+        return process.wait()
+
+
+def test_a_run_that_is_told_to_end_leaves_no_temporary_file(tmp_path: Path) -> None:
+    assert killed(tmp_path / "a", signal.SIGTERM) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["644", "444"])
+def test_what_a_killed_run_has_left_is_removed_by_the_next(
+    tmp_path: Path, mode: str
+) -> None:
+    path = tmp_path / "a"
+    with AtomicFile(path):  # so that what is left is not the first one
+        killed(path, signal.SIGKILL, mode)
+    assert len(list(tmp_path.glob(".a.*"))) == 1
+    write(path, b"whole")
+    assert path.read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
+
+
+def test_a_file_system_without_locks_is_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    numbers: Iterator[bytes] = iter([b"\1" * 6, b"\1" * 6, b"\2" * 6])
-    monkeypatch.setattr(os, "urandom", lambda _: next(numbers))
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("gsym.atomic_file.flock", refuse)
     with AtomicFile(tmp_path / "a") as first:
         first.write(b"first")
-        with AtomicFile(tmp_path / "a") as second:
-            second.write(b"second")
-        assert (tmp_path / "a").read_bytes() == b"second"
+        write(tmp_path / "a", b"second")
     assert (tmp_path / "a").read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
 
 
 # ---- the creator's files --------------------------------------------------------

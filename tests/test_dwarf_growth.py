@@ -84,7 +84,7 @@ def functions_in_long_scopes(count: int) -> bytes:
 
 def files_in_one_long_folder(count: int) -> bytes:
     """Functions that are each in a file of their own."""
-    files = [File(f"f{n}.c", 1) for n in range(count)]
+    files = tuple(File(f"f{n}.c", 1) for n in range(count))
     ops = [
         op
         for n in range(count)

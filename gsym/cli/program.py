@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import sys
 
+# The module `signal` would import `enum`, which takes longer than a lookup.
+from _signal import (  # type: ignore[import-not-found]
+    SIG_DFL,
+    SIGTERM,
+    getsignal,
+    signal,
+)
+
 from gsym.cli.terminal import (
     describe,
     discard_output,
@@ -12,7 +20,7 @@ from gsym.cli.terminal import (
 )
 from gsym.errors import GsymError
 
-__all__ = ["EXIT_FAILED", "EXIT_INTERRUPTED", "run_program"]
+__all__ = ["EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_TERMINATED", "run_program"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,18 +28,24 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 
 def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> int:
     """Do *work*, which gives the exit code, unless it fails.
 
     A reader of the output that goes away, as in `gsym dump FILE | head`, has seen
-    enough: that is no failure.
+    enough: that is no failure. SIGTERM ends the run as an error does: what it has open
+    is closed, and its temporary files are removed.
 
     Args:
         work: Prints to standard output.
         complain: Gets one line on what failed, behind all output.
+
+    Raises:
+        SystemExit: The process was told to end by SIGTERM.
     """
+    is_heeded = _heed_termination()
     try:
         require_streams()
         status = work()
@@ -45,4 +59,23 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    finally:
+        if is_heeded and getsignal(SIGTERM) is _terminate:
+            signal(SIGTERM, SIG_DFL)
     return status
+
+
+def _heed_termination() -> bool:
+    """Whether SIGTERM has a handler now that it did not have before."""
+    if getsignal(SIGTERM) != SIG_DFL:
+        return False
+    try:
+        signal(SIGTERM, _terminate)
+    except ValueError:  # only the main thread can
+        return False
+    return True
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    signal(SIGTERM, SIG_DFL)  # who asks a second time does not want to wait
+    raise SystemExit(EXIT_TERMINATED)
