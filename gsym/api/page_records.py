@@ -70,6 +70,7 @@ class ModuleShown(msgspec.Struct):
         level: What is known of them.
         source: Where the debug information is from.
         added: Seconds since 1970.
+        is_incomplete: Files with debug information could not be read.
     """
 
     debug_file: str
@@ -83,6 +84,7 @@ class ModuleShown(msgspec.Struct):
     level: str
     source: str
     added: float
+    is_incomplete: bool
 
 
 def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
@@ -145,4 +147,5 @@ def module_shown(entry: Entry) -> ModuleShown:
         level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)],
         source=shown(entry.source),
         added=entry.added,
+        is_incomplete=bool(entry.missing),
     )

@@ -73,5 +73,7 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
             value = f"{value:,}"
         if value:
             yield label, value
+    for text in record["missing"]:
+        yield "missing", text
     for kind, path in record["originals"].items():
         yield f"kept {kind}", path

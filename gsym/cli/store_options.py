@@ -144,6 +144,7 @@ def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
         "source": entry.source,
         "path": entry.path,
         "originals": entry.originals,
+        "missing": list(entry.missing),
     }
 
 

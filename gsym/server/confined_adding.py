@@ -1,10 +1,23 @@
-"""Files that sources give are converted by confined processes."""
+"""Files that sources give are converted by confined processes.
+
+Such a process reads the file and its neighbours. The debug information may be in other
+files, which it names by their paths. For a file that was fetched they are not read. For
+one in a folder that the operator named as a source, the process answers which files it
+was not allowed to read. It is run again with those of them that are object files or
+archives, so that no path in a debug file leads to any other file of this machine.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 
-from gsym.errors import FormatError, UuidMismatchError
+from gsym.errors import (
+    EmptyError,
+    FormatError,
+    MissingDebugInfoError,
+    UuidMismatchError,
+)
 from gsym.module_identity import ModuleIdentity
 from gsym.server.confined_process import run_confined
 from gsym.server.described_module import (
@@ -13,6 +26,7 @@ from gsym.server.described_module import (
     read_descriptions,
 )
 from gsym.sources.dsym import bundle_member
+from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.module_key import ModuleKey
@@ -21,10 +35,17 @@ __all__ = ["ConfinedAdder", "add_alone"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from gsym.server.confinement import ChildLimits
+    from gsym.server.described_module import DescribedModule
     from gsym.store.publication import Publication
+
+_COMPANION_KINDS = frozenset({"object", "fat", "archive"})
+# A debug link leads to a debug file, which names split units or what dwz shares.
+_MOST_RUNS = 4
+_MOST_REFUSED = 50_000  # files in an answer, which has a largest size
 
 
 class ConfinedAdder:
@@ -63,32 +84,83 @@ class ConfinedAdder:
             OSError: As for `add_file`.
         """
         place = os.path.abspath(path)
-        with store.temporary_folder() as folder:
-            arguments = {
-                "path": place,
-                "key": list(key),
-                "identity": list(identity),
-                "store": os.path.join(folder, "store"),
-                "most_inflated": self._most_inflated,
-            }
-            answer = run_confined(
-                *("add", arguments, folder, self._limits),
-                inputs=[bundle_member(place)],
-                readable=[os.path.dirname(place)],
-            )
-            if "mismatch" in answer:
-                raise UuidMismatchError(str(answer["mismatch"]), path=path)
-            modules = read_descriptions(answer.get("modules"), folder)
-            if len(modules) != 1:
-                raise FormatError("it was converted to something else")
-            (published,) = publish_described(store, modules, source=source, keys=[key])
-            return published
+        member = bundle_member(place)
+        beside = [os.path.dirname(place)]
+        companions: list[str] = []
+        is_local = source == path  # else a source names where it fetched the file
+        if is_local:  # and may be a link
+            beside += [os.path.realpath(place), os.path.realpath(member)]
+        runs = 0
+        while True:
+            runs += 1
+            with store.temporary_folder() as folder:
+                arguments = {
+                    "path": place,
+                    "key": list(key),
+                    "identity": list(identity),
+                    "store": os.path.join(folder, "store"),
+                    "most_inflated": self._most_inflated,
+                }
+                answer = run_confined(
+                    *("add", arguments, folder, self._limits),
+                    inputs=[member],
+                    companions=companions,
+                    readable=beside,
+                )
+                found = _companions(answer.get("refused")) if is_local else []
+                if runs < _MOST_RUNS and not set(companions).issuperset(found):
+                    companions = [*{*companions, *found}]
+                    continue
+                modules = _modules(answer, folder, path)
+                (published,) = publish_described(
+                    store, modules, source=source, keys=[key]
+                )
+                return published
+
+
+def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedModule]:
+    """What the process has made of a file: one module."""
+    if "mismatch" in answer:
+        raise UuidMismatchError(str(answer["mismatch"]), path=path)
+    if "failure" in answer:
+        raise FormatError(str(answer["failure"]))
+    modules = read_descriptions(answer.get("modules"), folder)
+    if len(modules) != 1:
+        raise FormatError("it was converted to something else")
+    return modules
+
+
+def _companions(refused: object) -> list[str]:
+    """Those of the files that a process may not read that it needs."""
+    paths = refused if isinstance(refused, list) else []
+    return [each for each in paths if isinstance(each, str) and _is_companion(each)]
+
+
+def _is_companion(path: str) -> bool:
+    try:
+        is_file = os.path.isabs(path) and os.path.isfile(path)
+        return is_file and recognise_file(path) in _COMPANION_KINDS
+    except (OSError, ValueError):
+        return False
 
 
 def add_alone(
     path: str, key: list[str], identity: list[str], store: str, most_inflated: int
 ) -> dict[str, Any]:
-    """Convert a file into a store of its own; runs in the confined process."""
+    """Convert a file into a store of its own; runs in the confined process.
+
+    Returns:
+        `modules`: the one that the store has; or `mismatch` or `failure`: why there is
+        none. `refused`: files that the process is not allowed to read.
+    """
+    opened: dict[str, None] = {}
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str):
+            opened[arguments[0]] = None
+
+    sys.addaudithook(note)
+    answer: dict[str, Any]
     try:
         published = add_file(
             Store(store),
@@ -97,6 +169,23 @@ def add_alone(
             identity=ModuleIdentity(*identity),
             most_inflated=most_inflated,
         )
+        answer = {"modules": [describe(published.entry)]}
     except UuidMismatchError as error:
-        return {"mismatch": error.reason}
-    return {"modules": [describe(published.entry)]}
+        answer = {"mismatch": error.reason}
+    except (EmptyError, MissingDebugInfoError) as error:
+        answer = {"failure": error.reason}
+    return {**answer, "refused": _refused(opened)}
+
+
+def _refused(paths: Iterable[str]) -> list[str]:
+    """Those of *paths* that are files which this process is not allowed to read."""
+    found: list[str] = []
+    for path in list(paths):
+        if len(found) < _MOST_REFUSED and os.path.isfile(path):
+            try:
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            except PermissionError:
+                found.append(path)
+            except OSError:
+                pass
+    return found

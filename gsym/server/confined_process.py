@@ -55,6 +55,7 @@ def run_confined(  # noqa: PLR0913 - what a process is told
     limits: ChildLimits,
     *,
     inputs: Sequence[str] = (),
+    companions: Sequence[str] = (),
     readable: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a task answers.
@@ -66,6 +67,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         limits: What the process may use.
         inputs: What it reads. Its time grows with their size, and its memory with
             that of the largest.
+        companions: Files elsewhere that it may read together with an input. Its time
+            and its memory grow with their size.
         readable: Files and folders elsewhere that it may read.
 
     Raises:
@@ -75,7 +78,9 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         OSError: The process cannot be started, or the disk is full.
     """
     sizes = [os.path.getsize(path) for path in inputs]
-    seconds = limits.seconds + limits.seconds_per_100_mib * sum(sizes) // _PER_SIZE
+    beside = sum(map(os.path.getsize, companions))
+    read = sum(sizes) + beside
+    seconds = limits.seconds + limits.seconds_per_100_mib * read // _PER_SIZE
     order = {
         "path": [os.path.abspath(each) for each in sys.path if each],
         "task": task,
@@ -83,8 +88,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         "folder": folder,
         "limits": list(limits),
         "seconds": seconds,
-        "memory": limits.memory + _MEMORY_PER_BYTE * max(sizes, default=0),
-        "readable": list(readable),
+        "memory": limits.memory + _MEMORY_PER_BYTE * (max(sizes, default=0) + beside),
+        "readable": [*readable, *companions],
     }
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, ANSWER))  # of a task before

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
             uuid: Its whole identifier.
             quality: How much the GSYM file knows.
             originals: Files to keep with it, by kind.
+            missing: What was not found, as `Entry.missing`.
         """
 
         member: int
@@ -51,12 +52,13 @@ if TYPE_CHECKING:
         uuid: bytes
         quality: Quality
         originals: dict[str, str]
+        missing: tuple[str, ...]
 
 else:
     from gsym.records import record_type
 
     DescribedModule = record_type(
-        "DescribedModule", "member path identity uuid quality originals"
+        "DescribedModule", "member path identity uuid quality originals missing"
     )
     DescribedModule.__doc__ = "A module as a confined process left it."
 
@@ -77,6 +79,7 @@ def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
         "uuid": entry.uuid.hex(),
         "quality": list(entry.quality),
         "originals": entry.originals,
+        "missing": entry.missing,
     }
 
 
@@ -99,6 +102,7 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
                 bytes.fromhex(row["uuid"]),
                 Quality(*map(int, row["quality"])),
                 {str(kind): str(path) for kind, path in row["originals"].items()},
+                tuple(map(str, row["missing"])),
             )
             for row in rows
         ]
@@ -144,6 +148,7 @@ def publish_described(
                 source=source,
                 originals=module.originals,
                 key=key,
+                missing=module.missing,
             )
             for module, key in zip(modules, keys, strict=True)
         ]

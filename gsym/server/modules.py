@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import ExitStack
 from functools import partial
@@ -21,11 +22,15 @@ from gsym.symbolizer import Symbolizer
 
 __all__ = ["make_symbolizer", "store_path"]
 
+_LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # for a source; somebody waits for the answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gsym.server.settings import Settings
+    from gsym.store.publication import Publication
     from gsym.store.resolver import Adder
     from gsym.store.source import Source
 
@@ -39,13 +44,22 @@ def _adder(settings: Settings) -> Adder:
     """What puts fetched files into the store."""
     most = settings.max_fetch_inflated
     if not settings.confine_fetched:
-        return partial(add_file, most_inflated=most)
+        return partial(_add, partial(add_file, most_inflated=most))
     limits = ChildLimits(
         memory=settings.child_memory,
         seconds=settings.child_seconds,
         output=settings.max_fetch_inflated,
     )
-    return ConfinedAdder(limits, most)
+    return partial(_add, ConfinedAdder(limits, most))
+
+
+def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
+    """Put a file into the store, and log what was missing of it."""
+    publication = add(store, path, **known)
+    entry = publication.entry
+    if entry.missing and publication.outcome != "kept":
+        _LOG.warning("%s is incomplete: %s", known["source"], "; ".join(entry.missing))
+    return publication
 
 
 def make_symbolizer(settings: Settings) -> Symbolizer:

@@ -217,6 +217,7 @@ def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
         source=source,
         originals=originals,
         key=key,
+        missing=report.notes,
     )
 
 

@@ -37,7 +37,7 @@ __all__ = ["Store"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gsym.module_identity import ModuleIdentity
     from gsym.reader import Reader
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 _MOST_KNOWN = 16384
 _OPEN_TRIES = 10
+_MOST_NOTES, _LONGEST_NOTE = 16, 4096  # they come from anybody's files
 
 
 class Store:
@@ -171,6 +172,7 @@ class Store:
         source: str = "",
         originals: Mapping[str, str] | None = None,
         key: ModuleKey | None = None,
+        missing: Sequence[str] = (),
     ) -> Publication:
         """Move a GSYM file into the store, unless it has a richer one of the module.
 
@@ -184,6 +186,8 @@ class Store:
             source: Where the debug information is from.
             originals: Files to move in with it, by kind as in `Entry.originals`.
             key: Names that the module is found under as well.
+            missing: As `Entry.missing`; of what is too long for a store the start is
+                kept.
 
         Raises:
             OSError: The store cannot be written to.
@@ -200,6 +204,7 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
+            missing=tuple(text[:_LONGEST_NOTE] for text in missing[:_MOST_NOTES]),
         )
         return publish_module(self.path, entry, originals or {}, key)
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
             originals: Files it was made from and that are kept, by kind: "sym" for a
                 Breakpad file, "ranges" for a symbfile in a zstd stream, "debuginfo"
                 for any other.
+            missing: Sentences on what belongs to the binary and could not be read
+                when it was converted, such as its split units.
         """
 
         path: str
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         size: int = 0
         added: float = 0.0
         originals: dict[str, str] = {}  # noqa: RUF012
+        missing: tuple[str, ...] = ()
 
 else:
     from gsym.records import record_type
@@ -55,7 +58,7 @@ else:
     Quality.__doc__ = "How much a GSYM file knows; the greater is the richer one."
     Entry = record_type(
         "Entry",
-        "path identity uuid quality source size added originals",
-        defaults=(b"", Quality(0, 0), "", 0, 0.0, {}),
+        "path identity uuid quality source size added originals missing",
+        defaults=(b"", Quality(0, 0), "", 0, 0.0, {}, ()),
     )
     Entry.__doc__ = "A module in a store."

@@ -277,6 +277,8 @@ def _current(store: str, debug_id: str) -> Entry | None:
 def _is_richer(new: Entry, old: Entry) -> bool:
     if new.quality != old.quality:
         return new.quality > old.quality
+    if bool(new.missing) != bool(old.missing):
+        return not new.missing
     new_files, old_files = set(new.originals), set(old.originals)
     if not new_files >= old_files:
         return False

@@ -51,6 +51,7 @@ def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
         "source": entry.source,
         "added": entry.added,
         "files": dict(files),
+        "missing": list(entry.missing),
     }
     text = json.dumps(record, indent=1, allow_nan=False) + "\n"
     with open(os.path.join(folder, SIDECAR), "x", encoding="ascii") as file:
@@ -135,6 +136,7 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
             for kind, file in ORIGINAL_FILES.items()
             if file in files
         },
+        missing=_texts(record, "missing"),
     )
 
 
@@ -148,6 +150,14 @@ def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:
     if type(value) is not kind:
         raise ValueError(f"'{name}' is {'missing' if value is None else 'wrong'}")
     return value
+
+
+def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts, which older stores do not have."""
+    found = record.get(name, [])
+    if type(found) is not list or any(type(each) is not str for each in found):
+        raise ValueError(f"'{name}' is wrong")
+    return tuple(found)
 
 
 def _count(record: dict[str, Any], name: str, most: int = (1 << 63) - 1) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+import gsym.reader
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.module_identity import ModuleIdentity
 from gsym.server.confined_adding import ConfinedAdder
-from gsym.server.confined_process import ConfinedError
+from gsym.server.confined_process import ConfinedError, run_confined
 from gsym.server.confinement import ChildLimits
 from gsym.server.described_module import (
     describe,
@@ -17,9 +20,16 @@ from gsym.server.described_module import (
     publish_described,
     read_descriptions,
 )
+from gsym.server.modules import make_symbolizer
+from gsym.server.settings import Settings
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.module_key import key_of_build_id
 from tests.inputs import elf
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.split import split_unit
 from tests.store_modules import build_id, key, write_sym
 
 ADD = ConfinedAdder(ChildLimits(), 1 << 30)
@@ -102,6 +112,7 @@ SOUND = {
     "uuid": "ab",
     "quality": [1, 2],
     "originals": {},
+    "missing": [],
 }
 
 
@@ -122,6 +133,7 @@ SOUND = {
         {"originals": {"sym": "/etc/passwd"}},
         {"originals": {"other": "m.gsym"}},
         {"originals": ["m.gsym"]},
+        {"missing": 3},
     ],
 )
 def test_a_description_that_was_forged_is_refused(
@@ -173,3 +185,124 @@ def test_a_folder_that_is_a_link_leads_out(tmp_path: Path) -> None:
     (tmp_path / "inside" / "way").symlink_to(tmp_path / "outside")
     assert not is_file_in(str(tmp_path / "inside/way/x"), str(tmp_path / "inside"))
     assert is_file_in(str(tmp_path / "outside/x"), str(tmp_path / "outside"))
+
+
+# ---- debug information in further files
+
+
+class SplitBinary(NamedTuple):
+    """A binary of the module 1 whose functions are in a .dwo file of another folder."""
+
+    path: Path
+    dwo: Path
+    dwo_data: bytes
+
+    @property
+    def source(self) -> str:
+        return str(self.path.parent)
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> SplitBinary:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "objects").mkdir()
+    dwo = tmp_path / "objects" / "a.dwo"
+    fields = {At.low_pc: Form.addrx(0x1000), At.high_pc: Form.data4(0x10)}
+    function = Die(Tag.subprogram, {At.name: "in_dwo", **fields})
+    dwarf = Dwarf([split_unit(function, version=5, dwo_id=7, dwo_name=str(dwo))])
+    sections = [elf.Section(name, data) for name, data in dwarf.sections().items()]
+    path = tmp_path / "bin" / "app"
+    path.write_bytes(
+        elf.Elf(
+            [elf.code_section(), *sections],
+            symbols=[elf.Symbol("in_binary", 0x1800, 0x10)],
+            build_id=build_id(1),
+        ).to_bytes()
+    )
+    (units,) = dwarf.split_sections()
+    parts = [elf.Section(f"{name}.dwo", data) for name, data in units.items()]
+    data = elf.Elf(parts, type=elf.RELOCATABLE).to_bytes()
+    dwo.write_bytes(data)
+    return SplitBinary(path, dwo, data)
+
+
+def functions(path: str) -> list[str]:
+    with gsym.reader.open(path) as reader:
+        return [each.name for each in reader.functions()]
+
+
+def test_split_units_elsewhere_are_read_for_a_folder_that_the_operator_named(
+    tmp_path: Path, split: SplitBinary
+) -> None:
+    settings = Settings(store=str(tmp_path / "store"), sources=[split.source])
+    module = make_symbolizer(settings).open(key(1))
+    assert module.entry is not None
+    assert functions(module.entry.path) == ["in_dwo", "in_binary"]
+    assert module.entry.missing == ()
+
+
+def test_a_fetched_file_reads_no_file_that_it_names(
+    tmp_path: Path, split: SplitBinary
+) -> None:
+    entry = ADD(
+        Store(tmp_path / "store"),
+        str(split.path),
+        key=key(1),
+        identity=ModuleIdentity(),
+        source="https://symbols.example/app",
+    ).entry
+    assert functions(entry.path) == ["in_binary"]
+    assert "1 split unit not found" in entry.missing[0]
+
+
+def test_no_path_in_a_debug_file_gets_at_a_file_without_debug_information(
+    tmp_path: Path, split: SplitBinary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split.dwo.write_text("private")
+    allowed: list[str] = []
+
+    def run(*order: object, **given: list[str]) -> object:
+        allowed.extend([*given["readable"], *given["companions"]])
+        return run_confined(*order, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("gsym.server.confined_adding.run_confined", run)
+    found = ADD(
+        Store(tmp_path / "store"),
+        str(split.path),
+        key=key(1),
+        identity=ModuleIdentity(),
+        source=str(split.path),
+    )
+    assert set(allowed) == {split.source, str(split.path)}
+    assert functions(found.entry.path) == ["in_binary"]
+
+
+def test_a_module_whose_split_units_are_missing_says_so_until_they_come(
+    tmp_path: Path, split: SplitBinary, caplog: pytest.LogCaptureFixture
+) -> None:
+    split.dwo.unlink()
+    settings = Settings(store=str(tmp_path / "store"), sources=[split.source])
+    with caplog.at_level(logging.WARNING, "gsym.server"):
+        entry = make_symbolizer(settings).open(key(1)).entry
+    assert entry is not None
+    assert f"{split.dwo} (not there)" in entry.missing[0]
+    assert f"{split.path} is incomplete: {entry.missing[0]}" in caplog.messages
+    split.dwo.write_bytes(split.dwo_data)
+    again = add_file(Store(tmp_path / "store"), split.path)
+    assert (again.outcome, again.entry.missing) == ("replaced", ())
+
+
+def test_a_link_to_a_debug_file_outside_of_the_folder_is_followed(
+    tmp_path: Path, split: SplitBinary
+) -> None:
+    identifier = build_id(1).hex()
+    link = tmp_path / "debug" / ".build-id" / identifier[:2] / f"{identifier[2:]}.debug"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(split.path)
+    settings = Settings(
+        store=str(tmp_path / "store"), sources=[str(tmp_path / "debug")]
+    )
+    module = make_symbolizer(settings).open(key_of_build_id(build_id(1)))
+    assert module.reason == ""
+    assert module.entry is not None
+    assert functions(module.entry.path) == ["in_dwo", "in_binary"]

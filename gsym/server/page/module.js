@@ -11,6 +11,7 @@ function facts(found) {
     ["Binary", module.code_file], ["Code id", module.code_id],
     ["System", `${module.os} ${module.architecture}`.trim()],
     ["Functions", `${grouped(found.functions)}, with ${module.level}`],
+    ["Incomplete", module.is_incomplete ? "files with debug information are missing: see gsym store info" : ""],
     ["Source files", grouped(found.files)],
     ["Size", `${bytes(found.file_size)} (GSYM version ${found.version})`],
     ["Image base", found.base_address], ["From", module.source],

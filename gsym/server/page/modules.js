@@ -15,7 +15,7 @@ function moduleRow(module) {
       module.code_file && module.code_file !== name ? element("span", { class: "soft" }, ` ${module.code_file}`) : null,
       element("div", { class: "code" }, module.debug_id)),
     `${module.os} ${module.architecture}`,
-    element("span", { class: "soft" }, module.level),
+    element("span", { class: "soft" }, module.level, module.is_incomplete ? element("span", { class: "warn" }, ", incomplete") : null),
     { number: grouped(module.functions), unit: "functions" },
     { number: bytes(module.size), unit: "" },
     { number: day(module.added), unit: "" });
