@@ -212,7 +212,7 @@ def test_a_fault_of_the_system_is_not_one_of_the_input(
         "from gsym.server import confined_tasks\n"
         "def fail():\n"
         f"    raise OSError(errno.{name}, 'failed')\n"
-        "confined_tasks._TASKS['probe'] = fail\n"
+        "confined_tasks.probe = fail\n"
         "confined_tasks.run_order(order)\n"
     )
     monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
+from importlib import import_module
 
 from gsym.errors import GsymError, LimitError
 from gsym.server.confined_process import ANSWER
 from gsym.server.confinement import ChildLimits, confine
 
-__all__ = ["run_order"]
+__all__ = ["probe", "run_order"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 
@@ -26,11 +26,14 @@ def run_order(order: dict[str, Any]) -> None:
     """Give up all rights, do the task and write the answer."""
     folder = order["folder"]
     limits = ChildLimits(*order["limits"])
+    module, name = _TASKS[order["task"]]
+    # Before, for Python has odd errors where it has no memory for its own code.
+    task = getattr(import_module(module), name)
     holds = confine(
         *(limits, order["seconds"], order["memory"]), folder, order["readable"]
     )
     try:
-        answer = {"holds": holds, **_TASKS[order["task"]](**order["arguments"])}
+        answer = {"holds": holds, **task(**order["arguments"])}
     except LimitError as error:
         answer = {"holds": holds, "error": error.reason, "is_limit": True}
     except MemoryError:
@@ -44,32 +47,9 @@ def run_order(order: dict[str, Any]) -> None:
         json.dump(answer, file)
 
 
-def _probe() -> dict[str, Any]:
+def probe() -> dict[str, Any]:
+    """Do nothing: the answer says how the process is confined."""
     return {}
-
-
-def _take_apart(**arguments: Any) -> dict[str, Any]:
-    from gsym.server.upload_tasks import take_apart
-
-    return take_apart(**arguments)
-
-
-def _convert(**arguments: Any) -> dict[str, Any]:
-    from gsym.server.upload_tasks import convert_members
-
-    return convert_members(**arguments)
-
-
-def _add(**arguments: Any) -> dict[str, Any]:
-    from gsym.server.confined_adding import add_alone
-
-    return add_alone(**arguments)
-
-
-def _assemble(**arguments: Any) -> dict[str, Any]:
-    from gsym.server.symbfiles.assembly_tasks import assemble
-
-    return assemble(**arguments)
 
 
 def _reason(error: Exception) -> str:
@@ -82,10 +62,11 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-_TASKS: dict[str, Callable[..., dict[str, Any]]] = {
-    "probe": _probe,
-    "take apart": _take_apart,
-    "convert": _convert,
-    "add": _add,
-    "assemble": _assemble,
+# Module and function of each.
+_TASKS = {
+    "probe": (__name__, "probe"),
+    "take apart": ("gsym.server.upload_tasks", "take_apart"),
+    "convert": ("gsym.server.upload_tasks", "convert_members"),
+    "add": ("gsym.server.confined_adding", "add_alone"),
+    "assemble": ("gsym.server.symbfiles.assembly_tasks", "assemble"),
 }
