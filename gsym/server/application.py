@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gsym.server.compression import Compression
-from gsym.server.cors import Cors
+from gsym.server.cors import Cors, HostCheck
 from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, on_http_exception
 from gsym.server.extensions import extension_routes
@@ -85,6 +85,7 @@ def create_app(
         middleware=[
             Middleware(ProxyHeadersMiddleware, settings.trusted_proxies),
             Middleware(RequestLog, service.metrics),
+            Middleware(HostCheck, settings.host, settings.allowed_hosts),
             Middleware(Cors),
             Middleware(InFlight, settings.max_in_flight, service.metrics.in_flight),
             Middleware(RateLimit, settings.rate_limit, settings.rate_burst),

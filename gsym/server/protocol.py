@@ -184,7 +184,6 @@ class Protocol(HttpToolsProtocol):
         body = msgspec.json.encode({"title": title or f"{status} {phrase}"})
         head = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
-            "access-control-allow-origin: *\r\n"
             f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

@@ -74,6 +74,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     root_path: Annotated[
         str, _said("path in front of all paths, where a proxy takes it away")
     ] = ""
+    allowed_hosts: Annotated[
+        list[str],
+        _said(
+            "hosts that requests may be for, besides `localhost`, `127.0.0.1` and "
+            "`[::1]`; `*`: any. None: any, but for a server that listens on loopback"
+        ),
+    ] = []
     trusted_proxies: Annotated[
         list[str],
         _said("addresses and networks whose forwarded headers are believed"),

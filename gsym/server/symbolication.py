@@ -23,6 +23,7 @@ __all__ = ["symbolication_routes"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -42,10 +43,13 @@ _READERS = {"v4": read_v4, "v5": read_v5}
 class _Answering:
     """One request on its way."""
 
-    def __init__(self, service: Service, version: str, *, is_debug: bool) -> None:
+    def __init__(self, service: Service, version: str, headers: Headers) -> None:
         self._service = service
         self._version = version
-        self._is_debug = is_debug
+        self._is_debug = bool(headers.get("debug"))
+        # What sources say names folders of this machine. A browser sends its origin for
+        # a page, and any site may have one open here.
+        self._has_errors = service.settings.module_errors and "origin" not in headers
 
     def begin(self, body: bytes) -> tuple[Symbolication, list[ModuleWork]]:
         """Read the request; the work, and the modules that have to be fetched."""
@@ -70,7 +74,7 @@ class _Answering:
                     work,
                     service.texts,
                     debug=debug_figures(work) if self._is_debug else None,
-                    has_errors=service.settings.module_errors,
+                    has_errors=self._has_errors,
                     most=most,
                 )
         except LimitError:
@@ -105,11 +109,10 @@ def symbolication_routes(service: Service) -> list[Route]:
     def endpoint(version: str) -> Route:
         async def symbolicate(request: Request) -> Response:
             settings = service.settings
-            is_debug = bool(request.headers.get("debug"))
             with HeldBody(service.body_room) as held:
                 limits = settings.max_body, settings.body_timeout
                 body = await read_body(request, held, *limits, service.run)
-                answering = _Answering(service, version, is_debug=is_debug)
+                answering = _Answering(service, version, request.headers)
                 try:
                     text = await answering.run(body)
                 except TimeoutError:

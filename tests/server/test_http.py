@@ -17,7 +17,7 @@ from gsym.server.zstd import zstd
 from gsym.store.resolution import Resolution
 from gsym.symbolizer import Symbolizer
 from tests.server.error_cases import job
-from tests.server.modules import LIB_ID, KnownModules
+from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ EXPOSED = (
         ("POST", "/symbolicate/v5", b"nonsense"),
         ("POST", "/symbolicate/v4", job()),
         ("GET", "/symbolicate/v5", None),
-        ("GET", "/no/such/path", None),
-        ("GET", "/__heartbeat__", None),
         ("OPTIONS", "/symbolicate/v5", None),
+        ("POST", "/source/v1", b"{}"),
+        ("POST", "/asm/v1", b"{}"),
     ],
 )
-def test_any_origin_may_read_any_answer(
+def test_any_origin_may_read_any_answer_of_the_symbolication_api(
     server: RunningServer, method: str, path: str, body: Any
 ) -> None:
     headers = server.ask(method, path, body, ORIGIN).headers
@@ -53,6 +53,96 @@ def test_any_origin_may_read_any_answer(
     assert headers["access-control-expose-headers"] == EXPOSED
     without = server.ask(method, path, body).headers
     assert not [name for name in without if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/page/modules",
+        "/page/misses",
+        "/page/state",
+        "/metrics",
+        "/openapi.json",
+        "/upload/",
+        "/no/such/path",
+        f"/libdemo.so/{LIB_ID}/libdemo.so.gsym",
+    ],
+)
+def test_no_other_origin_reads_what_the_server_has(
+    server: RunningServer, path: str
+) -> None:
+    asked = {**ORIGIN, "Access-Control-Request-Method": "GET"}
+    for method in ("GET", "OPTIONS", "POST"):
+        headers = server.ask(method, path, None, asked).headers
+        assert not [name for name in headers if name.startswith("access-control")]
+
+
+def test_a_page_of_another_site_is_not_told_where_sources_are(
+    server: RunningServer,
+) -> None:
+    body = job(modules=[["x", MISSING_ID]])
+    (own,) = server.post(body).json["results"]
+    (foreign,) = server.post(body, **ORIGIN).json["results"]
+    assert own["module_errors"]
+    assert "module_errors" not in foreign
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_sends_nothing_but_symbolication_requests(
+    server: RunningServer, site: str
+) -> None:
+    sent = {"Sec_Fetch_Site": site}
+    for path in ("/upload/", "/page/symbolize", "/"):
+        answer = server.post(b"text=x", path, **sent)
+        assert answer.status == 403, path
+        assert "other origins" in answer.title
+    assert server.post(job(), **sent).status == 200
+    assert server.ask("GET", "/", headers={"Sec-Fetch-Site": site}).status == 200
+    own = server.post({"text": "x"}, "/page/symbolize", Sec_Fetch_Site="same-origin")
+    assert own.status == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST.:8000", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:8000", 200),
+        ("symbols.example:8000", 421),
+        ("localhost.symbols.example", 421),
+        ("", 421),
+        ("[", 421),
+    ],
+)
+def test_a_server_on_loopback_answers_for_no_other_host(
+    server: RunningServer, host: str, status: int
+) -> None:
+    answer = server.ask("GET", "/page/modules", headers={"Host": host, **ORIGIN})
+    assert answer.status == status
+    if status != 200:
+        assert f"for the host '{host}'" in answer.title
+
+
+def test_hosts_that_are_named_are_answered_and_on_other_addresses_any(
+    modules: KnownModules,
+) -> None:
+    symbolizer = Symbolizer(modules)
+    cases: list[tuple[dict[str, Any], str, int]] = [
+        ({"allowed_hosts": ["Symbols.example"]}, "symbols.example", 200),
+        ({"allowed_hosts": ["*"]}, "any.example", 200),
+        ({"host": "0.0.0.0"}, "any.example", 200),  # noqa: S104
+        (
+            {"host": "192.0.2.1", "allowed_hosts": ["symbols.example"]},
+            "any.example",
+            421,
+        ),
+    ]
+    for settings, host, status in cases:
+        with RunningServer(symbolizer, **settings) as server:
+            answer = server.ask("GET", "/__version__", headers={"Host": host})
+            assert answer.status == status, settings
 
 
 def test_a_browser_asks_first(server: RunningServer) -> None:

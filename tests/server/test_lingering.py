@@ -22,7 +22,7 @@ LIMIT = 10_000
 LARGE = 20 << 20  # more than all buffers on the way hold
 FOREVER = 1000.0  # seconds
 PATIENCE = 60  # seconds
-HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_who_closes_is_waited_for_no_more(patient: RunningServer) -> None:
 def test_nobody_is_waited_for_whose_request_came_whole(patient: RunningServer) -> None:
     with socket.create_connection(("127.0.0.1", patient.port), timeout=60) as wire:
         wire.sendall(
-            b"GET /__version__ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            b"GET /__version__ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )
         assert wire.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
         wait_for(lambda: not patient.connections)

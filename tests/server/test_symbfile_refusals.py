@@ -126,7 +126,8 @@ def test_a_damaged_part_is_named_and_all_have_to_come_again(
 
 def test_a_body_without_a_length_is_refused(server: RunningServer) -> None:
     head = (
-        f"POST {RANGES} HTTP/1.1\r\nHost: x\r\nAuthorization: APIKey {KEY}\r\n"
+        f"POST {RANGES} HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: APIKey {KEY}\r\n"
         f"FileID: {file_id(54).base64}\r\nFilePart: 0\r\nFileParts: 1\r\n"
     )
     body = f"{len(ANY):x}\r\n".encode() + ANY + b"\r\n0\r\n\r\n"
@@ -142,7 +143,8 @@ def test_a_body_without_a_length_is_refused(server: RunningServer) -> None:
 def test_a_slow_body_is_refused(tmp_path: Path) -> None:
     with running(tmp_path / "store", upload_timeout=0.1) as server:
         head = (
-            f"POST {RANGES} HTTP/1.1\r\nHost: x\r\nAuthorization: APIKey {KEY}\r\n"
+            f"POST {RANGES} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: APIKey {KEY}\r\n"
             f"FileID: {file_id(1).base64}\r\nFilePart: 0\r\nContent-Length: 9\r\n\r\n"
         )
         with socket.create_connection(("127.0.0.1", server.port)) as wire:

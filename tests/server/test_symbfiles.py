@@ -303,7 +303,8 @@ def test_a_part_that_is_broken_off_leaves_nothing(
         socket.create_connection(("127.0.0.1", server.port)) as wire,
     ):
         wire.sendall(
-            f"POST {RANGES} HTTP/1.1\r\nHost: x\r\nAuthorization: APIKey {KEY}\r\n"
+            f"POST {RANGES} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: APIKey {KEY}\r\n"
             f"FileID: {file_id(1).base64}\r\nFilePart: 0\r\nFileParts: 1\r\n"
             "Expect: 100-continue\r\nContent-Length: 99999\r\n\r\n".encode()
         )

@@ -403,7 +403,7 @@ def test_conversions_that_take_too_much_memory_are_stopped(tmp_path: Path) -> No
 def test_a_client_that_goes_away_leaves_nothing(tmp_path: Path) -> None:
     with running(tmp_path / "store") as server:
         head = (
-            "POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+            "POST /upload/ HTTP/1.1\r\nHost: localhost\r\nauth-token: secret\r\n"
             "Content-Length: 100000\r\n\r\n"
         )
         with socket.create_connection(("127.0.0.1", server.port)) as client:
@@ -424,7 +424,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_more_uploads_than_are_taken_at_a_time_come_later(tmp_path: Path) -> None:
     with running(tmp_path / "store", max_uploads=1) as server:
         head = (
-            "POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+            "POST /upload/ HTTP/1.1\r\nHost: localhost\r\nauth-token: secret\r\n"
             "Content-Length: 100000\r\n\r\n"
         )
         with socket.create_connection(("127.0.0.1", server.port)) as client:
@@ -440,7 +440,7 @@ def test_a_body_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
     with running(tmp_path / "store", upload_timeout=0.2) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as client:
             client.sendall(
-                b"POST /upload/ HTTP/1.1\r\nHost: x\r\nauth-token: secret\r\n"
+                b"POST /upload/ HTTP/1.1\r\nHost: localhost\r\nauth-token: secret\r\n"
                 b"Content-Length: 100000\r\n\r\nabc"
             )
             assert client.recv(1000).startswith(b"HTTP/1.1 408 ")

@@ -109,7 +109,8 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 def test_requests_of_a_killed_worker_are_not_in_flight_any_more(
     server: ServerProcess,
 ) -> None:
-    begun = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    begun = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
+    begun += b"Content-Length: 9\r\n\r\n{"
     address = (HOST, server.port)
     clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
     for client in clients:
