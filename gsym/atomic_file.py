@@ -16,7 +16,7 @@ import stat
 from fcntl import LOCK_EX, LOCK_NB, flock
 from itertools import count
 
-__all__ = ["AtomicFile", "is_same_file", "sync"]
+__all__ = ["FULL_DISK", "AtomicFile", "is_same_file", "sync"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
 
+# Error numbers of a disk to which nothing more can be written.
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 _COMPARED_AT_ONCE = 1 << 20
 _HANDED_ON_AT_ONCE = 8 << 20
 _RUNS_AT_ONCE = 8  # for one name, whose temporary files are looked for

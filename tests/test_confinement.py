@@ -221,6 +221,24 @@ def test_a_fault_of_the_system_is_not_one_of_the_input(
     assert type(caught.value) is kind
 
 
+def test_a_disk_without_room_for_the_answer_is_no_fault_of_the_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import errno, json, sys\n"
+        "order = json.load(sys.stdin.buffer)\n"
+        "sys.path[:] = order['path']\n"
+        "from gsym.server import confined_tasks\n"
+        "def fail(*_):\n"
+        "    raise OSError(errno.ENOSPC, 'failed')\n"
+        "confined_tasks.json.dump = fail\n"
+        "confined_tasks.run_order(order)\n"
+    )
+    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
+    with pytest.raises(OSError, match="No space left"):
+        run_confined("probe", {}, str(tmp_path), ChildLimits())
+
+
 def test_credentials_of_the_server_are_not_handed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from gsym.store.directory import Store
 from gsym.store.local_trees import LocalStore, LocalTree
 from gsym.store.misses import Misses, MissLifetimes
 from gsym.store.module_key import ModuleKey
+from gsym.store.received_file import keep_pieces
 from gsym.store.resolver import Resolver
 from gsym.store.source import FoundFile, NotThereError, SourceError
 from gsym.store.source_health import SourceHealth
@@ -344,6 +346,47 @@ def test_a_store_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     assert found.entry is None
     (attempt,) = found.attempts
     assert (attempt.source, attempt.outcome) == ("store", "failed")
+
+
+@pytest.mark.parametrize("number", ["ENOSPC", "EDQUOT", "EROFS"])
+def test_a_full_disk_is_logged_and_no_fault_of_the_source(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: str,
+) -> None:
+    error = OSError(getattr(errno, number), os.strerror(getattr(errno, number)))
+
+    def sync(_path: str) -> None:
+        raise error
+
+    resolver = Resolver(store, [Given("good", having(symbols()))])
+    with monkeypatch.context() as patch:
+        patch.setattr("gsym.store.publication.sync", sync)
+        (attempt,) = resolver.resolve(key()).attempts
+    detail = f"cannot be written to: {error.strerror}"
+    assert attempt[:3] == ("store", "failed", detail)
+    (record,) = caplog.records
+    assert (record.levelname, record.name) == ("ERROR", "gsym.store")
+    assert record.getMessage() == f"the store {store.path}: {detail}"
+    assert resolver.resolve(key()).entry is not None  # no miss is remembered
+
+
+def test_a_source_is_asked_on_although_what_it_sends_cannot_be_kept(
+    store: Store,
+) -> None:
+    def find(_key: ModuleKey, folder: str) -> FoundFile:
+        target = f"{folder}/app.sym"
+        Path(f"{target}.part").symlink_to("/dev/full")
+        keep_pieces([symbols()], target)
+        raise AssertionError
+
+    health = SourceHealth()
+    resolver = Resolver(store, [Given("good", find)], health=health)
+    for _ in range(10):
+        (attempt,) = resolver.resolve(key()).attempts
+        assert (attempt.source, attempt.outcome) == ("store", "failed")
+    assert health.is_asked("good")
 
 
 @pytest.mark.parametrize(

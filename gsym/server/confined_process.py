@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gsym.server.confinement import ChildLimits
 
 ANSWER = "answer.json"
+FULL = 28  # exit code of a process that has no room for its answer
 _LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files
 _STARTING = 10  # seconds more by the clock, for an interpreter to start
 _PER_SIZE = 100 << 20
@@ -95,6 +96,8 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         os.unlink(os.path.join(folder, ANSWER))  # of a task before
     status = _run(json.dumps(order), folder, seconds + _STARTING)
     answer = _read_answer(folder) if status == 0 else None
+    if status == FULL:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if answer is None:
         raise ConfinedError(_ending(status, seconds))
     if answer.get("is_full"):

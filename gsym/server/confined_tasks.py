@@ -7,8 +7,9 @@ import json
 import os
 from importlib import import_module
 
+from gsym.atomic_file import FULL_DISK
 from gsym.errors import GsymError, LimitError
-from gsym.server.confined_process import ANSWER
+from gsym.server.confined_process import ANSWER, FULL
 from gsym.server.confinement import ChildLimits, confine
 
 __all__ = ["probe", "run_order"]
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _LIMITS = {errno.ENOMEM, errno.EFBIG}  # of this process
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FULL = FULL_DISK - _LIMITS
 
 
 def run_order(order: dict[str, Any]) -> None:
@@ -43,8 +44,11 @@ def run_order(order: dict[str, Any]) -> None:
         answer |= {"is_limit": error.errno in _LIMITS, "is_full": error.errno in _FULL}
     except (GsymError, ValueError) as error:
         answer = {"holds": holds, "error": _reason(error)}
-    with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
-        json.dump(answer, file)
+    try:
+        with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
+            json.dump(answer, file)
+    except OSError as error:
+        raise SystemExit(FULL if error.errno in _FULL else 1) from None
 
 
 def probe() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import tempfile
@@ -14,6 +13,7 @@ from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym.atomic_file import FULL_DISK
 from gsym.errors import FormatError, GsymError, LimitError
 from gsym.server.archive_members import ArchiveLimits
 from gsym.server.confined_process import ConfinedError, confinement_report
@@ -47,7 +47,6 @@ _BAD_REQUEST, _NO_TOKEN, _FORBIDDEN, _TIMEOUT = 400, 401, 403, 408
 _TOO_LARGE, _UNSUPPORTED, _UNPROCESSABLE = 413, 415, 422
 _BAD_GATEWAY, _UNAVAILABLE, _NO_ROOM = 502, 503, 507
 _RETRY_AFTER = 10
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def upload_rules(settings: Settings) -> UploadRules:
@@ -127,7 +126,8 @@ class _Uploads:
         try:
             return await self._take(request)
         except OSError as error:
-            if error.errno in _FULL:
+            if error.errno in FULL_DISK:
+                _LOG.error("the store cannot be written to: %s", error.strerror)
                 raise ServerError(_NO_ROOM, closes=True) from None
             raise
         finally:

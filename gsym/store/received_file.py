@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from gsym.atomic_file import FULL_DISK
 from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
 from gsym.store.source import SourceError
 
@@ -68,7 +69,8 @@ def keep_pieces(pieces: Iterable[Buffer], path: str) -> None:
     """Let a file appear at *path*, whole or not at all.
 
     Raises:
-        SourceError: It is empty, or cannot be written.
+        OSError: The disk is full.
+        SourceError: It is empty, or cannot be written for another reason.
     """
     partial = f"{path}.part"
     try:
@@ -79,6 +81,8 @@ def keep_pieces(pieces: Iterable[Buffer], path: str) -> None:
             raise SourceError("is empty")
         os.replace(partial, path)
     except OSError as error:
+        if error.errno in FULL_DISK:
+            raise
         reason = error.strerror or str(error)
         raise SourceError(f"cannot be kept: {reason}") from error
     finally:

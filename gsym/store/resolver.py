@@ -7,11 +7,13 @@ while.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from functools import partial
 
+from gsym.atomic_file import FULL_DISK
 from gsym.errors import FormatError, GsymError
 from gsym.store.adding import add_file
 from gsym.store.misses import Misses
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
             """As `add_file`, with its errors."""
 
 
+_LOG = logging.getLogger("gsym.store")
+_LOG.addHandler(logging.NullHandler())  # a server writes it; commands print the reason
 _MISSES = ".misses"
 # What files are called in places that go by build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
@@ -102,7 +106,7 @@ class Resolver:
         try:
             entry, damage = self._stored(key)
         except (GsymError, OSError) as error:
-            return Resolution(None, (_local_failure(error),))
+            return self._broken(error)
         if entry is not None:
             return Resolution(entry, is_cached=True)
         if not _has_id(key):
@@ -144,7 +148,13 @@ class Resolver:
                     return Resolution(entry, is_cached=True)
                 return self._ask_all(key, probed)
         except (GsymError, OSError) as error:
-            return Resolution(None, (_local_failure(error),))
+            return self._broken(error)
+
+    def _broken(self, error: Exception) -> Resolution:
+        """The store cannot be read or written, which is not the fault of any source."""
+        attempt = _local_failure(error)
+        _LOG.error("the store %s: %s", self.store.path, attempt.detail)
+        return Resolution(None, (attempt,))
 
     def _ask_all(self, key: ModuleKey, probed: set[str]) -> Resolution:
         miss = self.misses.find(key)
@@ -201,7 +211,11 @@ class Resolver:
     def _ask(
         self, source: Source, key: ModuleKey, *, is_probe: bool
     ) -> tuple[Attempt, Entry | None]:
-        """What a source says, and the module if it has it."""
+        """What a source says, and the module if it has it.
+
+        Raises:
+            OSError: The store has no room for what the source gives.
+        """
         name, started = source.name, time.monotonic()
         if not is_probe and not self.health.is_asked(name):
             return Attempt(name, "failed", "not asked: it does not answer now"), None
@@ -218,7 +232,9 @@ class Resolver:
             except SourceError as error:
                 self.health.failed(name)
                 return attempt("failed", str(error)), None
-            except Exception as error:  # noqa: BLE001 - one source must not stop all
+            except Exception as error:  # one source must not stop all
+                if _is_full(error):
+                    raise
                 self.health.failed(name)
                 return attempt("failed", f"{type(error).__name__}: {error}"), None
             self.health.answered(name)
@@ -240,6 +256,8 @@ class Resolver:
         except GsymError as error:
             return "refused", f"{found.location}: {error.reason}", None
         except (OSError, MemoryError) as error:
+            if _is_full(error):
+                raise
             return "failed", f"{found.location}: {_reason(error)}", None
         return "found", found.location, publication.entry
 
@@ -287,7 +305,14 @@ def _fetched_size(found: FoundFile, folder: str) -> int:
 
 
 def _local_failure(error: Exception) -> Attempt:
-    return Attempt("store", "failed", _reason(error))
+    reason = _reason(error)
+    if _is_full(error):
+        reason = f"cannot be written to: {reason}"
+    return Attempt("store", "failed", reason)
+
+
+def _is_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in FULL_DISK
 
 
 def _reason(error: BaseException) -> str:

@@ -7,7 +7,6 @@ is published. Whoever sends a part again, for its answer was lost, gets the same
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
+from gsym.atomic_file import FULL_DISK
 from gsym.server.modules import store_path
 from gsym.server.spooling import spool_body
 from gsym.server.symbfiles.faults import (
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("gsym.server")
 _KINDS = ("ranges", "returnpads")
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PAUSE = 0.05  # seconds, while another request works on the upload
 _FAULT_OF_CODE = {fault.code: fault for fault in FAULTS}
 
@@ -125,8 +124,9 @@ class _Receiving:
         except PartError as error:
             return self._refuse(error, facts)
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in FULL_DISK:
                 return self._fail(facts)
+            _LOG.error("the store cannot be written to: %s", error.strerror)
             return self._refuse(PartError(NO_ROOM, "the disk is full"), facts)
         except Exception:  # noqa: BLE001 - the answer has a form of its own
             return self._fail(facts)
