@@ -68,7 +68,7 @@ class ServerProcess:
     def __enter__(self) -> Self:
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        greeting = f":{self.port}\n".encode()
+        greeting = f"symbolServer=http://{HOST}:{self.port}".encode()
         end = time.monotonic() + _PATIENCE
         while greeting not in self.log.read_bytes():
             if time.monotonic() > end or self._process.poll() is not None:

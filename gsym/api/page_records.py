@@ -66,7 +66,7 @@ class ModuleShown(msgspec.Struct):
         os: "Linux", "mac" or "windows".
         architecture: "x86_64" and the like.
         size: Bytes of all files.
-        functions: How many.
+        functions: How many; 0: it was not converted yet.
         level: What is known of them.
         source: Where the debug information is from.
         added: Seconds since 1970.
@@ -144,7 +144,9 @@ def module_shown(entry: Entry) -> ModuleShown:
         architecture=shown(known.architecture),
         size=entry.size,
         functions=quality.functions,
-        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)],
+        level=_LEVELS[min(max(quality.level, 0), len(_LEVELS) - 1)]
+        if quality.functions
+        else "not converted yet",
         source=shown(entry.source),
         added=entry.added,
         is_incomplete=bool(entry.missing),

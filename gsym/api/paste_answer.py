@@ -153,7 +153,7 @@ class ModuleOfPaste:
             self.key = key_of_debug_id(self.named.name, debug_ids[0])
         else:
             self.reason = (
-                "the paste has no id for it, and the store has none of its name"
+                "the paste has no id for it, and no module of its name is known"
             )
 
     def answer(self) -> ModuleAnswer:

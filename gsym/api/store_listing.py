@@ -1,4 +1,7 @@
-"""The modules of a store as a person looks for them: by a part of a name or an id."""
+"""The modules of a store, and of folders, as a person looks for them.
+
+That is by a part of a name or of an id.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,19 @@ if TYPE_CHECKING:
 
     from gsym.store.directory import Store
     from gsym.store.entry import Entry
+    from gsym.store.loose_files import LooseFiles
+
+_PATIENCE = 1.0  # seconds for somebody else who reads the folders
 
 
 class StoreListing:
-    """What was in a store a moment ago. Safe to use from many threads.
+    """What was in a store, and in folders, a moment ago. Safe to use from many threads.
+
+    While one thread looks through the folders, others soon go on with what was known.
 
     Args:
         store: The store.
+        folders: Their modules are listed unless the store has them.
         max_age: Seconds after which the store is read anew.
         most: How many modules are listed; of a larger store the first ones.
         clock: Seconds that never go back.
@@ -29,12 +38,14 @@ class StoreListing:
     def __init__(
         self,
         store: Store,
+        folders: Sequence[LooseFiles] = (),
         *,
         max_age: float = 5.0,
         most: int = 100_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._folders = folders
         self._max_age = max_age
         self._most = most
         self._clock = clock
@@ -72,15 +83,42 @@ class StoreListing:
         ]
         return sorted(found, key=lambda entry: -entry.added)
 
+    def in_folders(self, debug_id: str) -> bool:
+        """Whether a module is in the folders only, and not converted yet.
+
+        Raises:
+            OSError: The store cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        return any(
+            entry.identity.debug_id == debug_id and not entry.quality.functions
+            for _told, entry in self._current()
+        )
+
     def _current(self) -> Sequence[tuple[str, Entry]]:
-        with self._lock:
-            now = self._clock()
-            if self._read_at is None or now - self._read_at > self._max_age:
-                entries = self._store.entries(damaged=lambda _error: None)
-                found = [(_told(entry), entry) for entry in islice(entries, self._most)]
-                self._entries = sorted(found, key=lambda pair: pair[0])
-                self._read_at = now
-            return self._entries
+        if self._lock.acquire(timeout=_PATIENCE):
+            try:
+                now = self._clock()
+                if self._read_at is None or now - self._read_at > self._max_age:
+                    found = [(_told(entry), entry) for entry in self._read()]
+                    self._entries = sorted(found, key=lambda pair: pair[0])
+                    self._read_at = now
+            finally:
+                self._lock.release()
+        return self._entries
+
+    def _read(self) -> list[Entry]:
+        stored = self._store.entries(damaged=lambda _error: None)
+        found = list(islice(stored, self._most))
+        known = {entry.identity.debug_id for entry in found}
+        for folder in self._folders:
+            for entry in folder.entries():
+                debug_id = entry.identity.debug_id.upper()
+                if debug_id not in known and len(found) < self._most:
+                    known.add(debug_id)
+                    identity = entry.identity._replace(debug_id=debug_id)
+                    found.append(entry._replace(identity=identity))
+        return found
 
 
 def _told(entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from functools import partial
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.options import Values
     from gsym.server.settings import Settings
+    from gsym.symbolizer import Symbolizer
 
 COMMAND = Command(
     "gsym serve",
@@ -118,6 +120,7 @@ def run(arguments: list[str]) -> int:
     flags = _flags(values)
     try:
         from gsym.server.listening import bind
+        from gsym.server.reloading import reloading_app
         from gsym.server.settings import SettingsError
         from gsym.server.workers import serve
     except ImportError as missing:
@@ -127,12 +130,15 @@ def run(arguments: list[str]) -> int:
     load = partial(load_again, flags, tuple(values.texts("--config")))
     try:
         settings = load()
-    except SettingsError as error:
+        app = reloading_app(load)
+    except (SettingsError, ValueError) as error:
         raise UsageError(str(error)) from None
     with bind(settings) as listener:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        serve(load, settings, listener, partial(_greet, settings, shown, port))
+        url = f"http://{shown}:{port}{settings.root_path}"
+        lines = _greeting(url, settings, app.serving.service.symbolizer)
+        serve(load, app, settings, listener, partial(_say, settings, lines))
     return 0
 
 
@@ -165,14 +171,25 @@ def _flags(values: Values) -> dict[str, object]:
     return flags
 
 
-def _greet(settings: Settings, host: str, port: int) -> None:
-    url = f"http://{host}:{port}{settings.root_path}"
-    print(printable(f"serving at {url}"), file=sys.stderr)
-    print(
-        printable(
-            "for the Firefox Profiler: "
-            f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
-        ),
-        file=sys.stderr,
-        flush=True,
-    )
+def _greeting(url: str, settings: Settings, symbolizer: Symbolizer) -> list[str]:
+    """Where the server is, and where it has modules from."""
+    from gsym.server.modules import source_names, store_path
+
+    profiler = f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
+    return [
+        f"serving at {url}",
+        f"for the Firefox Profiler: {profiler}",
+        f"store: {store_path(settings)}",
+        *(f"source: {name}" for name in source_names(symbolizer)),
+    ]
+
+
+def _say(settings: Settings, lines: list[str]) -> None:
+    """Write lines to standard error, in the form of the log."""
+    from gsym.server.logs import is_for_people
+
+    for line in lines:
+        if is_for_people(settings):
+            print(printable(line), file=sys.stderr, flush=True)
+        else:
+            logging.getLogger("gsym.server").info("%s", line)

@@ -15,7 +15,7 @@ import time
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 
-__all__ = ["RequestLog", "configure_logs"]
+__all__ = ["RequestLog", "configure_logs", "is_for_people"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,13 +117,17 @@ class _TextLines(logging.Formatter):
         return line
 
 
-def configure_logs(settings: Settings) -> None:
-    """Have the logs of this process written to standard error."""
-    is_text = settings.log_format == "text" or (
+def is_for_people(settings: Settings) -> bool:
+    """Whether the log is plain text; else each line of it is a JSON object."""
+    return settings.log_format == "text" or (
         settings.log_format == "auto" and sys.stderr.isatty()
     )
+
+
+def configure_logs(settings: Settings) -> None:
+    """Have the logs of this process written to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_TextLines() if is_text else _JsonLines())
+    handler.setFormatter(_TextLines() if is_for_people(settings) else _JsonLines())
     level = getattr(logging, settings.log_level.upper())
     for name in ("gsym", "uvicorn"):
         logger = logging.getLogger(name)

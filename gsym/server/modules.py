@@ -20,7 +20,7 @@ from gsym.store.source_settings import SourceOpener
 from gsym.store.transfer_limits import TransferLimits
 from gsym.symbolizer import Symbolizer
 
-__all__ = ["make_symbolizer", "store_path"]
+__all__ = ["make_symbolizer", "source_names", "store_path"]
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # for a source; somebody waits for the answer
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 def store_path(settings: Settings) -> str:
     """The folder of the store: the one that is set, or that of `gsym store`."""
     return settings.store or default_store()
+
+
+def source_names(symbolizer: Symbolizer) -> list[str]:
+    """The sources of a server, as a person named them."""
+    sources = getattr(symbolizer.resolver, "sources", ())
+    return [each.name for each in sources if not isinstance(each, LooseFiles)]
 
 
 def _adder(settings: Settings) -> Adder:
@@ -65,14 +71,14 @@ def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
 def make_symbolizer(settings: Settings) -> Symbolizer:
     """Opens modules of the store, and of the sources behind it.
 
-    Where neither is set, the current folder is the source. Closed, it closes the
+    Where no source is named, the current folder is the source. Closed, it closes the
     connections of the sources.
 
     Raises:
         SettingsError: A source is of no known kind.
         UnsupportedError: It needs a package that is not installed.
     """
-    named = settings.sources or ([] if settings.store else [os.curdir])
+    named = settings.sources or [os.curdir]
     opener = SourceOpener(
         limits=TransferLimits(
             total_seconds=settings.fetch_timeout,

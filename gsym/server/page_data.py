@@ -19,6 +19,7 @@ from gsym.api.store_listing import StoreListing
 from gsym.errors import GsymError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
+from gsym.store.loose_files import LooseFiles
 from gsym.store.module_key import key_of_debug_id
 
 __all__ = ["PageData", "page_data_routes"]
@@ -70,7 +71,9 @@ class PageData:
     def __init__(self, service: Service) -> None:
         self._service = service
         store = service.symbolizer.store
-        self._listing = StoreListing(store) if store is not None else None
+        sources = getattr(service.symbolizer.resolver, "sources", ())
+        folders = [each for each in sources if isinstance(each, LooseFiles)]
+        self._listing = StoreListing(store, folders) if store is not None else None
 
     async def symbolize(self, asked: PasteRequest) -> PasteAnswer:
         """A paste with answers.
@@ -83,7 +86,7 @@ class PageData:
         if len(asked.text) > most:
             title = f"please limit a paste to <= {most} characters"
             raise ServerError(_TOO_LARGE, title)
-        work = await service.run(self._prepare, asked)
+        work = await service.opening.run(self._prepare, asked)
         wanted = [module for module in work.modules if module.key is not None]
         await service.opening.open_all(wanted)
         return await service.run(work.answer)
@@ -191,16 +194,21 @@ class PageData:
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
-        """A module of the store, what is known of it, and its file.
+        """A module of the store, or of a folder, what is known of it, and its file.
 
         Raises:
-            ServerError: It is not there.
+            ServerError: It is not there, or cannot be converted.
         """
         try:
             key = key_of_debug_id("", debug_id)
         except ValueError as error:
             raise ServerError(_BAD_REQUEST, shown(str(error))) from None
-        module = self._service.symbolizer.find(key)
+        symbolizer, listing = self._service.symbolizer, self._listing
+        module = symbolizer.find(key)
+        if module is None and listing is not None and listing.in_folders(key.debug_id):
+            module = symbolizer.open(key)
+            if module.reader is None:
+                raise ServerError(_NOT_FOUND, shown(module.reason))
         if module is None or module.entry is None or module.reader is None:
             raise ServerError(_NOT_FOUND, "this module is not in the store")
         return module, module.entry, module.reader
@@ -223,7 +231,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 
     async def modules(request: Request) -> Response:
         first = _number(request, "first")
-        return _json(await service.run(data.modules, _text(request, "query"), first))
+        query = _text(request, "query")
+        return _json(await service.opening.run(data.modules, query, first))
 
     async def module(request: Request) -> Response:
         return await _answered(service, data.module, _text(request, "id"))
@@ -260,7 +269,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 
 async def _answered(service: Service, work: Any, *arguments: str) -> Response:
     try:
-        return _json(await service.run(work, *arguments))
+        # It may convert a module of a folder.
+        return _json(await service.opening.run(work, *arguments))
     except GsymError as error:
         return _json({"title": shown(str(error))}, 500)
 

@@ -85,6 +85,10 @@ class ReloadingApp:
         self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 
+    def close(self) -> None:
+        """Let go of all, where nothing was served."""
+        self.serving.retire()
+
     def reload(self) -> None:
         """Take on the settings as they are now, unless they have a fault."""
         modules = self._modules

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from gsym.server.reloading import ReloadingApp
     from gsym.server.settings import Settings
 
+_LOG = logging.getLogger("gsym.server")
 # Seconds after which a worker that says nothing is taken for hung. On a busy machine it
 # takes more than uvicorn's five to start.
 _LONGEST_START = 30
@@ -39,6 +41,7 @@ _LONGEST_START = 30
 
 def serve(
     load: Callable[[], Settings],
+    app: ReloadingApp,
     settings: Settings,
     listener: socket.socket,
     greet: Callable[[], None],
@@ -47,19 +50,21 @@ def serve(
 
     Args:
         load: Reads the settings again. Workers are new processes: it is pickled.
+        app: Made with it. Several workers make their own; it is closed.
         settings: What it gave the first time.
         listener: From `bind`.
         greet: Called once nobody who connects is refused.
     """
-    config = _config(partial(reloading_app, load), settings)
     if settings.workers == 1:
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(_config(lambda: app, settings))
         signal.signal(signal.SIGTERM, partial(_stop, server))
         greet()
         with contextlib.suppress(KeyboardInterrupt):
             server.run([listener])
         _end_without_waiting()
         return
+    app.close()
+    config = _config(partial(reloading_app, load), settings)
     with _figures_folder():
         _Workers(config, listener, greet).run()
 
@@ -144,6 +149,7 @@ class _Workers(Multiprocess):
         before = {worker.pid for worker in self.processes}
         super().keep_subprocess_alive()
         for dead in before - {worker.pid for worker in self.processes}:
+            _LOG.warning("worker %d has died; another one takes its place", dead)
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:

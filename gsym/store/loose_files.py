@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from itertools import chain
 
 from gsym.errors import GsymError
 from gsym.module_identity import (
@@ -15,16 +16,30 @@ from gsym.module_identity import (
 )
 from gsym.reader import open as open_reader
 from gsym.sources.recognition import recognise_file
+from gsym.store.entry import Entry
 from gsym.store.module_file import modules_in
 from gsym.store.source import FoundFile, NotThereError, SourceError
+from gsym.store.unpacking import bare_name
 
 __all__ = ["LooseFiles"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import NamedTuple
 
     from gsym.store.module_key import ModuleKey
+
+    class _File(NamedTuple):
+        """The modules in a file, and all ids that they may be asked for by."""
+
+        modules: Sequence[ModuleIdentity] = ()
+        ids: Sequence[str] = ()
+
+else:
+    from gsym.records import record_type
+
+    _File = record_type("_File", "modules ids", defaults=((), ()))
 
 _DEEPEST = 2  # folders in folders that are looked into
 _MOST_FILES = 10_000
@@ -53,7 +68,7 @@ class LooseFiles:
         self._lock = threading.Lock()
         self._looked = float("-inf")
         self._stamps: dict[str, tuple[int, int]] = {}
-        self._ids: dict[str, list[str]] = {}  # of each path
+        self._files: dict[str, _File] = {}  # by path
         self._paths: dict[str, list[str]] = {}  # of each id, the best file first
 
     @property
@@ -71,7 +86,7 @@ class LooseFiles:
         del folder
         paths = self.find_all(key)
         if not paths:
-            raise NotThereError(f"none of {len(self._ids)} files is of this module")
+            raise NotThereError(f"none of {len(self._files)} files is of this module")
         return FoundFile(paths[0], paths[0])
 
     def find_all(self, key: ModuleKey) -> list[str]:
@@ -89,6 +104,27 @@ class LooseFiles:
                 paths = self._known(key)
         return paths
 
+    def entries(self) -> list[Entry]:
+        """The modules of all files, as a store has them once they are converted.
+
+        Until then each has the path and the size of its file, and no functions.
+        """
+        with self._lock:
+            if time.monotonic() - self._looked > self._look_again_after:
+                self._look()
+            return [
+                Entry(
+                    path=path,
+                    identity=identity,
+                    source=path,
+                    size=self._stamps[path][1],
+                    added=self._stamps[path][0] / 1e9,
+                )
+                for path, file in self._files.items()
+                for identity in file.modules
+                if self._paths.get(identity.debug_id.upper(), [""])[0] == path
+            ]
+
     def _known(self, key: ModuleKey) -> list[str]:
         # A GSYM file of a PE image does not know the age in its debug id.
         ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
@@ -99,26 +135,26 @@ class LooseFiles:
         return []
 
     def _look(self) -> None:
-        ids: dict[str, list[str]] = {}
+        files: dict[str, _File] = {}
         stamps: dict[str, tuple[int, int]] = {}
-        for path in self._files():
+        for path in self._walk():
             stamp = _stamp(path)
             if stamp is not None:
                 is_same = self._stamps.get(path) == stamp
-                ids[path] = self._ids[path] if is_same else _ids_of(path)
+                files[path] = self._files[path] if is_same else _read(path)
                 stamps[path] = stamp
-        self._ids, self._stamps = ids, stamps
+        self._files, self._stamps = files, stamps
         # The largest says most; a GSYM file needs no conversion.
         order = sorted(
             stamps, key=lambda path: (path.endswith(".gsym"), stamps[path][1])
         )
         self._paths = {}
         for path in reversed(order):
-            for each in ids[path]:
+            for each in {each.upper() for each in files[path].ids if each}:
                 self._paths.setdefault(each, []).append(path)
         self._looked = time.monotonic()
 
-    def _files(self) -> Iterator[str]:
+    def _walk(self) -> Iterator[str]:
         left = _MOST_FILES
         folders = [(self._path, 0)]
         while folders:
@@ -145,32 +181,36 @@ def _stamp(path: str) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _ids_of(path: str) -> list[str]:
-    """Debug ids and code ids of the modules in a file, in capitals."""
+def _read(path: str) -> _File:
+    """Which modules are in a file."""
     try:
         kind = recognise_file(path)
         if kind == "gsym":
-            return _ids_of_gsym(path)
+            return _read_gsym(path)
         if kind not in _KINDS:
-            return []
-        modules = modules_in(path, ModuleIdentity())
+            return _File()
+        modules = [each.identity for each in modules_in(path, ModuleIdentity())]
     except (GsymError, OSError, ValueError):
-        return []  # no debug file, or none that is whole
-    ids = [
-        each
-        for module in modules
-        for each in (module.identity.debug_id, module.identity.code_id)
-    ]
-    return [each.upper() for each in ids if each]
+        return _File()  # no debug file, or none that is whole
+    ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
+    return _File([_named(each, path) for each in modules], [*ids])
 
 
-def _ids_of_gsym(path: str) -> list[str]:
+def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
+    """With the name that the module gets in a store."""
+    if identity.debug_file in {"", os.path.basename(path)}:
+        return identity._replace(debug_file=bare_name(path))
+    return identity
+
+
+def _read_gsym(path: str) -> _File:
     """It tells its UUID, but not by which rule that makes a debug id."""
     with open_reader(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
     if not uuid:
-        return []
+        return _File()
     guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
-    ids = {guid, uuid_code_id(uuid, "Linux"), uuid.hex()}
-    ids |= {uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")}
-    return [each.upper() for each in ids if each]
+    ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
+    name = bare_name(path).removesuffix(".gsym")
+    module = ModuleIdentity(debug_id=ids[0], debug_file=name)
+    return _File([module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()])

@@ -110,10 +110,33 @@ def test_without_a_choice_it_serves_what_lies_in_the_folder(tmp_path: Path) -> N
         assert status == 200
         (frame,) = answer["results"][0]["stacks"][0]
         assert frame["function"] == "f0_0"
-        assert serving.lines[0] == f"serving at http://127.0.0.1:{serving.port}\n"
         assert serving.stop() == 0
     (line,) = [line for line in serving.lines if "/symbolicate/v5" in line]
     assert json.loads(line)["status"] == 200
+
+
+def test_every_line_of_its_log_is_json_and_the_first_ones_say_what_it_serves(
+    tmp_path: Path,
+) -> None:
+    store = str(tmp_path / "store")
+    with Serving(tmp_path, GSYM_STORE=store) as serving:
+        url = f"http://127.0.0.1:{serving.port}"
+        assert serving.symbolicate()[0] == 200
+        assert serving.stop() == 0
+    messages = [json.loads(line)["message"] for line in serving.lines]
+    profiler = "for the Firefox Profiler: https://profiler.firefox.com/from-url/..."
+    assert messages[:4] == [
+        f"serving at {url}",
+        f"{profiler}?symbolServer={url}",
+        f"store: {store}",
+        f"source: {tmp_path}",
+    ]
+
+
+def test_people_read_where_it_serves_in_plain_lines(tmp_path: Path) -> None:
+    with Serving(tmp_path, GSYM_LOG_FORMAT="text") as serving:
+        assert serving.stop() == 0
+    assert serving.lines[0] == f"serving at http://127.0.0.1:{serving.port}\n"
 
 
 def test_its_store_is_that_of_gsym_store(tmp_path: Path) -> None:
@@ -169,6 +192,7 @@ def test_several_workers_share_the_work_and_the_figures(tmp_path: Path) -> None:
         until(lambda: len(set(children(serving.process.pid)) - {workers[0]}) == 2)
         assert serving.symbolicate()[0] == 200
         assert serving.stop() == 0
+    assert any(f"worker {workers[0]} has died" in line for line in serving.lines)
 
 
 def children(pid: int) -> list[int]:
@@ -195,6 +219,9 @@ def children(pid: int) -> list[int]:
         (["--config", "/none/such"], "/none/such: No such file"),
         (["--host", "203.0.113.1"], "203.0.113.1:"),
         (["more"], "unexpected argument"),
+        (["--source", "ftp://h/"], "source 'ftp://h/': sources are folders"),
+        (["--source", "ftp://h/", "--workers", "2"], "source 'ftp://h/'"),
+        (["--path-map", "x"], "'x' is not of the form OLD=NEW"),
     ],
 )
 def test_a_bad_choice_is_one_line(
@@ -212,4 +239,5 @@ def test_a_bad_choice_is_one_line(
     )
     assert run.returncode in {1, 2}
     assert reason in run.stderr
+    assert "serving at" not in run.stderr
     assert "Traceback" not in run.stderr

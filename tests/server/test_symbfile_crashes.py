@@ -69,8 +69,8 @@ class OtherProcess(RunningServer):
     def __enter__(self) -> Self:
         assert self._process.stderr is not None
         lines = iter(self._process.stderr.readline, "")  # until it has ended
-        greeting = next(line for line in lines if line.startswith("serving at"))
-        self._port = int(greeting.rpartition(":")[2])
+        greeting = next(line for line in lines if "serving at" in line)
+        self._port = int(json.loads(greeting)["message"].rpartition(":")[2])
         return self
 
     @property

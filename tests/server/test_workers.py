@@ -71,6 +71,7 @@ def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None
 
 def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[uvicorn.Config] = []
+    app = SimpleNamespace(close=lambda: None)
 
     def supervisor(config: uvicorn.Config, *_: object) -> SimpleNamespace:
         configs.append(config)
@@ -78,7 +79,7 @@ def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("gsym.server.workers._Workers", supervisor)
     with socket.socket() as listener:
-        serve(Settings, Settings(workers=2), listener, lambda: None)
+        serve(Settings, app, Settings(workers=2), listener, lambda: None)  # type: ignore[arg-type] # it is closed
     assert [config.timeout_worker_healthcheck for config in configs] == [PATIENCE]
 
 

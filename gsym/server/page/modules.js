@@ -1,4 +1,4 @@
-// The section with the modules of the store.
+// The section with the modules of the store, and of folders that are sources.
 
 import { bytes, element, grouped, plural, row, table } from "./elements.js";
 import { ask } from "./server.js";
@@ -16,7 +16,7 @@ function moduleRow(module) {
       element("div", { class: "code" }, module.debug_id)),
     `${module.os} ${module.architecture}`,
     element("span", { class: "soft" }, module.level, module.is_incomplete ? element("span", { class: "warn" }, ", incomplete") : null),
-    { number: grouped(module.functions), unit: "functions" },
+    { number: module.functions ? grouped(module.functions) : "", unit: "functions" },
     { number: bytes(module.size), unit: "" },
     { number: day(module.added), unit: "" });
 }
@@ -58,7 +58,7 @@ function showModules(results, found, load, query) {
   if (!matched) {
     results.replaceChildren(element("p", { class: "soft" },
       query ? "No module has all these words in its names and ids."
-        : "The store is empty. Put files in with gsym store add, or name sources with gsym serve --source."));
+        : "No module is in the store or in the folders that are sources. Put files in with gsym store add, or name folders with gsym serve --source."));
     return;
   }
   const heads = ["Module", "System", "Known", { number: "Functions" }, { number: "Size" }, { number: "Added" }];
