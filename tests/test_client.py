@@ -557,6 +557,18 @@ def test_version_4_is_asked_where_there_is_no_version_5() -> None:
     assert functions(second) == [["f (in) 7"]]
 
 
+def test_each_request_says_its_version() -> None:
+    versions: list[int] = []
+
+    def answer(path: str, body: bytes) -> Answer:
+        versions.append(json.loads(body)["version"])
+        return version_4_only(path, body)
+
+    with Server(answer) as server:
+        ask(server, [job([6])])
+    assert versions == [5, 4]
+
+
 @pytest.mark.parametrize("status", [404, 405, 410])
 @pytest.mark.parametrize("body", [b"{}", b"<html>nothing here</html>"])
 def test_a_server_without_the_api_is_told(status: int, body: bytes) -> None:

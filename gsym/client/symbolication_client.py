@@ -108,7 +108,11 @@ class SymbolicationClient:
             return [[piece] for piece in batch]
         payloads = [piece.payload for piece in batch]
         is_old = self._path == _VERSION_4
-        payload = payloads[0] if is_old else {"jobs": payloads, "version": 5}
+        payload = (
+            {**payloads[0], "version": 4}
+            if is_old
+            else {"jobs": payloads, "version": 5}
+        )
         status, body = self._transport.post(self._path, payload)
         if status == _OK:
             _take(batch, body, assembly, is_old=is_old)
