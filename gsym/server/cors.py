@@ -49,9 +49,8 @@ class HostCheck:
 
     def __init__(self, app: ASGIApp, address: str, names: Sequence[str]) -> None:
         self._app = app
-        self._names = frozenset(
-            {"localhost", "127.0.0.1", "::1", *(name.lower() for name in names)}
-        )
+        own = {"localhost", "127.0.0.1", "::1", address}
+        self._names = frozenset({*own, *map(_name_of, names)})
         is_needed = bool(names) or _is_loopback(address)
         self._is_on = is_needed and "*" not in names
 

@@ -132,6 +132,7 @@ def test_hosts_that_are_named_are_answered_and_on_other_addresses_any(
     cases: list[tuple[dict[str, Any], str, int]] = [
         ({"allowed_hosts": ["Symbols.example"]}, "symbols.example", 200),
         ({"allowed_hosts": ["*"]}, "any.example", 200),
+        ({"host": "127.0.0.2"}, "127.0.0.2:8000", 200),
         ({"host": "0.0.0.0"}, "any.example", 200),  # noqa: S104
         (
             {"host": "192.0.2.1", "allowed_hosts": ["symbols.example"]},
