@@ -75,10 +75,11 @@ def test_the_service_says_what_is_shown(checkout: Path) -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     _, service = blocks("console")
     (_, (command, shown)) = steps(service)
+    data = {"XDG_DATA_HOME": str(checkout / "data"), "GSYM_LOG_FORMAT": "text"}
     with subprocess.Popen(
         [*command.split(), "--port", "0"],
         cwd=checkout,
-        env={**os.environ, "XDG_DATA_HOME": str(checkout / "data")},
+        env={**os.environ, **data},
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
