@@ -1300,24 +1300,30 @@ void gsym_symbfile_reader_columns(const gsym_symbfile_reader *reader,
 void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
                                 gsym_symbfile_counts *counts_ret);
 
-/* The functions of symbfiles on their way to a creator. A function that was split where
- * the file of its lines changes is one again; calls are cut where they leave their
- * function or overlap. Return pads are passed over. */
+/* The functions of symbfiles on their way to a creator, which answer at each address as
+ * all ranges do together, in whatever order they come. Ranges that come depth first become
+ * functions one by one; others have to be waited for until all are there. A function that
+ * was split where the file of its lines changes is one again. Return pads are passed over. */
 typedef struct gsym_symbfile_functions gsym_symbfile_functions;
-gsym_status gsym_symbfile_functions_create(gsym_creator *creator,
+/* With waits_for_all 1 all ranges are kept until the end. */
+gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
                                            gsym_symbfile_functions **functions_ret,
                                            gsym_error *error);
 void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions);
-/* Take the ranges of the last read, after each read of a file, and a function when the next
- * one begins. Fails with GSYM_E_FORMAT where a range ends behind all addresses, with
- * GSYM_E_LIMIT where calls nest more deeply than 256 or a function has 4 GiB or more. */
+/* Take the ranges of the last read, after each read of a file, one file after the other.
+ * *is_disordered_ret 1: some do not come depth first; begin anew, with another creator, and
+ * wait for all. Fails with GSYM_E_FORMAT where a range ends behind all addresses, with
+ * GSYM_E_LIMIT where calls nest more deeply than 256 or a range has 4 GiB or more. */
 gsym_status gsym_symbfile_functions_take(gsym_symbfile_functions *functions,
                                          const gsym_symbfile_reader *reader,
-                                         gsym_error *error);
-/* A file has ended, and with it its last function. *count_ret functions are with the
- * creator. */
+                                         uint32_t *is_disordered_ret, gsym_error *error);
+/* The last file has ended. *count_ret functions are with the creator; *is_disordered_ret as
+ * above, or some functions overlap. Fails with GSYM_E_LIMIT where ranges that cross would be
+ * cut into too many calls. */
 gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
-                                           uint64_t *count_ret, gsym_error *error);
+                                           uint64_t *count_ret,
+                                           uint32_t *is_disordered_ret,
+                                           gsym_error *error);
 
 /* A range that is to be written. */
 typedef struct gsym_symbfile_range {

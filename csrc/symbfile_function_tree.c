@@ -1,53 +1,44 @@
-/* symbfile_function_tree.c - the gathered ranges of a function -> lines and a tree of
- * calls.
+/* symbfile_function_tree.c - gathered ranges -> functions with lines and trees of calls.
  *
- * Of calls out of one range that overlap, the one that starts first keeps all of its
- * bytes; a call ends where what it is inlined into ends. A line table says from where on
- * bytes are of a line, so bytes without one get a row that says nothing. */
+ * At each address all ranges that cover it make the chain, by their depths. Of several of
+ * one depth the one that starts last counts; of those that start together the shortest,
+ * and of equal ones the first. The addresses are swept in ascending order: a function
+ * goes on as long as the outermost range of the chain does, and a call as long as it and
+ * all around it do. A line table says from where on bytes are of a line, so bytes without
+ * one get a row that says nothing. */
 #include "symbfile_functions.h"
 
-/* ---- order of calls --------------------------------------------------------------- */
+/* Ranges that cross may be cut into many calls each: beyond so many for each range, and
+ * some for all, a small input would make a large output. */
+enum { NODES_PER_RANGE = 16, NODES_FOR_ALL = 1 << 16 };
 
-static int compare_siblings(const void *left, const void *right) {
-    const sibling_call *a = left, *b = right;
+/* ---- order ------------------------------------------------------------------------ */
+
+/* By start; those of one depth so that the one that counts comes last. */
+static int compare_ranges(const void *left, const void *right) {
+    const gathered_range *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    return a->range < b->range ? -1 : a->range > b->range;
+    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
+    if (a->end != b->end) return a->end > b->end ? -1 : 1;
+    return a->number > b->number ? -1 : a->number < b->number;
 }
 
-/* Let the calls out of a range ascend; those that start together keep their order. */
-static gsym_status sort_calls(gsym_symbfile_functions *functions, uint32_t caller,
-                              gsym_error *error) {
-    gathered_range *ranges = functions->function.ranges.items;
-    uint32_t *link = &ranges[caller].first_call;
-    functions->siblings.count = 0;
-    for (uint32_t at = *link; at != NO_RANGE; at = ranges[at].next_call) {
-        if (!ARRAY_RESERVE(functions->siblings, 1)) return gsym_fail_memory(error);
-        functions->siblings.items[functions->siblings.count++] =
-            (sibling_call){ranges[at].start, at};
-    }
-    if (functions->siblings.count < 2) return GSYM_OK;
-    qsort(functions->siblings.items, functions->siblings.count, sizeof *functions->siblings.items,
-          compare_siblings);
-    for (size_t i = 0; i < functions->siblings.count; ++i) {
-        *link = functions->siblings.items[i].range;
-        link = &ranges[*link].next_call;
-    }
-    *link = NO_RANGE;
-    return GSYM_OK;
-}
-
-static gsym_status sort_all_calls(gsym_symbfile_functions *functions, gsym_error *error) {
-    if (!functions->function.is_disordered) return GSYM_OK;
-    for (uint32_t i = 0; i < functions->function.ranges.count; ++i)
-        GSYM_TRY(sort_calls(functions, i, error));
-    return GSYM_OK;
+/* Ranges that come depth first ascend already. */
+static void sort_ranges(gsym_symbfile_functions *functions) {
+    gathered_range *ranges = functions->ranges.items;
+    size_t count = functions->ranges.count;
+    for (size_t i = 1; i < count; ++i)
+        if (compare_ranges(&ranges[i - 1], &ranges[i]) > 0) {
+            qsort(ranges, count, sizeof *ranges, compare_ranges);
+            return;
+        }
 }
 
 /* ---- lines ------------------------------------------------------------------------ */
 
 /* Append the row that waits, unless it says what the one before it says. */
 static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_error *error) {
-    row_list *rows = &functions->rows;
+    row_list *rows = &functions->line_rows;
     gsym_line_row row = functions->row;
     if (!functions->has_row) return GSYM_OK;
     functions->has_row = false;
@@ -84,138 +75,55 @@ static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset
     return low;
 }
 
-/* The rows of one range for first .. last, which it covers. */
-static gsym_status put_rows_of(gsym_symbfile_functions *functions, uint32_t range,
-                               uint64_t first, uint64_t last, gsym_error *error) {
-    const gathered_function *function = &functions->function;
-    const gathered_range *own = &function->ranges.items[range];
-    const gathered_row *rows = function->rows.items + own->row_first;
-    uint64_t origin = function->ranges.items[0].start;
-    size_t end = (size_t)range + 1 == function->ranges.count ? function->rows.count
-                                                             : own[1].row_first;
-    size_t count = end - own->row_first, at = count_rows(rows, count, first - origin);
-    if (at == 0)
-        GSYM_TRY(put_row(functions, first, 0, 0, error));
-    else
-        GSYM_TRY(put_row(functions, first, own->file, rows[at - 1].line, error));
-    for (; at < count && rows[at].offset < last - origin; ++at)
-        GSYM_TRY(put_row(functions, origin + rows[at].offset, own->file, rows[at].line,
-                         error));
+/* The rows of one range for first .. last, which it covers. The file is that of its rows,
+ * and of all bytes where it has none. */
+static gsym_status put_rows_of(gsym_symbfile_functions *functions,
+                               const gathered_range *range, uint64_t first, uint64_t last,
+                               gsym_error *error) {
+    const gathered_row *rows = functions->rows.items + range->row_first;
+    size_t count = range->row_count, at = count_rows(rows, count, first - range->start);
+    uint32_t file = at == 0 && count != 0 ? 0 : range->file;
+    GSYM_TRY(put_row(functions, first, file, at == 0 ? 0 : rows[at - 1].line, error));
+    for (; at < count && rows[at].offset < last - range->start; ++at)
+        GSYM_TRY(put_row(functions, range->start + rows[at].offset, range->file,
+                         rows[at].line, error));
     return GSYM_OK;
 }
 
-/* The part of the function that covers an address. */
-static size_t part_at(const gathered_function *function, uint64_t address) {
-    size_t low = 0, high = function->parts.count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (function->ranges.items[function->parts.items[middle]].start <= address)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Rows for addresses of a range, or of all parts for range 0, that are in no call. */
-static gsym_status put_own_rows(gsym_symbfile_functions *functions, uint32_t range,
-                                uint64_t start, uint64_t end, gsym_error *error) {
-    const gathered_function *function = &functions->function;
-    if (start >= end) return GSYM_OK;
-    if (range != 0) return put_rows_of(functions, range, start, end, error);
-    for (size_t i = part_at(function, start); start < end; ++i) {
-        uint32_t part = function->parts.items[i];
-        uint64_t part_end = function->ranges.items[part].end;
-        uint64_t last = end < part_end ? end : part_end;
-        GSYM_TRY(put_rows_of(functions, part, start, last, error));
-        start = last;
-    }
-    return GSYM_OK;
-}
-
-/* ---- calls ------------------------------------------------------------------------ */
-
-/* Until the lines are done, `reserved` of a node is its range. */
-static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t range,
-                            uint32_t depth, uint64_t start, uint64_t end,
-                            gsym_error *error) {
-    if (!ARRAY_RESERVE(functions->nodes, 1) || !ARRAY_RESERVE(functions->spans, 1))
-        return gsym_fail_memory(error);
-    functions->nodes.items[functions->nodes.count++] =
-        (gsym_inline_node){.depth = depth,
-                           .range_first = (uint32_t)functions->spans.count,
-                           .range_count = 1,
-                           .reserved = range};
-    functions->spans.items[functions->spans.count++] = (gsym_range){start, end};
-    return GSYM_OK;
-}
+/* ---- a function ------------------------------------------------------------------- */
 
 static gsym_status name_nodes(gsym_symbfile_functions *functions, gsym_error *error) {
     for (size_t i = 0; i < functions->nodes.count; ++i) {
         gsym_inline_node *node = &functions->nodes.items[i];
-        const gathered_range *range = &functions->function.ranges.items[node->reserved];
+        const gathered_range *range = &functions->ranges.items[node->reserved];
         node->reserved = 0;
         GSYM_TRY(symbfile_texts_name(&functions->texts, range->func, &node->name, error));
         if (i == 0) continue; /* the function is called by none */
-        GSYM_TRY(symbfile_texts_file(&functions->texts, range->call_file, &node->call_file,
+        GSYM_TRY(symbfile_texts_file(&functions->texts, node->call_file, &node->call_file,
                                      error));
         node->call_line = range->call_line;
     }
     return GSYM_OK;
 }
 
-/* ---- the function ----------------------------------------------------------------- */
-
-/* A range that covers the present address, with what of it is not done. */
-typedef struct open_range {
-    uint64_t start, end;
-    uint32_t range;
-    uint32_t next_call;
-} open_range;
-
-/* Rows and nodes, in the order of addresses. */
-static gsym_status walk(gsym_symbfile_functions *functions, uint64_t start, uint64_t end,
-                        gsym_error *error) {
-    const gathered_range *ranges = functions->function.ranges.items;
-    open_range path[SYMBFILE_MOST_DEPTH + 1];
-    uint32_t depth = 0;
-    path[0] = (open_range){start, end, 0, ranges[0].first_call};
-    GSYM_TRY(put_node(functions, 0, 0, start, end, error));
-    for (;;) {
-        open_range *open = &path[depth];
-        uint32_t call = open->next_call;
-        uint64_t first, last;
-        if (call == NO_RANGE) {
-            GSYM_TRY(put_own_rows(functions, open->range, open->start, open->end, error));
-            if (depth == 0) return put_waiting_row(functions, error);
-            depth--;
-            continue;
-        }
-        open->next_call = ranges[call].next_call;
-        first = ranges[call].start > open->start ? ranges[call].start : open->start;
-        last = ranges[call].end < open->end ? ranges[call].end : open->end;
-        if (first >= last) continue;
-        GSYM_TRY(put_own_rows(functions, open->range, open->start, first, error));
-        open->start = last;
-        GSYM_TRY(put_node(functions, call, ++depth, first, last, error));
-        path[depth] = (open_range){first, last, call, ranges[call].first_call};
-    }
+static gsym_status begin_function(gsym_symbfile_functions *functions, gsym_error *error) {
+    uint32_t func = functions->ranges.items[functions->next.calls[0].range].func;
+    functions->line_rows.count = functions->nodes.count = functions->spans.count = 0;
+    functions->has_row = functions->says_lines = false;
+    return symbfile_texts_name(&functions->texts, func, &functions->name, error);
 }
 
-gsym_status symbfile_function_put(gsym_symbfile_functions *functions, gsym_error *error) {
-    const gathered_function *function = &functions->function;
-    const gathered_range *ranges = function->ranges.items;
-    uint64_t start = ranges[0].start;
-    uint64_t end = ranges[function->parts.items[function->parts.count - 1]].end;
-    gsym_function made = {.address = start, .size = end - start};
-    functions->rows.count = functions->nodes.count = functions->spans.count = 0;
-    functions->has_row = functions->says_lines = false;
-    GSYM_TRY(symbfile_texts_name(&functions->texts, ranges[0].func, &made.name, error));
-    GSYM_TRY(sort_all_calls(functions, error));
-    GSYM_TRY(walk(functions, start, end, error));
+/* Give the function that is open, if any, to the creator. */
+static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
+    gsym_function made = {.name = functions->name};
+    if (functions->chain.size == 0) return GSYM_OK;
+    functions->chain.size = 0;
+    made.address = functions->spans.items[0].start;
+    made.size = functions->spans.items[0].end - made.address;
+    GSYM_TRY(put_waiting_row(functions, error));
     if (functions->says_lines) {
-        made.rows = functions->rows.items;
-        made.row_count = functions->rows.count;
+        made.rows = functions->line_rows.items;
+        made.row_count = functions->line_rows.count;
     }
     if (functions->nodes.count > 1) {
         GSYM_TRY(name_nodes(functions, error));
@@ -224,6 +132,138 @@ gsym_status symbfile_function_put(gsym_symbfile_functions *functions, gsym_error
         made.ranges = functions->spans.items;
         made.range_count = functions->spans.count;
     }
+    functions->count++;
     return gsym_creator_add_function(functions->creator, &made, GSYM_ORIGIN_DEBUG_INFO,
                                      error);
+}
+
+/* ---- the chain at an address ------------------------------------------------------ */
+
+/* Let a range count at its depth. */
+static void push_range(gsym_symbfile_functions *functions, uint32_t index) {
+    gathered_range *range = &functions->ranges.items[index];
+    while (functions->level_count <= range->depth)
+        functions->tops[functions->level_count++] = NO_RANGE;
+    range->below = functions->tops[range->depth];
+    functions->tops[range->depth] = index;
+}
+
+/* The file of a call; the schema allows to leave out that of the caller. */
+static uint32_t call_file_of(const gathered_range *range, const gathered_range *caller) {
+    return range->call_file == 0 && range->call_line != 0 ? caller->file : range->call_file;
+}
+
+/* Find the next chain: the ranges that count at an address. Returns where one ends. */
+static uint64_t find_chain(gsym_symbfile_functions *functions, uint64_t address) {
+    const gathered_range *ranges = functions->ranges.items, *caller = NULL;
+    call_chain *next = &functions->next;
+    uint64_t end = UINT64_MAX;
+    next->size = 0;
+    for (uint32_t depth = 0; depth < functions->level_count; ++depth) {
+        uint32_t *top = &functions->tops[depth];
+        const gathered_range *range;
+        while (*top != NO_RANGE && ranges[*top].end <= address) *top = ranges[*top].below;
+        if (*top == NO_RANGE) continue;
+        range = &ranges[*top];
+        next->calls[next->size++] = (chain_call){
+            *top, caller == NULL ? 0 : call_file_of(range, caller), 0};
+        if (range->end < end) end = range->end;
+        caller = range;
+    }
+    return end;
+}
+
+/* Whether the function goes on in the next chain. */
+static bool is_same_function(const gsym_symbfile_functions *functions, uint64_t address) {
+    const gathered_range *ranges = functions->ranges.items, *last, *next;
+    if (functions->chain.size == 0 || functions->next.size == 0) return false;
+    if (functions->spans.items[0].end != address) return false;
+    last = &ranges[functions->chain.calls[0].range];
+    next = &ranges[functions->next.calls[0].range];
+    return last == next ||
+           (next->start == address &&
+            symbfile_functions_continue(functions, functions->spans.items[0].start, last,
+                                        next));
+}
+
+/* How many calls of the chain go on; of a function that does, the first at least. */
+static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
+    const call_chain *chain = &functions->chain, *next = &functions->next;
+    uint32_t count = 1;
+    while (count < chain->size && count < next->size &&
+           chain->calls[count].range == next->calls[count].range &&
+           chain->calls[count].call_file == next->calls[count].call_file)
+        count++;
+    return count;
+}
+
+/* ---- the sweep -------------------------------------------------------------------- */
+
+/* Until the lines are done, `reserved` of a node is its range and its file is a text. */
+static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
+                            uint64_t start, gsym_error *error) {
+    chain_call *call = &functions->next.calls[depth];
+    if (functions->node_total++ / NODES_PER_RANGE >
+        functions->range_total + NODES_FOR_ALL / NODES_PER_RANGE)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "ranges that cross would be cut into more than %d inlined calls "
+                         "for each",
+                         NODES_PER_RANGE);
+    if (!ARRAY_RESERVE(functions->nodes, 1) || !ARRAY_RESERVE(functions->spans, 1))
+        return gsym_fail_memory(error);
+    call->node = (uint32_t)functions->nodes.count;
+    functions->nodes.items[functions->nodes.count++] =
+        (gsym_inline_node){.depth = depth,
+                           .range_first = (uint32_t)functions->spans.count,
+                           .range_count = 1,
+                           .call_file = call->call_file,
+                           .reserved = call->range};
+    functions->spans.items[functions->spans.count++] = (gsym_range){start, start};
+    return GSYM_OK;
+}
+
+/* Add start .. end, where the next chain counts, to the function or begin one. */
+static gsym_status put_chain(gsym_symbfile_functions *functions, uint64_t start,
+                             uint64_t end, gsym_error *error) {
+    call_chain *chain = &functions->chain, *next = &functions->next;
+    uint32_t same = 0, innermost;
+    if (is_same_function(functions, start)) {
+        same = count_same_calls(functions);
+    } else {
+        GSYM_TRY(end_function(functions, error));
+        GSYM_TRY(begin_function(functions, error));
+    }
+    for (uint32_t i = 0; i < next->size; ++i) {
+        if (i < same)
+            next->calls[i].node = chain->calls[i].node;
+        else
+            GSYM_TRY(put_node(functions, i, start, error));
+        functions->spans.items[next->calls[i].node].end = end;
+        chain->calls[i] = next->calls[i];
+    }
+    chain->size = next->size;
+    innermost = chain->calls[chain->size - 1].range;
+    return put_rows_of(functions, &functions->ranges.items[innermost], start, end, error);
+}
+
+gsym_status symbfile_functions_sweep(gsym_symbfile_functions *functions,
+                                     gsym_error *error) {
+    const gathered_range *ranges = functions->ranges.items;
+    size_t count = functions->ranges.count, at = 0;
+    uint64_t address = 0;
+    sort_ranges(functions);
+    functions->range_total += count;
+    functions->level_count = 0;
+    for (;;) {
+        uint64_t end;
+        for (; at < count && ranges[at].start <= address; ++at)
+            push_range(functions, (uint32_t)at);
+        end = find_chain(functions, address);
+        if (at < count && ranges[at].start < end) end = ranges[at].start;
+        if (functions->next.size != 0)
+            GSYM_TRY(put_chain(functions, address, end, error));
+        else if (at == count)
+            return end_function(functions, error);
+        address = end;
+    }
 }

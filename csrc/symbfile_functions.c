@@ -1,19 +1,23 @@
-/* symbfile_functions.c - ranges of symbfiles, gathered by function.
+/* symbfile_functions.c - ranges of symbfiles, gathered.
  *
- * A range of depth 0 begins a function, unless it goes on with the lines of another file
- * where the function ends: then it is a part of one that was split. What follows is
- * inlined, each call into the last range that is less deep. */
+ * Ranges may come in any order, but those that come depth first can be converted function
+ * by function: a range of depth 0 begins one, unless it goes on with the lines of another
+ * file where the function ends, and what follows is inlined into it. That this gives the
+ * answers of all ranges together is checked: calls have to lie in their function, and
+ * functions must not overlap. */
 #include "symbfile_functions.h"
 
 #include <inttypes.h>
 
-gsym_status gsym_symbfile_functions_create(gsym_creator *creator,
+gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
                                            gsym_symbfile_functions **functions_ret,
                                            gsym_error *error) {
     gsym_symbfile_functions *functions = calloc(1, sizeof *functions);
     gsym_status status;
     if (functions == NULL) return gsym_fail_memory(error);
     functions->creator = creator;
+    functions->waits_for_all = waits_for_all != 0;
+    functions->is_made_sorted = true;
     status = symbfile_texts_init(&functions->texts, creator, error);
     if (status != GSYM_OK) {
         gsym_symbfile_functions_destroy(functions);
@@ -26,155 +30,134 @@ gsym_status gsym_symbfile_functions_create(gsym_creator *creator,
 void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions) {
     if (functions == NULL) return;
     symbfile_texts_deinit(&functions->texts);
-    free(functions->function.ranges.items);
-    free(functions->function.rows.items);
-    free(functions->function.parts.items);
+    free(functions->ranges.items);
     free(functions->rows.items);
+    free(functions->made.items);
+    free(functions->line_rows.items);
     free(functions->nodes.items);
     free(functions->spans.items);
-    free(functions->siblings.items);
     free(functions);
+}
+
+/* ---- one function ----------------------------------------------------------------- */
+
+bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
+                                 const gathered_range *last, const gathered_range *next) {
+    const symbfile_texts *texts = &functions->texts;
+    return last->end == next->start && last->depth == 0 && next->depth == 0 &&
+           last->row_count != 0 && next->row_count != 0 &&
+           next->end - start <= UINT32_MAX /* the most that a function can have */ &&
+           symbfile_texts_equal(texts, last->func, next->func) &&
+           !symbfile_texts_equal(texts, last->file, next->file);
+}
+
+/* Give the gathered function to the creator. */
+static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
+    const gathered_range *ranges = functions->ranges.items;
+    range_list *made = &functions->made;
+    gsym_range span;
+    if (functions->ranges.count == 0) return GSYM_OK;
+    span = (gsym_range){ranges[0].start, ranges[functions->last_part].end};
+    if (functions->calls_start < span.start || functions->calls_end > span.end)
+        functions->is_disordered = true;
+    if (made->count != 0 && span.start < made->items[made->count - 1].end)
+        functions->is_made_sorted = false;
+    if (!ARRAY_RESERVE(*made, 1)) return gsym_fail_memory(error);
+    made->items[made->count++] = span;
+    GSYM_TRY(symbfile_functions_sweep(functions, error));
+    functions->ranges.count = functions->rows.count = 0;
+    symbfile_texts_forget(&functions->texts);
+    return GSYM_OK;
+}
+
+static int compare_starts(const void *left, const void *right) {
+    const gsym_range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool do_functions_overlap(gsym_symbfile_functions *functions) {
+    range_list *made = &functions->made;
+    if (functions->is_made_sorted) return false;
+    qsort(made->items, made->count, sizeof *made->items, compare_starts);
+    for (size_t i = 1; i < made->count; ++i)
+        if (made->items[i].start < made->items[i - 1].end) return true;
+    return false;
 }
 
 /* ---- one range -------------------------------------------------------------------- */
 
-/* A range as the reader has it. */
-typedef struct read_range {
-    uint64_t start, end;
-    uint32_t func, file, call_file, call_line; /* texts by the reader's numbers */
-    uint32_t depth;
-    const gsym_symbfile_row *rows;
-    size_t row_count;
-} read_range;
-
-static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
-    gathered_function *function = &functions->function;
-    if (function->ranges.count == 0) return GSYM_OK;
-    GSYM_TRY(symbfile_function_put(functions, error));
-    function->ranges.count = function->rows.count = function->parts.count = 0;
-    function->is_disordered = false;
-    symbfile_texts_forget(&functions->texts);
-    functions->count++;
-    return GSYM_OK;
-}
-
-/* Whether a range of depth 0 goes on with the lines of another file. */
-static bool continues(const gsym_symbfile_functions *functions, const read_range *range) {
-    const gathered_function *function = &functions->function;
-    const symbfile_texts *texts = &functions->texts;
-    const gathered_range *first = function->ranges.items, *last;
-    if (function->ranges.count == 0) return false;
-    last = first + function->parts.items[function->parts.count - 1];
-    return last->end == range->start && function->has_lines && range->row_count != 0 &&
-           range->end - first->start <= UINT32_MAX /* the most that a function can have */ &&
-           symbfile_texts_equal(texts, last->func,
-                                symbfile_texts_index(texts, range->func)) &&
-           !symbfile_texts_equal(texts, last->file,
-                                 symbfile_texts_index(texts, range->file));
-}
-
-/* Rows that no function reaches are left out. */
-static gsym_status add_rows(gathered_function *function, const read_range *range,
-                            gsym_error *error) {
-    uint64_t start = function->ranges.count == 0 ? range->start
-                                                 : function->ranges.items[0].start;
-    if (range->row_count > UINT32_MAX - function->rows.count)
-        return gsym_fail(error, GSYM_E_LIMIT, 0, "a function of more than 2^32 lines");
-    if (!ARRAY_RESERVE(function->rows, range->row_count)) return gsym_fail_memory(error);
-    for (size_t i = 0; i < range->row_count; ++i) {
-        const gsym_symbfile_row *row = &range->rows[i];
-        uint64_t address = range->start + row->offset, offset;
-        if (row->offset >= range->end - range->start) break;
-        offset = address < start ? 0 : address - start;
-        if (offset > UINT32_MAX) break;
-        function->rows.items[function->rows.count++] =
-            (gathered_row){(uint32_t)offset, row->line};
+/* Rows behind the end of the range say nothing, but that it has rows: then bytes in front
+ * of them are of no file. */
+static gsym_status add_rows(gsym_symbfile_functions *functions, gathered_range *range,
+                            const gsym_symbfile_row *rows, gsym_error *error) {
+    size_t count = range->row_count;
+    if (count > UINT32_MAX - functions->rows.count)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "ranges of more than 2^32 lines");
+    if (!ARRAY_RESERVE(functions->rows, count)) return gsym_fail_memory(error);
+    range->row_first = (uint32_t)functions->rows.count;
+    for (size_t i = 0; i < count; ++i) {
+        bool is_inside = rows[i].offset < range->end - range->start;
+        if (!is_inside && i != 0) break;
+        functions->rows.items[functions->rows.count++] =
+            (gathered_row){is_inside ? (uint32_t)rows[i].offset : UINT32_MAX, rows[i].line};
     }
+    range->row_count = (uint32_t)functions->rows.count - range->row_first;
     return GSYM_OK;
 }
 
-static gsym_status add_range(gsym_symbfile_functions *functions, const read_range *range,
-                             gsym_error *error) {
-    gathered_function *function = &functions->function;
-    const symbfile_texts *texts = &functions->texts;
-    uint32_t row_first = (uint32_t)function->rows.count;
-    GSYM_TRY(add_rows(function, range, error));
-    if (function->ranges.count == NO_RANGE)
-        return gsym_fail(error, GSYM_E_LIMIT, 0, "a function of more than 2^32 ranges");
-    if (!ARRAY_RESERVE(function->ranges, 1)) return gsym_fail_memory(error);
-    function->ranges.items[function->ranges.count++] =
-        (gathered_range){.start = range->start,
-                         .end = range->end,
-                         .func = symbfile_texts_index(texts, range->func),
-                         .file = symbfile_texts_index(texts, range->file),
-                         .call_file = symbfile_texts_index(texts, range->call_file),
-                         .call_line = range->call_line,
-                         .row_first = row_first,
-                         .first_call = NO_RANGE,
-                         .last_call = NO_RANGE,
-                         .next_call = NO_RANGE};
+static gsym_status add_range(gsym_symbfile_functions *functions, gathered_range *range,
+                             const gsym_symbfile_row *rows, gsym_error *error) {
+    GSYM_TRY(add_rows(functions, range, rows, error));
+    if (functions->ranges.count == NO_RANGE)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "more than 2^32 ranges");
+    if (!ARRAY_RESERVE(functions->ranges, 1)) return gsym_fail_memory(error);
+    range->number = (uint32_t)functions->ranges.count;
+    functions->ranges.items[functions->ranges.count++] = *range;
     return GSYM_OK;
 }
 
-static gsym_status add_part(gsym_symbfile_functions *functions, const read_range *range,
-                            gsym_error *error) {
-    gathered_function *function = &functions->function;
-    uint32_t index;
-    if (!continues(functions, range)) GSYM_TRY(end_function(functions, error));
-    index = (uint32_t)function->ranges.count;
-    GSYM_TRY(add_range(functions, range, error));
-    if (!ARRAY_RESERVE(function->parts, 1)) return gsym_fail_memory(error);
-    function->parts.items[function->parts.count++] = index;
-    function->path[0] = index;
-    function->path_size = 1;
-    function->has_lines = range->row_count != 0;
-    return GSYM_OK;
+static void set_texts(const symbfile_texts *texts, const gsym_symbfile_columns *columns,
+                      size_t at, gathered_range *range) {
+    range->func = symbfile_texts_index(texts, columns->func[at]);
+    range->file = symbfile_texts_index(texts, columns->file[at]);
+    range->call_file = symbfile_texts_index(texts, columns->call_file[at]);
 }
 
-/* Make the last range a call out of another. */
-static void link_call(gathered_function *function, uint32_t caller) {
-    gathered_range *ranges = function->ranges.items;
-    uint32_t index = (uint32_t)function->ranges.count - 1, last = ranges[caller].last_call;
-    ranges[caller].last_call = index;
-    if (last == NO_RANGE) {
-        ranges[caller].first_call = index;
-    } else {
-        ranges[last].next_call = index;
-        function->is_disordered |= ranges[index].start < ranges[last].start;
+/* A range of depth 0 goes on with the gathered function, or that one ends. */
+static gsym_status place_function(gsym_symbfile_functions *functions,
+                                  const gathered_range *range, gsym_error *error) {
+    const gathered_range *ranges = functions->ranges.items;
+    if (functions->ranges.count != 0 &&
+        symbfile_functions_continue(functions, ranges[0].start,
+                                    &ranges[functions->last_part], range)) {
+        functions->last_part = (uint32_t)functions->ranges.count;
+        return GSYM_OK;
     }
+    GSYM_TRY(end_function(functions, error));
+    functions->last_part = 0;
+    functions->calls_start = UINT64_MAX;
+    functions->calls_end = 0;
+    return GSYM_OK;
 }
 
-static gsym_status add_call(gsym_symbfile_functions *functions, const read_range *range,
-                            gsym_error *error) {
-    gathered_function *function = &functions->function;
-    uint32_t caller, index = (uint32_t)function->ranges.count;
-    if (index == 0) return GSYM_OK; /* there is nothing that it is inlined into */
-    if (function->path_size > range->depth) function->path_size = range->depth;
-    caller = function->path[function->path_size - 1];
-    GSYM_TRY(add_range(functions, range, error));
-    /* The schema allows to leave the file of a call out that is that of the caller. */
-    if (range->call_file == 0 && range->call_line != 0)
-        function->ranges.items[index].call_file = function->ranges.items[caller].file;
-    link_call(function, function->path_size == 1 ? 0 : caller);
-    function->path[function->path_size++] = index;
-    return GSYM_OK;
+static void place_call(gsym_symbfile_functions *functions, const gathered_range *range) {
+    if (functions->ranges.count == 0) functions->is_disordered = true;
+    if (range->start < functions->calls_start) functions->calls_start = range->start;
+    if (range->end > functions->calls_end) functions->calls_end = range->end;
 }
 
 static gsym_status take_range(gsym_symbfile_functions *functions,
                               const gsym_symbfile_columns *columns, size_t at,
                               uint64_t offset, gsym_error *error) {
+    const symbfile_texts *texts = &functions->texts;
     uint64_t start = columns->range_elf_va[at], length = columns->length[at];
     size_t row_first = at == 0 ? 0 : (size_t)columns->row_ends[at - 1];
-    read_range range = {
+    gathered_range range = {
         .start = start,
         .end = start + length,
-        .func = columns->func[at],
-        .file = columns->file[at],
-        .call_file = columns->call_file[at],
         .call_line = columns->call_line[at],
         .depth = columns->depth[at],
-        .rows = columns->rows + row_first,
-        .row_count = (size_t)columns->row_ends[at] - row_first,
+        .row_count = (uint32_t)((size_t)columns->row_ends[at] - row_first),
     };
     if (range.depth > SYMBFILE_MOST_DEPTH)
         return gsym_fail(error, GSYM_E_LIMIT, offset, "calls nest more deeply than %d",
@@ -182,30 +165,46 @@ static gsym_status take_range(gsym_symbfile_functions *functions,
     if (range.end < start)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
                          "the range at 0x%" PRIx64 " ends behind all addresses", start);
+    if (length > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, offset,
+                         "the range at 0x%" PRIx64 " has 4 GiB or more", start);
     if (length == 0) return GSYM_OK;
-    return range.depth == 0 ? add_part(functions, &range, error)
-                            : add_call(functions, &range, error);
+    set_texts(texts, columns, at, &range);
+    if (!functions->waits_for_all && range.depth == 0) {
+        GSYM_TRY(place_function(functions, &range, error));
+        set_texts(texts, columns, at, &range); /* they move when a function ends */
+    } else if (!functions->waits_for_all) {
+        place_call(functions, &range);
+    }
+    return add_range(functions, &range, columns->rows + row_first, error);
 }
 
 /* ---- files ------------------------------------------------------------------------ */
 
 gsym_status gsym_symbfile_functions_take(gsym_symbfile_functions *functions,
                                          const gsym_symbfile_reader *reader,
-                                         gsym_error *error) {
+                                         uint32_t *is_disordered_ret, gsym_error *error) {
     gsym_symbfile_columns columns;
     size_t at = 0;
     gsym_symbfile_reader_columns(reader, &columns);
     GSYM_TRY(symbfile_texts_take(&functions->texts, &columns, error));
-    for (size_t i = 0; i < columns.count; ++i) {
+    for (size_t i = 0; i < columns.count && !functions->is_disordered; ++i) {
         if (columns.kinds[i] != GSYM_SYMBFILE_RANGE_V1) continue;
         GSYM_TRY(take_range(functions, &columns, at++, columns.offsets[i], error));
     }
+    *is_disordered_ret = functions->is_disordered;
     return GSYM_OK;
 }
 
 gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
-                                           uint64_t *count_ret, gsym_error *error) {
-    GSYM_TRY(end_function(functions, error));
+                                           uint64_t *count_ret,
+                                           uint32_t *is_disordered_ret,
+                                           gsym_error *error) {
+    if (functions->waits_for_all)
+        GSYM_TRY(symbfile_functions_sweep(functions, error));
+    else
+        GSYM_TRY(end_function(functions, error));
     *count_ret = functions->count;
+    *is_disordered_ret = functions->is_disordered || do_functions_overlap(functions);
     return GSYM_OK;
 }

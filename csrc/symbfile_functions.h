@@ -1,8 +1,7 @@
-/* symbfile_functions.h - ranges of symbfiles on their way to a creator, function by
- * function.
+/* symbfile_functions.h - ranges of symbfiles on their way to a creator.
  *
- * symbfile_functions.c gathers the ranges of a function, symbfile_function_tree.c makes
- * its lines and its tree of calls of them. */
+ * symbfile_functions.c gathers ranges that answer independently of all others,
+ * symbfile_function_tree.c makes functions with lines and trees of calls of them. */
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 
@@ -19,49 +18,63 @@ typedef struct gathered_range {
     uint64_t start, end;
     uint32_t func, file; /* texts */
     uint32_t call_file, call_line;
-    uint32_t row_first; /* its rows end where those of the next range begin */
-    uint32_t first_call, last_call; /* inlined into it; those of all parts are the first's */
-    uint32_t next_call;
+    uint32_t depth;
+    uint32_t number; /* in the order of the input */
+    uint32_t row_first, row_count;
+    uint32_t below; /* next on the stack of its depth, while they are swept */
 } gathered_range;
 
 typedef struct gathered_row {
-    uint32_t offset; /* from the start of the function; 0 for those in front of it, too */
+    uint32_t offset; /* from the start of the range */
     uint32_t line;
 } gathered_row;
 
-/* A function of which more ranges may come; without ranges, none. */
-typedef struct gathered_function {
-    struct { gathered_range *items; size_t count, capacity; } ranges;
-    struct { gathered_row *items; size_t count, capacity; } rows;
-    struct { uint32_t *items; size_t count, capacity; } parts; /* ranges of depth 0 */
-    uint32_t path[SYMBFILE_MOST_DEPTH + 1]; /* from the last part to the last range */
-    uint32_t path_size;
-    bool has_lines;     /* the last part has, inside of it or not */
-    bool is_disordered; /* calls out of one range do not ascend */
-} gathered_function;
-
-/* One of the calls out of a range, to be sorted. */
-typedef struct sibling_call {
-    uint64_t start;
+/* One call of the chain at the present address; the first is the function. */
+typedef struct chain_call {
     uint32_t range;
-} sibling_call;
+    uint32_t call_file; /* text; that of the caller where the range has none */
+    uint32_t node;
+} chain_call;
+
+typedef struct call_chain {
+    chain_call calls[SYMBFILE_MOST_DEPTH + 1];
+    uint32_t size;
+} call_chain;
 
 struct gsym_symbfile_functions {
     gsym_creator *creator;
     symbfile_texts texts;
-    gathered_function function;
     uint64_t count; /* of functions that are with the creator */
-    /* scratch: one function as the output holds it */
-    row_list rows;
-    gsym_line_row row; /* to be put behind them; its file is a text */
+    /* the gathered ranges */
+    struct { gathered_range *items; size_t count, capacity; } ranges;
+    struct { gathered_row *items; size_t count, capacity; } rows;
+    bool waits_for_all; /* no function is made before the input ends */
+    /* otherwise they are one function, and calls inlined into it */
+    uint32_t last_part; /* the last range of depth 0 */
+    uint64_t calls_start, calls_end; /* what the calls reach */
+    range_list made;    /* of functions that are with the creator */
+    bool is_made_sorted;
+    bool is_disordered; /* some range answers for a part of another function */
+    /* scratch: the sweep, and one function as the output holds it */
+    uint64_t range_total, node_total; /* of all sweeps */
+    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the range that counts at each depth */
+    uint32_t level_count;                   /* depths that may have one */
+    call_chain chain, next;
+    uint64_t name; /* of the function */
+    row_list line_rows;
+    gsym_line_row row; /* to be appended; its file is a text */
     bool has_row;
     bool says_lines; /* rows say more than that nothing is known */
     node_list nodes;
     range_list spans; /* of the nodes, one each */
-    struct { sibling_call *items; size_t count, capacity; } siblings;
 };
 
-/* Give the gathered function to the creator. */
-gsym_status symbfile_function_put(gsym_symbfile_functions *functions, gsym_error *error);
+/* Whether a range goes on with the lines of another file where `last` ends, in a function
+ * that begins at `start`. */
+bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
+                                 const gathered_range *last, const gathered_range *next);
+/* Give the functions that the gathered ranges make to the creator. */
+gsym_status symbfile_functions_sweep(gsym_symbfile_functions *functions,
+                                     gsym_error *error);
 
 #endif

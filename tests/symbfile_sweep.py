@@ -34,24 +34,41 @@ def own_line(record: Range, address: int) -> int:
     return lines[-1] if lines else 0
 
 
+def chain_at(ranges: Iterable[Range], address: int) -> list[Range]:
+    """The ranges that count at an address, outermost first.
+
+    Of several of one depth that is the one that starts last, of those that start
+    together the shortest, of equal ones the first.
+    """
+    found: dict[int, Range] = {}
+    for each in ranges:
+        if each.elf_va <= address < each.elf_va + each.length:
+            other = found.setdefault(each.depth, each)
+            if (-each.elf_va, each.length) < (-other.elf_va, other.length):
+                found[each.depth] = each
+    return [found[depth] for depth in sorted(found)]
+
+
+def call_file(outer: Range, inner: Range) -> str | None:
+    """The schema allows to leave the file of a call out that is that of the caller."""
+    is_left_out = inner.call_file is None and inner.call_line
+    return outer.file if is_left_out else inner.call_file
+
+
 def sweep(ranges: Iterable[Range], address: int) -> tuple[SweptFrame, ...]:
     """The chain at an address, innermost first."""
-    found = [
-        each for each in ranges if each.elf_va <= address < each.elf_va + each.length
-    ]
-    found.sort(key=lambda each: each.depth)
-    assert [each.depth for each in found] == list(range(len(found)))
-    return tuple(_frames(found, address))[::-1]
+    return tuple(_frames(chain_at(ranges, address), address))[::-1]
 
 
 def _frames(chain: Sequence[Range], address: int) -> Iterable[SweptFrame]:
     for outer, inner in itertools.pairwise(chain):
-        yield SweptFrame(outer.func, inner.call_file or "", inner.call_line)
+        yield SweptFrame(outer.func, call_file(outer, inner) or "", inner.call_line)
     if chain:
         last = chain[-1]
         line = own_line(last, address)
         has_row = any(row.offset <= address - last.elf_va for row in last.line_table)
-        yield SweptFrame(last.func, (last.file or "") if has_row else "", line)
+        is_of_file = has_row or not last.line_table
+        yield SweptFrame(last.func, (last.file or "") if is_of_file else "", line)
 
 
 def readable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Ranges of a symbfile -> functions with inlined calls and lines, one by one.
+"""Ranges of symbfiles -> functions with inlined calls and lines, one by one.
 
 The second opinion of tests on what the engine makes of them.
 """
@@ -6,14 +6,15 @@ The second opinion of tests on what the engine makes of them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError, LimitError
 from gsym.formats.symbfile import Range
 from gsym.model import FunctionInfo, InlineInfo, LineEntry
 from gsym.model import Range as AddressRange
+from tests.symbfile_sweep import call_file, chain_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,105 +25,80 @@ MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64
 _MOST_SIZE = (1 << 32) - 1  # of a function, in a GSYM file
 _NO_NAME = "<name omitted>"  # as ranges of a function without a name have it
-_ELF_VA, _OFFSET = attrgetter("elf_va"), attrgetter("offset")
+_OFFSET = attrgetter("offset")
 
 
-class _Level:
-    """A range, or the parts of one that was split where its file changes.
+class _Stretch(NamedTuple):
+    """Addresses of one chain."""
 
-    Attributes:
-        ranges: The parts, in the order of their addresses.
-        calls: What is inlined into them, likewise.
-    """
-
-    __slots__ = ("calls", "ranges")
-
-    def __init__(self, record: Range) -> None:
-        self.ranges = [record]
-        self.calls: list[_Level] = []
-
-    @property
-    def start(self) -> int:
-        return self.ranges[0].elf_va
-
-    @property
-    def end(self) -> int:
-        return self.ranges[-1].elf_va + self.ranges[-1].length
+    start: int
+    end: int
+    chain: list[Range]
 
 
 def iter_functions(records: Iterable[Record]) -> Iterator[FunctionInfo]:
-    """The functions of a symbfile; return pads are passed over.
+    """The functions of symbfiles; return pads are passed over.
 
-    A function that was split where the file of its lines changes is one again. Calls
-    are cut where they leave their function or overlap.
+    A function that was split where the file of its lines changes is one again.
 
     Raises:
         FormatError: A range ends behind all addresses.
-        LimitError: Calls nest more deeply than 256.
+        LimitError: Calls nest more deeply than 256, or a range has 4 GiB or more.
     """
-    before: _Level | None = None
-    for tree in _trees(each for each in records if isinstance(each, Range)):
-        if before is None:
-            before = tree
-        elif _continues(before, tree):
-            before.ranges += tree.ranges
-            before.calls += tree.calls
-        else:
-            yield _function(before)
-            before = tree
-    if before is not None:
-        yield _function(before)
-
-
-def _trees(ranges: Iterable[Range]) -> Iterator[_Level]:
-    """Each range of depth 0 with what is inlined into it."""
-    path: list[_Level] = []
-    for record in ranges:
-        if record.depth > MOST_DEPTH:
+    ranges = [each for each in records if isinstance(each, Range)]
+    for each in ranges:
+        if each.depth > MOST_DEPTH:
             raise LimitError(f"calls nest more deeply than {MOST_DEPTH}")
-        if record.elf_va + record.length >= _ADDRESS_END:
+        if each.elf_va + each.length >= _ADDRESS_END:
             raise FormatError(
-                f"the range at {record.elf_va:#x} ends behind all addresses"
+                f"the range at {each.elf_va:#x} ends behind all addresses"
             )
-        if not record.length:
-            continue
-        if not record.depth:
-            yield from path[:1]
-            path = [_Level(record)]
-        elif path:
-            del path[record.depth :]
-            caller = path[-1]
-            level = _Level(_with_call_file(record, caller.ranges[0]))
-            caller.calls.append(level)
-            path.append(level)
-    yield from path[:1]
+        if each.length > _MOST_SIZE:
+            raise LimitError(f"the range at {each.elf_va:#x} has 4 GiB or more")
+    function: list[_Stretch] = []
+    for stretch in _stretches(ranges):
+        if function and not _goes_on(function, stretch):
+            yield _function(function)
+            function = []
+        function.append(stretch)
+    if function:
+        yield _function(function)
 
 
-def _with_call_file(record: Range, caller: Range) -> Range:
-    """The schema allows to leave the file of a call out that is that of the caller."""
-    if record.call_file is not None or not record.call_line:
-        return record
-    return record._replace(call_file=caller.file)
+def _stretches(ranges: list[Range]) -> Iterator[_Stretch]:
+    edges = {each.elf_va for each in ranges}
+    edges |= {each.elf_va + each.length for each in ranges}
+    for start, end in pairwise(sorted(edges)):
+        chain = chain_at(ranges, start)
+        if chain:
+            yield _Stretch(start, end, chain)
 
 
-def _continues(before: _Level, tree: _Level) -> bool:
-    """Whether a range goes on with the lines of another file."""
-    last, first = before.ranges[-1], tree.ranges[0]
-    return (
-        last.func == first.func
-        and before.end == first.elf_va
+def _goes_on(function: list[_Stretch], stretch: _Stretch) -> bool:
+    """Whether a function has a stretch as well, which may be of the next file."""
+    last, first = function[-1].chain[0], stretch.chain[0]
+    if function[-1].end != stretch.start:
+        return False
+    return last is first or (
+        last.depth == first.depth == 0
+        and last.func == first.func
+        and last.elf_va + last.length == first.elf_va == stretch.start
         and bool(last.line_table and first.line_table)
         and last.file != first.file
-        and tree.end - before.start <= _MOST_SIZE
+        and first.elf_va + first.length - function[0].start <= _MOST_SIZE
     )
 
 
-def _function(tree: _Level) -> FunctionInfo:
-    span = AddressRange(tree.start, tree.end)
-    rows = list(_rows(tree, *span))
+def _function(stretches: list[_Stretch]) -> FunctionInfo:
+    span = AddressRange(stretches[0].start, stretches[-1].end)
+    rows = [
+        row
+        for start, end, chain in stretches
+        for row in _rows_of(chain[-1], start, end)
+    ]
     has_lines = any(row.path or row.line for row in rows)
-    calls = _calls(tree.calls, span)
-    name = _text(tree.ranges[0].func) or _NO_NAME
+    calls = tuple(_calls(stretches, 1))
+    name = _text(stretches[0].chain[0].func) or _NO_NAME
     return FunctionInfo(
         span.start,
         span.end - span.start,
@@ -140,60 +116,40 @@ def _text(text: str | None) -> str:
 # ---- inlined calls
 
 
-def _clipped(
-    calls: list[_Level], start: int, end: int
-) -> Iterator[tuple[_Level, int, int]]:
-    """The calls as far as they lie in [start, end) and behind each other."""
-    for level in sorted(calls, key=lambda each: each.start):
-        first, last = max(level.start, start), min(level.end, end)
-        if first < last:
-            yield level, first, last
-            start = last
+def _calls(stretches: list[_Stretch], level: int) -> Iterator[InlineInfo]:
+    """The calls of one level, of stretches that are in the same call around them."""
 
+    def call(stretch: _Stretch) -> tuple[int, str | None] | None:
+        chain = stretch.chain
+        if len(chain) <= level:
+            return None
+        return id(chain[level]), call_file(chain[level - 1], chain[level])
 
-def _calls(calls: list[_Level], span: AddressRange) -> tuple[InlineInfo, ...]:
-    return tuple(
-        InlineInfo(
-            _text(level.ranges[0].func) or _NO_NAME,
-            _text(level.ranges[0].call_file),
-            level.ranges[0].call_line,
-            (AddressRange(start, end),),
-            _calls(level.calls, AddressRange(start, end)),
+    for key, group in groupby(stretches, call):
+        if key is None:
+            continue
+        inside = list(group)
+        record = inside[0].chain[level]
+        yield InlineInfo(
+            _text(record.func) or _NO_NAME,
+            _text(key[1]),
+            record.call_line,
+            (AddressRange(inside[0].start, inside[-1].end),),
+            tuple(_calls(inside, level + 1)),
         )
-        for level, start, end in _clipped(calls, *span)
-    )
 
 
 # ---- lines
-
-
-def _rows(level: _Level, start: int, end: int) -> Iterator[LineEntry]:
-    """Rows for [start, end), of the innermost level at each address."""
-    for call, first, last in _clipped(level.calls, start, end):
-        yield from _own_rows(level, start, first)
-        yield from _rows(call, first, last)
-        start = last
-    yield from _own_rows(level, start, end)
-
-
-def _own_rows(level: _Level, start: int, end: int) -> Iterator[LineEntry]:
-    """Rows for addresses that are in no call; "" and 0 where there is no line."""
-    part = max(bisect_right(level.ranges, start, key=_ELF_VA) - 1, 0)
-    for index in range(part, len(level.ranges)):
-        record = level.ranges[index]
-        if record.elf_va >= end:
-            return
-        first = max(record.elf_va, start)
-        last = min(record.elf_va + record.length, end)
-        if first < last:
-            yield from _rows_of(record, first, last)
 
 
 def _rows_of(record: Range, first: int, last: int) -> Iterator[LineEntry]:
     """Rows of one range for [first, last)."""
     table, path = record.line_table, _text(record.file)
     at = bisect_right(table, first - record.elf_va, key=_OFFSET)
-    yield LineEntry(first, path, table[at - 1].line) if at else LineEntry(first, "", 0)
+    if at:
+        yield LineEntry(first, path, table[at - 1].line)
+    else:
+        yield LineEntry(first, "" if table else path, 0)
     for index in range(at, len(table)):
         address = record.elf_va + table[index].offset
         if address >= last:

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 MOST = 2.25  # times as much for twice the ranges
 CONVERT = """
 import sys
+from gsym._native import ffi, lib
 from gsym.symbfile.to_gsym import convert_symbfiles
-for path in sys.argv[1:]: convert_symbfiles([path], f"{path}.gsym")
+for path in sys.argv[1:]:
+    lib.gsym_breakpad_destroy(ffi.NULL)  # marks the next conversion
+    convert_symbfiles([path], f"{path}.gsym")
 """
 ROW = (LineTableRow(0, 1),)
 
@@ -39,7 +42,7 @@ def calls_that_descend(count: int) -> list[Range]:
 
 
 def calls_that_overlap(count: int) -> list[Range]:
-    calls = [call(n, 16 * count) for n in range(count)]
+    calls = [call(n, 16 * count - n) for n in range(count)]
     return [Range(0, 16 * count, "f"), *calls]
 
 
@@ -58,6 +61,11 @@ def parts_of_one_function(count: int) -> list[Range]:
     return [each for part in parts for each in (part, call(part.elf_va + 2, 4))]
 
 
+def functions_and_calls_apart(count: int) -> list[Range]:
+    calls = [call(8 * n + 2, 4, name=f"{n}") for n in range(count)]
+    return [*calls[::2], *functions(count)[::-1], *calls[1::2]]
+
+
 def functions(count: int) -> list[Range]:
     return [Range(8 * n, 8, f"f{n}", "/f.c", line_table=ROW) for n in range(count)]
 
@@ -70,6 +78,7 @@ SERIES: tuple[Callable[[int], list[Range]], ...] = (
     calls_that_are_nowhere,
     parts_of_one_function,
     functions,
+    functions_and_calls_apart,
 )
 
 
@@ -83,7 +92,7 @@ def test_twice_the_ranges_take_twice_the_work(tmp_path: Path) -> None:
         CONVERT,
         *map(str, paths),
         folder=tmp_path,
-        starts=["gsym_creator_create"],
+        starts=["gsym_breakpad_destroy"],
     )
     assert len(counts) == len(paths)
     for path, small, large in zip(paths[::2], counts[::2], counts[1::2], strict=True):

@@ -28,7 +28,7 @@ from gsym.symbfile.function_trees import FunctionTrees
 from gsym.symbfile.to_gsym import convert_symbfiles
 from tests.creations import create, decoded
 from tests.strategies import function_lists
-from tests.symbfile_sweep import sweep
+from tests.symbfile_sweep import NO_NAME, sweep
 from tests.symbfile_trees import iter_functions
 from tests.test_symbfile_extraction import addresses_round, ranges_of
 from tests.test_symbfile_format import record_lists
@@ -49,9 +49,13 @@ PAD = ReturnPad(0x19, (ReturnPadEntry("f", "/f.c", 3), ReturnPadEntry("h", "", 0
 
 def engine_bytes(records: Iterable[Record], version: int = 1) -> bytes:
     """A GSYM file of the ranges."""
-    with Creator(version) as creator:
-        FunctionTrees(creator).add(Decoder(encode(records)))
-        return creator.to_bytes()
+    data = b"".join(encode(records))
+    for waits_for_all in (False, True):
+        with Creator(version) as creator:
+            trees = FunctionTrees(creator, waits_for_all=waits_for_all)
+            if trees.add(Decoder([data])) and trees.finish() is not None:
+                return creator.to_bytes()
+    raise AssertionError("ranges that were all there are disordered")
 
 
 def converted(records: Iterable[Record]) -> gsym.Reader:
@@ -131,8 +135,8 @@ def test_a_converted_file_answers_as_the_ranges_do(
     ranges = ranges_of(data)
     if not ranges or any(each.elf_va + each.length >= 2**64 for each in ranges):
         return
-    if any(function.size >= 2**32 for function in iter_functions(ranges)):
-        with pytest.raises(LimitError, match="more than a GSYM file can say"):
+    if any(each.length >= 2**32 for each in ranges):
+        with pytest.raises(LimitError, match="has 4 GiB or more"):
             converted(ranges)
         return
     index, reader = AddressIndex(ranges), converted(ranges)
@@ -186,17 +190,16 @@ def test_a_call_without_a_file_but_with_a_line_is_in_that_of_its_caller() -> Non
         assert function.inline.children[0].call_path == path
 
 
-def test_rows_that_no_function_reaches_are_left_out() -> None:
-    rows = (row(0, 1), row(0xFFFFFFFF, 2), row(2**32 + 2, 3))
-    records: list[Record] = [
-        Range(0x1000, 16, "f"),
-        Range(0x1004, 2**33, "g", "/g.c", depth=1, line_table=rows),
-        Range(2**33, 8, "h"),
-        Range(0, 2**34, "i", "/i.c", depth=1, line_table=rows),
-    ]
-    first, second = functions_of(*records)
-    assert first.line_table == ((0x1000, "", 0), (0x1004, "/g.c", 1))
-    assert second.line_table == ((2**33, "/i.c", 3),)
+def test_rows_behind_the_end_of_their_range_are_left_out() -> None:
+    rows = (row(0, 1), row(8, 2), row(2**32 + 2, 3))
+    call = Range(0x1004, 8, "g", "/g.c", depth=1, line_table=rows)
+    records: list[Record] = [Range(0x1000, 16, "f"), call]
+    (function,) = functions_of(*records)
+    assert function.line_table == (
+        (0x1000, "", 0),
+        (0x1004, "/g.c", 1),
+        (0x100C, "", 0),
+    )
     assert engine_and_second_opinion_agree(records)
 
 
@@ -266,9 +269,9 @@ def test_functions_of_one_name_side_by_side_stay_two() -> None:
     assert len(functions_of(F, F._replace(elf_va=0x30))) == 2
 
 
-def test_a_function_of_4_gib_is_refused() -> None:
+def test_a_range_of_4_gib_is_refused() -> None:
     assert len(converted([Range(1, 2**32 - 1, "f")])) == 1
-    with pytest.raises(LimitError, match="more than a GSYM file can say"):
+    with pytest.raises(LimitError, match="the range at 0x1 has 4 GiB or more"):
         converted([Range(1, 2**32, "f")])
 
 
@@ -310,12 +313,13 @@ def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
 
 def test_a_function_keeps_its_names_while_a_reader_gives_its_numbers_up() -> None:
     large = 15 << 20  # a reader keeps up to 64 MB of names
-    outside = [Range(0x100, 1, f"{n}" * large, depth=1) for n in range(5)]
+    empty = [Range(0x18, 0, f"{n}" * large, depth=1) for n in range(5)]
     late = Range(0x1A, 1, "late", "/h.h", "/late.c", 1, 1, (row(0, 5),))
     after = Range(0x30, 8, "after", "/after.c", line_table=(row(0, 6),))
     last = Range(0x40, 8, "last", "/last.c", line_table=(row(0, 7),))
-    ranges = [F, G, *outside, late, after, *outside, late, last]
-    assert functions_of(*ranges) == functions_of(F, G, late, after, late, last)
+    ranges = [F, G, *empty, late, after, *empty, last]
+    assert functions_of(*ranges) == functions_of(F, G, late, after, last)
+    assert functions_of(*ranges[::-1]) == functions_of(F, G, late, after, last)
 
 
 def test_a_closed_creator_takes_no_functions() -> None:
@@ -336,6 +340,17 @@ def test_reads_that_were_left_out_are_told() -> None:
     decoder.reads = lambda: reads  # type: ignore[method-assign]
     with Creator() as creator, pytest.raises(ValueError, match="were not taken"):
         FunctionTrees(creator).add(decoder)
+
+
+def test_ranges_that_would_be_cut_into_too_many_calls_are_refused() -> None:
+    def crossing(count: int) -> list[Record]:
+        deep = [Range(0, 2 * count, "f", depth=n) for n in range(2, 257)]
+        calls = [Range(2 * n, 1, "g", depth=1) for n in range(count)]
+        return [Range(0, 2 * count, "f"), *deep, *calls]
+
+    assert engine_bytes(crossing(100))
+    with pytest.raises(LimitError, match="more than 16 inlined calls for each"):
+        engine_bytes(crossing(200))
 
 
 # ---- files
@@ -368,6 +383,42 @@ def test_convert_writes_a_gsym_file_of_all_parts(
     with gsym.open(output, uuid=b"\x0a\xbc") as reader:
         assert answer(reader, 0x18) == (("g", "/g.c", 1), ("f", "/f.c", 3))
         assert answer(reader, 1) == (("h", "", 0),)
+
+
+def test_parts_in_any_order_answer_as_a_lookup_in_all_of_them(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    output = folder / "out.gsym"
+
+    @given(st.lists(nested_ranges | parts, min_size=1, max_size=24), st.data())
+    def answers_are_equal(records: list[Record], data: st.DataObject) -> None:
+        if not any(isinstance(each, Range) and each.length for each in records):
+            return
+        shuffled = data.draw(st.permutations(records))
+        cut = data.draw(st.integers(0, len(shuffled)))
+        sources = [
+            written(folder / "0", *shuffled[:cut]),
+            written(folder / "1", *shuffled[cut:]),
+        ]
+        convert_symbfiles(sources, output, base_address=0)
+        index = AddressIndex(shuffled)
+        with gsym.open(output) as reader:
+            for address in range(40):
+                found = index.lookup(address)
+                assert answer(reader, address) == spelled(found), hex(address)
+
+    answers_are_equal()
+
+
+def spelled(chain: tuple[ChainFrame, ...] | None) -> tuple[ChainFrame, ...] | None:
+    """A chain as a GSYM file can hold it: names are never empty and have no NUL."""
+    if chain is None:
+        return None
+    return tuple(
+        ChainFrame(func.replace("\0", "?") or NO_NAME, file.replace("\0", "?"), line)
+        for func, file, line in chain
+    )
 
 
 def test_convert_tells_what_it_wrote_as_json(

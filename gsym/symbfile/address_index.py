@@ -1,7 +1,9 @@
 """The records of a symbfile by address, for lookups.
 
 A return pad answers for its own address. Else all ranges that cover the address make
-the chain, in the order of their depths; how they lie in the file makes no difference.
+the chain, in the order of their depths; their order in the file makes no difference.
+Of several of one depth the one that starts last counts; of those that start together
+the shortest, and of equal ones the first in the file.
 """
 
 from __future__ import annotations
@@ -44,19 +46,13 @@ class AddressIndex:
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._pads: dict[int, ReturnPad] = {}
-        trees: list[list[Range]] = []
+        levels: dict[int, list[Range]] = {}
         for record in records:
-            if not isinstance(record, Range):
-                self._pads[record.elf_va] = record
-            elif record.depth and trees:
-                trees[-1].append(record)
+            if isinstance(record, Range):
+                levels.setdefault(record.depth, []).append(record)
             else:
-                trees.append([record])
-        trees.sort(key=_start)
-        self._trees = trees
-        self._starts = [_start(tree) for tree in trees]
-        # Behind all that starts up to there: trees may overlap.
-        self._reached = list(accumulate(map(_end, trees), max))
+                self._pads[record.elf_va] = record
+        self._levels = [_Level(levels[depth]) for depth in sorted(levels)]
 
     def lookup(self, address: int) -> tuple[ChainFrame, ...] | None:
         """The chain at an address, innermost function first; None where none is.
@@ -68,25 +64,38 @@ class AddressIndex:
         pad = self._pads.get(address)
         if pad is not None and pad.entries:
             return tuple(map(ChainFrame._make, reversed(pad.entries)))
-        found = {each.depth: each for each in self._ranges_at(address)}
-        chain = [found[depth] for depth in sorted(found)]
+        found = [level.range_at(address) for level in self._levels]
+        chain = [each for each in found if each is not None]
         return tuple(_frames(chain, address))[::-1] or None
 
-    def _ranges_at(self, address: int) -> Iterator[Range]:
+
+class _Level:
+    """The ranges of one depth.
+
+    Args:
+        ranges: In the order of the file.
+    """
+
+    def __init__(self, ranges: list[Range]) -> None:
+        # Of those that cover an address the last one counts.
+        self._ranges = sorted(
+            reversed(ranges), key=lambda each: (each.elf_va, -each.length)
+        )
+        self._starts = [each.elf_va for each in self._ranges]
+        # Behind all that starts up to there: ranges may overlap.
+        self._reached = list(accumulate(map(_end, self._ranges), max))
+
+    def range_at(self, address: int) -> Range | None:
         at = bisect_right(self._starts, address)
         while at and self._reached[at - 1] > address:
             at -= 1
-            for each in self._trees[at]:
-                if each.elf_va <= address < each.elf_va + each.length:
-                    yield each
+            if _end(self._ranges[at]) > address:
+                return self._ranges[at]
+        return None
 
 
-def _start(tree: list[Range]) -> int:
-    return min(each.elf_va for each in tree)
-
-
-def _end(tree: list[Range]) -> int:
-    return max(each.elf_va + each.length for each in tree)
+def _end(record: Range) -> int:
+    return record.elf_va + record.length
 
 
 def _frames(chain: Sequence[Range], address: int) -> Iterator[ChainFrame]:

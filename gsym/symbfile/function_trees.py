@@ -17,29 +17,31 @@ if TYPE_CHECKING:
 
 
 class FunctionTrees:
-    """Adds the functions of symbfiles to a creator.
+    """Adds the functions of symbfiles to a creator; lookups answer as the ranges do.
 
-    A function that was split where the file of its lines changes is one again. Calls
-    are cut where they leave their function or overlap.
+    A function that was split where the file of its lines changes is one again.
 
     Args:
         creator: Where they go.
+        waits_for_all: Keep all ranges until the end, so that they may come in any
+            order; otherwise only those of one function.
 
     Raises:
         ClosedError: The creator has written its file or was closed.
     """
 
-    def __init__(self, creator: Creator) -> None:
+    def __init__(self, creator: Creator, *, waits_for_all: bool = False) -> None:
         self._error: CData = new_error()
         self._creator = creator
         place = ffi.new("gsym_symbfile_functions **")
         status = lib.gsym_symbfile_functions_create(
-            self._open_creator(), place, self._error
+            self._open_creator(), waits_for_all, place, self._error
         )
         check(status, self._error)
         self._handle = ffi.gc(place[0], lib.gsym_symbfile_functions_destroy)
+        self._is_disordered = ffi.new("uint32_t *")
 
-    def add(self, symbfile: Decoder, path: str | None = None) -> int:
+    def add(self, symbfile: Decoder, path: str | None = None) -> bool:
         """Add the functions of a whole file; return pads are passed over.
 
         Args:
@@ -47,22 +49,46 @@ class FunctionTrees:
             path: What it is called, for errors.
 
         Returns:
-            How many functions there are, those of files before among them.
+            False where ranges do not come depth first: all have to be added anew, to
+            another creator, by trees that wait for all.
 
         Raises:
             ClosedError: The creator has written its file or was closed.
             FormatError: The file is damaged, or a range ends behind all addresses.
-            LimitError: Calls nest more deeply than 256, a function has 4 GiB or more,
+            LimitError: Calls nest more deeply than 256, a range has 4 GiB or more,
                 or strings do not fit version 1.
         """
         self._open_creator()
         for reader in symbfile.reads():
-            status = lib.gsym_symbfile_functions_take(self._handle, reader, self._error)
+            status = lib.gsym_symbfile_functions_take(
+                self._handle, reader, self._is_disordered, self._error
+            )
             check(status, self._error, path)
+            if self._is_disordered[0]:
+                return False
+        return True
+
+    def finish(self, path: str | None = None) -> int | None:
+        """How many functions there are, once all files were added.
+
+        Args:
+            path: What the last file is called, for errors.
+
+        Returns:
+            None where functions overlap, which is to be handled as `add` says.
+
+        Raises:
+            ClosedError: The creator has written its file or was closed.
+            LimitError: Ranges would be cut into too many calls, or strings do not fit
+                version 1.
+        """
+        self._open_creator()
         count = ffi.new("uint64_t *")
-        status = lib.gsym_symbfile_functions_finish(self._handle, count, self._error)
+        status = lib.gsym_symbfile_functions_finish(
+            self._handle, count, self._is_disordered, self._error
+        )
         check(status, self._error, path)
-        return int(count[0])
+        return None if self._is_disordered[0] else int(count[0])
 
     def _open_creator(self) -> CData:
         return self._creator._open_handle()  # noqa: SLF001 - that siblings share

@@ -44,29 +44,38 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
         EmptyError: There are return pads alone, or nothing.
         FormatError: A file is damaged, or a range ends behind all addresses that a GSYM
             file can hold.
-        LimitError: Calls nest more deeply than 256, a function has 4 GiB or more, or
-            the output does not fit version 1.
+        LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
+            would be cut into too many calls, or the output does not fit version 1.
         OSError: A file cannot be read or written.
         ValueError: *output* is an input, or there is no such version or byte order.
     """
     paths, target = [os.fspath(source) for source in sources], os.fspath(output)
     if any(is_same_file(path, target) for path in paths):
         raise ValueError(f"{target}: the output would replace the input")
+    for waits_for_all in (False, True):
+        with Creator(version, byteorder, base_address, uuid) as creator:
+            trees = FunctionTrees(creator, waits_for_all=waits_for_all)
+            if _add_functions(trees, paths):
+                creator.save(target)
+                break
+    assert creator.report is not None  # noqa: S101 - it has been saved
+    return creator.report
+
+
+def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
+    """Whether the functions are all added, for which trees may have to wait for all."""
     has_pads = False
-    with Creator(version, byteorder, base_address, uuid) as creator:
-        trees, count = FunctionTrees(creator), 0
-        for path in paths:
-            decoder = open_symbfile(path)
-            count = trees.add(decoder, path)
-            has_pads |= decoder.counts().return_pads > 0
-        if not count:
-            reason = (
-                "return pads alone make no GSYM file: they tell of single addresses"
-                if has_pads
-                else "it has no ranges"
-            )
-            raise EmptyError(reason, path=paths[-1])
-        creator.save(target)
-        report = creator.report
-    assert report is not None  # noqa: S101 - it has been saved
-    return report
+    for path in paths:
+        decoder = open_symbfile(path)
+        if not trees.add(decoder, path):
+            return False
+        has_pads |= decoder.counts().return_pads > 0
+    count = trees.finish(paths[-1])
+    if count == 0:
+        reason = (
+            "return pads alone make no GSYM file: they tell of single addresses"
+            if has_pads
+            else "it has no ranges"
+        )
+        raise EmptyError(reason, path=paths[-1])
+    return count is not None

@@ -78,6 +78,23 @@ def test_addresses_are_those_of_the_elf_file_and_inlined_calls_are_told(
     assert frame["inlines"] == [{"function": "inner", "file": "/b.h", "line": 7}]
 
 
+def test_inlined_calls_in_another_part_than_their_function_are_answered(
+    server: RunningServer,
+) -> None:
+    found = [each for each in records(ranges(40)) if isinstance(each, Range)]
+    functions = [each for each in found if not each.depth]
+    calls = [each for each in found if each.depth]
+    for number, part in enumerate((calls[::-1], functions[::-1])):
+        body = b"".join(encode(part))
+        assert push(server, 40, body, number, 2).status == 200
+    request = {
+        "memoryMap": [["app", file_id(40).hex()]],
+        "stacks": [[[0, each.elf_va] for each in calls]],
+    }
+    frames = server.post(request).json["results"][0]["stacks"][0]
+    assert [each["inlines"][0]["function"] for each in frames] == ["inner"] * len(calls)
+
+
 def test_a_kernel_is_at_the_end_of_all_addresses(server: RunningServer) -> None:
     first = 0xFFFFFFFF81000000
     body = b"".join(encode([Range(0x10, 8, "low"), Range(first, 8, "start_kernel")]))
