@@ -18,8 +18,11 @@ from gsym.formats.symbfile import (
     ReturnPadEntry,
     encode,
 )
+from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.record_text import record_lines
-from tests.inputs.elf import Elf, code_section
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.elf import CODE, Elf, Section, code_section
+from tests.inputs.program import function, unit
 from tests.inputs.symbfile import HEAD, message, range_at
 
 if sys.version_info >= (3, 14):
@@ -279,3 +282,43 @@ def test_a_kernel_without_a_build_id_has_no_id(
     kernel.write_bytes(kernel_with(None))
     assert run("id", "--kernel", kernel) == 1
     assert "has no build id" in capsys.readouterr().err
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A binary with a unit that cannot be read behind one that can."""
+    sections = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
+    sections[".debug_info"] += b"\xff" * 8
+    debug = [Section(name, data) for name, data in sections.items()]
+    path = tmp_path / "app"
+    code = Section(".text", b"\xe8\0\0\0\0" * 4, flags=CODE, address=0x1000)
+    path.write_bytes(Elf([code, *debug], build_id=bytes(20)).to_bytes())
+    return path
+
+
+def test_extractions_print_the_warnings_of_a_conversion(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", str(damaged)]) == 0
+    warnings = capsys.readouterr().err
+    assert "warning: Unit skipped: damaged" in warnings
+    for kind in ("ranges", "returnpads", "both"):
+        assert run("extract", f"--kind={kind}", damaged) == 0
+        assert capsys.readouterr().err.startswith(warnings)
+    requests = damaged.with_name("requests")
+    url = "http://127.0.0.1:9"
+    assert run("push", "--dry-run", requests, "-e", damaged, "--url", url) == 0
+    assert capsys.readouterr().err.startswith(warnings)
+    assert run("extract", "--quiet", damaged) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_report_on_an_extraction_has_the_warnings_of_the_conversion(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("extract", "--json", damaged) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert sum(told["conversion"]["warnings"].values()) == 1
+    report = extract_ranges(damaged, damaged.with_name("ranges"))
+    assert report.conversion is not None
+    assert report.conversion.warnings == told["conversion"]["warnings"]

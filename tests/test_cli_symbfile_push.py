@@ -63,7 +63,7 @@ def test_an_executable_is_pushed_and_told(capsys: pytest.CaptureFixture[str]) ->
     with Receiver() as receiver:
         assert push("-e", "app", "--url", receiver.url, "--api-key", KEY) == 0
     told = capsys.readouterr()
-    assert told.err.startswith("app: warning: no lines: ")
+    assert told.err.startswith("app: warning: no debug information: tried ")
     first, ranges, pads = told.out.splitlines()
     assert first == f"app: FileID {FileId.of_file('app').base64}"
     assert ranges.startswith("  ranges: 1 of 1 arrived, ")
@@ -249,8 +249,8 @@ def test_the_same_can_be_told_as_json(capsys: pytest.CaptureFixture[str]) -> Non
         },
     ]
     assert (app["error"], app["losses"]) == (None, {})
-    (note,) = app["notes"]
-    assert note.startswith("no lines: ")
+    assert app["notes"] == []
+    assert app["conversion"]["functions_debug_info"] == 0
     assert (gone["file_id"], gone["parts"]) == (None, [])
     assert "No such file" in gone["error"]
 

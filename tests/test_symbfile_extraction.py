@@ -490,7 +490,7 @@ def test_extract_tells_the_same_as_json(
     words = ["--json", "--kind=both", "--part-size=9999", "-o", str(tmp_path / "x")]
     assert main(["symbfile", "extract", str(many), *words]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["input", "ranges", "returnpads", "missing"]
+    assert list(told) == ["input", "ranges", "returnpads", "missing", "conversion"]
     assert (told["input"], told["returnpads"]) == (str(many), None)
     assert "machine code or call sites" in told["missing"]
     ranges = told["ranges"]

@@ -9,6 +9,7 @@ from gsym.sources.archive import member_label
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from gsym.conversion_report import ConversionReport
 
@@ -52,8 +53,18 @@ def placement_lines(report: ConversionReport) -> Iterator[str]:
 
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:
+    """What is wrong with the input, and whether the output says what it is made of."""
+    yield from input_warning_lines(report)
+    head = _warning_head(report)
+    if not report.uuid:
+        yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
+    if report.build_id not in {b"", report.uuid}:
+        yield f"{head}the binary's own build id is {report.build_id.hex()}"
+
+
+def input_warning_lines(report: ConversionReport) -> Iterator[str]:
     """Each kept warning with its place, then the count of each category."""
-    head = printable(f"{_label(report)}: warning: ")
+    head = _warning_head(report)
     for warning in report.details:
         place = f"line {warning.line}, " if warning.line else ""
         yield (
@@ -66,10 +77,10 @@ def warning_lines(report: ConversionReport) -> Iterator[str]:
         yield printable(f"{head}{note}")
     if not report.functions_debug_info and not report.notes:
         yield f"{head}no debug information: names only"
-    if not report.uuid:
-        yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
-    if report.build_id not in {b"", report.uuid}:
-        yield f"{head}the binary's own build id is {report.build_id.hex()}"
+
+
+def _warning_head(report: ConversionReport) -> str:
+    return printable(f"{_label(report)}: warning: ")
 
 
 def _label(report: ConversionReport) -> str:
@@ -106,15 +117,16 @@ def write_json(path: str, reports: list[ConversionReport]) -> None:
     """All reports as one JSON object."""
     import json
 
-    conversions = [
-        {
-            **report._asdict(),
-            "uuid": report.uuid.hex(),
-            "build_id": report.build_id.hex(),
-            "details": [warning._asdict() for warning in report.details],
-        }
-        for report in reports
-    ]
-    text = json.dumps({"conversions": conversions}, indent=2)
+    text = json.dumps({"conversions": [*map(json_report, reports)]}, indent=2)
     with AtomicFile(path) as file:
         file.write(text.encode() + b"\n")
+
+
+def json_report(report: ConversionReport) -> dict[str, Any]:
+    """A report as JSON can hold it."""
+    return {
+        **report._asdict(),
+        "uuid": report.uuid.hex(),
+        "build_id": report.build_id.hex(),
+        "details": [warning._asdict() for warning in report.details],
+    }

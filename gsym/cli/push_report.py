@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.cli import conversion_report
 from gsym.cli.extraction_text import loss_lines
 from gsym.cli.terminal import printable
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.client.symbfile_client import PartOutcome
+    from gsym.conversion_report import ConversionReport
     from gsym.file_id import FileId
 
     class PushReport(NamedTuple):
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
             heads: Of a dry run, the files with the heads of the requests.
             notes: What its symbols lack, and why.
             losses: What was left out -> how often.
+            conversion: The report on the conversion of its symbols, if there was one.
             error: Why there are no parts; else "".
         """
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
         heads: tuple[str, ...] = ()
         notes: tuple[str, ...] = ()
         losses: dict[str, int] | None = None
+        conversion: ConversionReport | None = None
         error: str = ""
 
 else:
@@ -41,8 +45,8 @@ else:
 
     PushReport = record_type(
         "PushReport",
-        "executable file_id outcomes heads notes losses error",
-        defaults=(None, (), (), (), None, ""),
+        "executable file_id outcomes heads notes losses conversion error",
+        defaults=(None, (), (), (), None, None, ""),
     )
     PushReport.__doc__ = "What became of one executable."
 
@@ -64,6 +68,8 @@ def push_lines(report: PushReport) -> Iterator[str]:
 
 def warning_lines(report: PushReport) -> Iterator[str]:
     """What is not in the symbfiles."""
+    if report.conversion is not None:
+        yield from conversion_report.input_warning_lines(report.conversion)
     yield from loss_lines(report.executable, report.losses or {})
     for note in report.notes:
         yield printable(f"{report.executable}: warning: {note}")
@@ -103,6 +109,8 @@ def _executable(report: PushReport) -> dict[str, Any]:
         "heads": list(report.heads),
         "notes": list(report.notes),
         "losses": report.losses or {},
+        "conversion": report.conversion
+        and conversion_report.json_report(report.conversion),
         "error": report.error or None,
     }
 

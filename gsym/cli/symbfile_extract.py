@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from gsym.cli.conversion_report import input_warning_lines, json_report
 from gsym.cli.extraction_text import extraction_lines, loss_lines
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.symbfile_options import (
@@ -89,8 +90,16 @@ def run(arguments: list[str]) -> int:
     finally:
         if progress is not None:
             progress.clear()
+    _print_reports(path, reports, values)
+    return 0
+
+
+def _print_reports(path: str, reports: KindReports, values: Values) -> None:
     if values.flag("--json"):
         _print_json(path, reports)
+    if reports.conversion is not None and not values.flag("--quiet"):
+        for line in input_warning_lines(reports.conversion):
+            print(line, file=sys.stderr)
     for report in reports.written.values():
         if not values.flag("--json") and not values.flag("--quiet"):
             print(*extraction_lines(path, report), sep="\n")
@@ -101,7 +110,6 @@ def run(arguments: list[str]) -> int:
         way_out = "" if values.text("--binary") else ": use --binary"
         warning = f"return pads left out: {reports.missing}{way_out}"
         print(printable(f"{path}: warning: {warning}"), file=sys.stderr)
-    return 0
 
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
@@ -126,8 +134,11 @@ def _print_json(path: str, reports: KindReports) -> None:
     """One object with the report of each kind, null for what was not written."""
     import json
 
-    told: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing"))
+    told: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
     told["input"], told["missing"] = path, reports.missing or None
+    if reports.conversion is not None:
+        told["conversion"] = json_report(reports.conversion)
     for kind, report in reports.written.items():
         told[kind] = report._asdict()
+        del told[kind]["conversion"]  # one is made for all kinds
     print(json.dumps(told))

@@ -170,7 +170,11 @@ def _push_all(
             report = report._replace(file_id=file_id)
             with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
                 upload = prepare(executable, file_id, folder)
-                report = report._replace(notes=upload.notes, losses=upload.losses)
+                report = report._replace(
+                    notes=upload.notes,
+                    losses=upload.losses,
+                    conversion=upload.conversion,
+                )
                 report = report._replace(**deliver(executable, upload.parts))
         except (GsymError, OSError, MemoryError) as error:
             report = report._replace(error=describe(error))

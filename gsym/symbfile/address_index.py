@@ -78,9 +78,8 @@ class _Level:
 
     def __init__(self, ranges: list[Range]) -> None:
         # Of those that cover an address the last one counts.
-        self._ranges = sorted(
-            reversed(ranges), key=lambda each: (each.elf_va, -each.length)
-        )
+        self._ranges = ranges[::-1]
+        self._ranges.sort(key=lambda each: (each.elf_va, -each.length))
         self._starts = [each.elf_va for each in self._ranges]
         # Behind all that starts up to there: ranges may overlap.
         self._reached = list(accumulate(map(_end, self._ranges), max))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, NamedTuple
 
+    from gsym.conversion_report import ConversionReport
     from gsym.reader import Reader
 
     class ExtractionReport(NamedTuple):
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
             losses: What was left out -> how often.
             file_size: Of all outputs, in bytes.
             seconds: Wall time.
+            conversion: The report on the conversion of the input that was made for this
+                extraction alone, with its warnings; None where there was none.
         """
 
         outputs: tuple[str, ...]
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
         losses: dict[str, int]
         file_size: int
         seconds: float
+        conversion: ConversionReport | None = None
 
 else:
     from gsym.records import record_type
@@ -54,7 +58,8 @@ else:
     ExtractionReport = record_type(
         "ExtractionReport",
         "outputs removed functions ranges inlined_calls line_rows losses file_size "
-        "seconds",
+        "seconds conversion",
+        defaults=(None,),
     )
     ExtractionReport.__doc__ = "What an extraction wrote."
 
@@ -99,24 +104,26 @@ def extract_ranges(
     is_split = part_size is not None
     check_output(source, target, is_split=is_split)
     texts = names if isinstance(names, NameTexts) else NameTexts(names)
-    with open_image(source, progress, **conversion) as reader:
+    with open_image(source, progress, **conversion) as (reader, converted):
         extraction = FunctionPass(reader, texts, part_size, progress)
         encoder = extraction.want_ranges()
         with PartFiles(target, is_split=is_split) as files:
             for _ in extraction.steps():
                 files.take(encoder)
-    return range_report(extraction, files, time.perf_counter() - started)
+    report = range_report(extraction, files, time.perf_counter() - started)
+    return report._replace(conversion=converted)
 
 
 def range_report(
     extraction: FunctionPass, files: PartFiles, seconds: float
 ) -> ExtractionReport:
     """What a pass that is done wrote."""
+    counts: dict[str, Any] = extraction.counts(_COUNTS)
     losses = extraction.counts(tuple(_LOSSES))
     return ExtractionReport(
         outputs=tuple(files.paths),
         removed=tuple(files.removed),
-        **extraction.counts(_COUNTS),
+        **counts,
         losses={text: losses[name] for name, text in _LOSSES.items() if losses[name]},
         file_size=files.size,
         seconds=seconds,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from gsym.conversion_report import ConversionReport
     from gsym.reader import Reader
 
 
@@ -41,8 +42,11 @@ def open_image(
     source: str | os.PathLike[str] | Reader,
     progress: Callable[[int, int], None] | None = None,
     **conversion: Any,
-) -> Iterator[Reader]:
+) -> Iterator[tuple[Reader, ConversionReport | None]]:
     """A reader of a GSYM file, or of what a conversion makes of another input.
+
+    With it comes the report on the conversion, whose outputs do not last; None where
+    there was none.
 
     Args:
         source: What `gsym.convert` takes, a GSYM file, or a reader, which stays open.
@@ -54,21 +58,21 @@ def open_image(
         OSError: The input cannot be read, or there is no room for what it becomes.
     """
     if isinstance(source, gsym.reader.Reader):
-        yield source
+        yield source, None
         return
     path = os.fspath(source)
     if not os.path.isdir(path) and recognise_file(path) == "gsym":
         with gsym.reader.open(path) as reader:
-            yield reader
+            yield reader, None
         return
     from gsym.conversion import convert
 
     with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         converted = os.path.join(folder, "converted.gsym")
         # Version 2 has no limits that a large input could meet.
-        convert(path, converted, version=2, progress=progress, **conversion)
+        report = convert(path, converted, version=2, progress=progress, **conversion)
         with gsym.reader.open(converted) as reader:
-            yield reader
+            yield reader, report._replace(outputs=())
 
 
 def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NamedTuple
 
+    from gsym.conversion_report import ConversionReport
     from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.return_pads import ReturnPadReport
 
@@ -30,15 +31,18 @@ if TYPE_CHECKING:
         Attributes:
             written: The report on each kind of which there is a symbfile.
             missing: Why return pads that were asked for cannot be made; else "".
+            conversion: The report on the conversion of the input, with its warnings;
+                None for a GSYM file.
         """
 
         written: dict[str, ExtractionReport | ReturnPadReport]
         missing: str
+        conversion: ConversionReport | None
 
 else:
     from gsym.records import record_type
 
-    KindReports = record_type("KindReports", "written missing")
+    KindReports = record_type("KindReports", "written missing conversion")
     KindReports.__doc__ = "What was written of each kind."
 
 # As the paths of the protocol for uploads have them.
@@ -82,7 +86,7 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
     options: dict[str, Any] = {"names": NameTexts(names), "part_size": part_size}
     options["progress"] = progress
     missing = ""
-    with open_image(source, progress, **conversion) as reader:
+    with open_image(source, progress, **conversion) as (reader, converted):
         if binary is not None:
             with open_fitting(fspath(binary), reader.uuid):
                 pass  # it is the one
@@ -90,7 +94,7 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
             pads = extract_return_pads(
                 reader, outputs["returnpads"], binary=binary, **options
             )
-            return KindReports({"returnpads": pads}, "")
+            return KindReports({"returnpads": pads}, "", converted)
         calls = None
         try:
             calls = calls_of(reader, binary) if "returnpads" in outputs else None
@@ -98,8 +102,8 @@ def extract_kinds(  # noqa: PLR0913 - keywords, each a choice of its own
             missing = error.reason
         if calls is None:
             ranges = extract_ranges(reader, outputs["ranges"], **options)
-            return KindReports({"ranges": ranges}, missing)
+            return KindReports({"ranges": ranges}, missing, converted)
         targets = [outputs[kind] for kind in KINDS]
         threads = conversion.get("threads")
         both = extract_together(reader, calls, *targets, threads=threads, **options)
-    return KindReports(dict(zip(KINDS, both, strict=True)), missing)
+    return KindReports(dict(zip(KINDS, both, strict=True)), missing, converted)

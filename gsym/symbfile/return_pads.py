@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.calls import Calls
+    from gsym.conversion_report import ConversionReport
     from gsym.reader import Reader
 
     class ReturnPadReport(NamedTuple):
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
             losses: What was left out -> how often.
             file_size: Of all outputs, in bytes.
             seconds: Wall time.
+            conversion: The report on the conversion of the input that was made for this
+                extraction alone, with its warnings; None where there was none.
         """
 
         outputs: tuple[str, ...]
@@ -57,13 +60,16 @@ if TYPE_CHECKING:
         losses: dict[str, int]
         file_size: int
         seconds: float
+        conversion: ConversionReport | None = None
 
 else:
     from gsym.records import record_type
 
     ReturnPadReport = record_type(
         "ReturnPadReport",
-        "outputs removed return_pads functions instructions losses file_size seconds",
+        "outputs removed return_pads functions instructions losses file_size seconds "
+        "conversion",
+        defaults=(None,),
     )
     ReturnPadReport.__doc__ = "What an extraction of return pads wrote."
 
@@ -110,14 +116,15 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
         binary = source
     if binary is None or not can_find_calls(binary):
         conversion = {**conversion, "call_sites": True}
-    with open_image(source, progress, **conversion) as reader:
+    with open_image(source, progress, **conversion) as (reader, converted):
         calls = calls_of(reader, binary)
         extraction = FunctionPass(reader, texts, part_size, progress)
         encoder = extraction.want_return_pads(calls)
         with PartFiles(target, is_split=is_split) as files:
             for _ in extraction.steps():
                 files.take(encoder)
-    return pad_report(extraction, calls, files, time.perf_counter() - started)
+    report = pad_report(extraction, calls, files, time.perf_counter() - started)
+    return report._replace(conversion=converted)
 
 
 def pad_report(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, NamedTuple
 
+    from gsym.conversion_report import ConversionReport
     from gsym.file_id import FileId
     from gsym.symbfile.kinds import KindReports
 
@@ -34,16 +35,19 @@ if TYPE_CHECKING:
             parts: In the order in which they are sent, of each kind all.
             notes: What these symbols lack, and why.
             losses: What was left out -> how often.
+            conversion: The report on the conversion that they come from, with its
+                warnings; None for a GSYM file, and for symbfiles.
         """
 
         parts: tuple[UploadPart, ...]
         notes: tuple[str, ...]
         losses: dict[str, int]
+        conversion: ConversionReport | None = None
 
 else:
     from gsym.records import record_type
 
-    Upload = record_type("Upload", "parts notes losses")
+    Upload = record_type("Upload", "parts notes losses conversion", (None,))
     Upload.__doc__ = "What is to be sent of one executable."
 
 # Bytes of a part that is extracted: what is lost when one has to be sent again.
@@ -91,7 +95,7 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
     for kind, report in reports.written.items():
         parts += _numbered(report.outputs, kind, file_id)
         losses.update(report.losses)
-    return Upload(tuple(parts), tuple(_notes(reports)), losses)
+    return Upload(tuple(parts), tuple(_notes(reports)), losses, reports.conversion)
 
 
 def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
@@ -119,7 +123,9 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
 def _notes(reports: KindReports) -> Iterator[str]:
     if reports.missing:
         yield f"return pads left out: {reports.missing}"
-    ranges = reports.written.get("ranges")
+    ranges, converted = reports.written.get("ranges"), reports.conversion
+    if converted is not None and not converted.functions_debug_info:
+        return  # which its own warnings say
     if isinstance(ranges, ExtractionReport) and not ranges.line_rows:
         yield "no lines: there is no debug information that tells them"
 
