@@ -5,8 +5,22 @@ A lookup that finds nothing is a value (`None`), never an exception.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-class GsymError(Exception):
+
+class CopyableError(Exception):
+    """An exception that can be pickled and copied, whatever its constructor takes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from copyreg import __newobj__  # type: ignore[attr-defined]
+
+        # Other exceptions are made again from `args`, with which few are made here.
+        return __newobj__, (type(self), *self.args), self.__dict__ or None
+
+
+class GsymError(CopyableError):
     """Base of all errors of this package.
 
     Attributes:

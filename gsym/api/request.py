@@ -15,6 +15,8 @@ from itertools import chain
 
 import msgspec
 
+from gsym.errors import CopyableError
+
 __all__ = ["Job", "RequestError", "RequestLimits", "Stack", "read_v4", "read_v5"]
 
 TYPE_CHECKING = False
@@ -71,7 +73,7 @@ class Job(msgspec.Struct, frozen=True):
     stacks: list[Stack]
 
 
-class RequestError(Exception):
+class RequestError(CopyableError):
     """The request is refused.
 
     Attributes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.cli.response_files import split_words
+from gsym.errors import CopyableError
 
 __all__ = ["PROGRAM", "ExitRequested", "Options", "help_text", "parse"]
 
@@ -68,7 +69,7 @@ Usage: {program} [option(s)] [addr(s)]
 """
 
 
-class ExitRequested(Exception):  # noqa: N818 - leaves the scanner; need not be an error
+class ExitRequested(CopyableError):  # noqa: N818 - leaves the scanner; need not be an error
     """The command line ends the program, with a text and a status."""
 
     def __init__(self, text: str, status: int) -> None:

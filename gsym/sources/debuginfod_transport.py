@@ -6,7 +6,7 @@ import os
 import time
 
 from gsym import __version__
-from gsym.errors import UnsupportedError
+from gsym.errors import CopyableError, UnsupportedError
 
 __all__ = ["NotThereError", "TransportError", "fetch"]
 
@@ -27,7 +27,7 @@ class NotThereError(Exception):
     """The server does not have the file."""
 
 
-class TransportError(Exception):
+class TransportError(CopyableError):
     """The server gave no answer, or none that is of use.
 
     *may_retry* tells whether it might give another one.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import EmptyError, FormatError, GsymError, LimitError
+from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
 from gsym.file_id import FileId
 from gsym.formats.symbfile import MAGIC
 from gsym.server.described_module import describe
@@ -34,7 +34,7 @@ _MORE = 0x80  # in a byte of a varint
 _GSYM, _SYMBFILE = "module.gsym", "symbfile.zst"
 
 
-class _RefusedError(Exception):
+class _RefusedError(CopyableError):
     """What the parts make is of no use."""
 
     def __init__(self, why: str, text: str) -> None:

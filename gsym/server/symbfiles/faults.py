@@ -10,6 +10,8 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from gsym.errors import CopyableError
+
 __all__ = ["FAULTS", "Fault", "PartError", "fault_response", "success_response"]
 
 TYPE_CHECKING = False
@@ -82,7 +84,7 @@ FAULTS = (
 )
 
 
-class PartError(Exception):
+class PartError(CopyableError):
     """A part is refused.
 
     Args:

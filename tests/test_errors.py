@@ -1,0 +1,104 @@
+"""Exceptions of the package travel: by pickle, by copy, between processes."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import multiprocessing
+import pickle
+import pkgutil
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gsym
+from gsym.errors import FormatError
+from gsym.server.symbfiles.faults import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+# Something for a parameter of the constructor, by its annotation.
+VALUES = {
+    "str": "why",
+    "str | None": "/a/file",
+    "int": 503,
+    "int | None": 7,
+    "float": 1.5,
+    "float | None": 2.5,
+    "bool": True,
+    "tuple[str, ...]": ("name", "architecture"),
+    "Fault": FAULTS[0],
+}
+
+
+def pickled(error: Exception, protocol: int = pickle.DEFAULT_PROTOCOL) -> Exception:
+    again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - our own
+    assert isinstance(again, Exception)
+    return again
+
+
+WAYS: tuple[Callable[[Exception], Exception], ...] = (
+    copy.copy,
+    copy.deepcopy,
+    pickled,
+    partial(pickled, protocol=0),
+)
+
+
+def exception_classes() -> list[type[Exception]]:
+    for module in pkgutil.walk_packages(gsym.__path__, "gsym."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    return sorted(_own_subclasses(Exception), key=lambda each: each.__qualname__)
+
+
+def _own_subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("gsym."):
+            yield each
+        yield from _own_subclasses(each)
+
+
+def made(kind: type[Exception]) -> Exception:
+    """An exception with something for each attribute."""
+    if kind.__init__ is Exception.__init__:
+        return kind("why")
+    words: list[Any] = []
+    keywords: dict[str, Any] = {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        value = VALUES[parameter.annotation]
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            keywords[name] = value
+        else:
+            words.append(value)
+    return kind(*words, **keywords)
+
+
+def test_every_exception_survives_pickle_and_copy() -> None:
+    classes = exception_classes()
+    assert FormatError in classes
+    for kind in classes:
+        error = made(kind)
+        error.note = "of the one who caught it"  # type: ignore[attr-defined]
+        for again in WAYS:
+            other = again(error)
+            said = f"{kind.__module__}.{kind.__name__}, {again}"
+            assert type(other) is kind, said
+            assert (str(other), other.args) == (str(error), error.args), said
+            assert vars(other) == vars(error), said
+
+
+def test_a_process_pool_hands_on_the_error_of_a_bad_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gsym"
+    path.write_bytes(b"GSYM")
+    with pytest.raises(FormatError) as here:
+        gsym.open(path)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool, pytest.raises(FormatError) as there:
+        pool.submit(gsym.open, path).result()
+    assert (str(there.value), there.value.path) == (str(here.value), str(path))
