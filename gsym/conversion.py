@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from gsym.arguments import pairs_of, paths_of, strings_of
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
 from gsym.dwarf_conversion import PCLNTAB_CHOICES, convert_dwarf
@@ -71,7 +72,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     segment_size: int | None = None,
     index: bool = False,
     data_symbols: bool = False,
-    path_map: tuple[tuple[str, str], ...] = (),
+    path_map: Sequence[tuple[str, str]] = (),
     keep_warnings: bool = False,
     keep_same: bool = False,
     full_walk: bool = False,
@@ -151,6 +152,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         LimitError: The output does not fit version 1, for its size or for an
             identifier of more than 20 bytes; the text names version 2.
         OSError: A file cannot be read or written.
+        TypeError: A single string stands where several are expected.
         ValueError: An argument is out of its range, no regular expression, or *output*
             is an input.
     """
@@ -174,16 +176,16 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         segment_size=segment_size,
         has_index=index,
         has_data_symbols=data_symbols,
-        path_map=path_map,
+        path_map=pairs_of("path_map", path_map),
         keep_warnings=keep_warnings,
         keep_same=keep_same,
         full_walk=full_walk,
         pclntab=pclntab,
         search=SearchOptions(
-            tuple(debug_directories),
+            paths_of("debug_directories", debug_directories),
             debuginfod,
             None if dwp is None else os.fspath(dwp),
-            tuple(object_map),
+            pairs_of("object_map", object_map),
         ),
         progress=progress,
     )
@@ -272,6 +274,7 @@ def slice_outputs(
     member: str | None = None,
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
+    architectures = strings_of("architectures", architectures)
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
     kind = recognise_file(path)
     if not architectures and member is None and kind != "fat":
@@ -310,6 +313,7 @@ def member_outputs(
     Of a file that is no archive, and of which no members are wanted, it is
     (None, output).
     """
+    members = strings_of("members", members)
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
     if not members and recognise_file(path) != "archive":
         return ((None, target),)

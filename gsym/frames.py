@@ -7,7 +7,8 @@ from gsym.mapped_image import Paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from array import array
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Protocol
 
     import numpy as np
@@ -50,7 +51,11 @@ class Frames:
         found: How many addresses have an answer.
         damaged: How many addresses fell on a damaged record.
         tables: What tells names and files by their numbers.
-        batch: The engine's own form of all this.
+        batch: The engine's own form of all this; in it, indexes count addresses that
+            have 64 bits.
+
+    Args:
+        left_out: Indexes of the addresses that the engine was not asked for.
     """
 
     __slots__ = (
@@ -67,7 +72,9 @@ class Frames:
         "tables",
     )
 
-    def __init__(self, tables: Tables, batch: CData) -> None:
+    def __init__(
+        self, tables: Tables, batch: CData, left_out: Sequence[int] = ()
+    ) -> None:
         columns = ffi.new("gsym_columns *")
         lib.gsym_batch_columns(batch, columns)
 
@@ -77,6 +84,8 @@ class Frames:
         self.tables = tables
         self.batch = batch
         self.address_index = column(columns.address_index, 4, "I")
+        if left_out:
+            self.address_index = _counted_on(self.address_index, left_out)
         self.function = column(columns.function, 4, "I")
         self.name = column(columns.name, 8, "Q")
         self.file = column(columns.file, 4, "I")
@@ -197,6 +206,17 @@ class Frames:
         return kept, ffi.unpack(values, size[0]) if size[0] else []
 
 
+def _counted_on(indexes: memoryview, left_out: Sequence[int]) -> memoryview:
+    """Indexes that count the addresses that were left out, too."""
+    from array import array
+    from bisect import bisect_right
+
+    # How many stay in front of each that was left out.
+    before = [index - number for number, index in enumerate(left_out)]
+    counted = array("I", [each + bisect_right(before, each) for each in indexes])
+    return memoryview(counted).toreadonly()
+
+
 def _kept_column(
     values: CData, count: int, size: int, code: str, owner: CData
 ) -> memoryview:
@@ -205,8 +225,14 @@ def _kept_column(
     return view.cast(code)  # type: ignore[call-overload, no-any-return]
 
 
-def address_column(addresses: Iterable[int] | Buffer) -> Buffer:
-    """The addresses as unsigned 64-bit integers side by side."""
+def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]]:
+    """The addresses as unsigned 64-bit integers side by side.
+
+    Those that do not fit are left out; the list has their indexes, in ascending order.
+
+    Raises:
+        TypeError: They are no integers.
+    """
     try:
         view = memoryview(addresses)  # type: ignore[arg-type]
     except TypeError:
@@ -214,9 +240,27 @@ def address_column(addresses: Iterable[int] | Buffer) -> Buffer:
     else:
         is_wide = view.itemsize == _ADDRESS_SIZE and view.format in {"Q", "L", "N"}
         if is_wide and view.c_contiguous:
-            return view
+            return view, []
     from array import array
 
+    try:
+        items = iter(addresses)  # type: ignore[arg-type]
+    except TypeError:
+        reason = f"addresses: expected a sequence of integers, not {addresses!r}"
+        raise TypeError(reason) from None
     column = array("Q")
-    column.extend(iter(addresses))  # type: ignore[arg-type]
-    return column
+    left_out: list[int] = []
+    while not _take_addresses(column, items):
+        left_out.append(len(column) + len(left_out))
+    return column, left_out
+
+
+def _take_addresses(column: array[int], items: Iterator[int]) -> bool:
+    """Append items; False where one, which is gone, does not fit."""
+    try:
+        column.extend(items)
+    except OverflowError:  # those in front of it are in the column
+        return False
+    except TypeError as error:
+        raise TypeError(f"addresses: expected integers: {error}") from None
+    return True

@@ -206,7 +206,16 @@ class MappedImage:
         except IndexError:
             scratch = _Scratch(_FRAMES_AT_FIRST, _PATTERNS_AT_FIRST)
         error = scratch.error
-        if _lookup(self.image, address, child, 0, scratch.room, scratch.answer, error):
+        try:
+            failed = _lookup(
+                self.image, address, child, 0, scratch.room, scratch.answer, error
+            )
+        except OverflowError:  # it has more than 64 bits, or a sign
+            self._scratches.append(scratch)
+            return None
+        except TypeError:
+            raise TypeError(f"address: expected an integer, not {address!r}") from None
+        if failed:
             check(error.status, error, self.path)
         view = scratch.view
         # fmt: off

@@ -9,6 +9,7 @@ import os
 import time
 
 from gsym._native import ffi, lib
+from gsym.arguments import paths_of
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionOutput, ConversionRequest
 from gsym.data_part import data_part_of, merge_data_parts
@@ -114,7 +115,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         ValueError: There is no input, or *output* is one.
     """
     started = time.perf_counter()
-    paths, target = tuple(os.fspath(path) for path in inputs), os.fspath(output)
+    paths, target = paths_of("inputs", inputs), os.fspath(output)
     if not paths:
         raise ValueError("nothing to merge")
     if segment_size is None and any(is_same_file(target, path) for path in paths):

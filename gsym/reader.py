@@ -214,7 +214,8 @@ class Reader:
 
         Args:
             address: Link-time virtual address in bytes, as in the file's address
-                table (subtract the load bias first).
+                table (subtract the load bias first). A number that is no address has
+                no answer.
             merged: Also answer for the functions that were folded into the same
                 code; their answers stand in `Lookup.merged`.
 
@@ -225,7 +226,7 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             FormatError: The record is damaged; its offset counts from file start.
-            OverflowError: The address is no unsigned 64-bit number.
+            TypeError: The address is no integer.
         """
         mapped = self._mapped
         if mapped is None:
@@ -248,7 +249,8 @@ class Reader:
 
         Args:
             addresses: Link-time virtual addresses in bytes, in any order and with any
-                repetition. A contiguous buffer of 64-bit integers, such as `array("Q")`
+                repetition; numbers that are no addresses are not found. A contiguous
+                buffer of 64-bit integers, such as `array("Q")`
                 or a NumPy array, is read in place.
             threads: How many threads may work on it.
 
@@ -258,7 +260,7 @@ class Reader:
 
         Raises:
             ClosedError: The reader was closed.
-            OverflowError: An address is no unsigned 64-bit number.
+            TypeError: The addresses are no integers.
             ValueError: *threads* is no positive number.
         """
         from gsym.batch import look_up_batch
@@ -271,10 +273,11 @@ class Reader:
                 lib.gsym_image_lookup_many(mapped.image, asked, count, batch, error)
             )
 
-        column = address_column(addresses)
+        column, left_out = address_column(addresses)
         if wants_read_ahead(memoryview(column).nbytes // 8):
             self._read_ahead()
-        return Frames(mapped, look_up_batch(look_up, column, threads, self.path))
+        batch = look_up_batch(look_up, column, threads, self.path)
+        return Frames(mapped, batch, left_out)
 
     def _read_ahead(self) -> None:
         if self._mapped is not None:

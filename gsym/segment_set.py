@@ -12,6 +12,7 @@ from errno import ENOENT
 from itertools import accumulate
 
 from gsym._native import check, ffi, lib, new_error
+from gsym.arguments import paths_of
 from gsym.batch import look_up_batch
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.frames import Frames, address_column
@@ -65,7 +66,7 @@ def open_segments(
         if not found:
             raise FileNotFoundError(ENOENT, "There is no segment of this name", whole)
         return SegmentSetReader(found, uuid=uuid)
-    return SegmentSetReader([os.fspath(path) for path in paths], uuid=uuid)
+    return SegmentSetReader([*paths_of("paths", paths)], uuid=uuid)
 
 
 def find_segments(whole: str) -> list[str]:
@@ -186,10 +187,13 @@ class SegmentSetReader:
             ClosedError: The reader was closed.
             FormatError: The segment or its record is damaged.
             OSError: The segment cannot be opened or mapped.
-            OverflowError: The address is no unsigned 64-bit number.
+            TypeError: The address is no integer.
             UuidMismatchError: The segment belongs to another binary than the first.
         """
-        at = bisect_right(self._starts, address) - 1
+        try:
+            at = bisect_right(self._starts, address) - 1
+        except TypeError:  # which any reader says
+            at = 0
         return self._reader(max(at, 0)).lookup(address, merged)
 
     def lookup_many(
@@ -203,7 +207,7 @@ class SegmentSetReader:
             ClosedError: The reader was closed.
             FormatError: A segment is damaged.
             OSError: A segment cannot be opened or mapped.
-            OverflowError: An address is no unsigned 64-bit number.
+            TypeError: The addresses are no integers.
             UuidMismatchError: A segment belongs to another binary than the first.
             ValueError: *threads* is no positive number.
         """
@@ -219,9 +223,10 @@ class SegmentSetReader:
                 )
             )
 
-        column = address_column(addresses)
+        column, left_out = address_column(addresses)
         answers = look_up_batch(look_up, column, threads, self.path)
-        return Frames(_Joined(images, [r.header for r in readers]), answers)
+        tables = _Joined(images, [r.header for r in readers])
+        return Frames(tables, answers, left_out)
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of their addresses.

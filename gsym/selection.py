@@ -6,6 +6,7 @@ The patterns see each name once; the functions themselves are picked by the engi
 from __future__ import annotations
 
 from gsym._native import ffi, lib, to_str
+from gsym.arguments import items_of, strings_of
 from gsym.image_source import ImageSource
 
 __all__ = ["Selection", "select_functions"]
@@ -35,6 +36,7 @@ class Selection:
             address start <= address < end of one of them. None: all addresses.
 
     Raises:
+        TypeError: A single string stands for several.
         ValueError: A pattern is no regular expression, or a range is empty or ends
             behind the last address.
     """
@@ -47,9 +49,10 @@ class Selection:
         drop: Iterable[str] = (),
         address_ranges: Iterable[tuple[int, int]] = (),
     ) -> None:
-        self._keep = [_compiled(pattern) for pattern in keep]
-        self._drop = [_compiled(pattern) for pattern in drop]
-        self._ranges = [_checked(start, end) for start, end in address_ranges]
+        self._keep = [_compiled(each) for each in strings_of("keep_functions", keep)]
+        self._drop = [_compiled(each) for each in strings_of("drop_functions", drop)]
+        ranges = items_of("address_ranges", address_ranges, "(start, end) pairs")
+        self._ranges = [_checked(start, end) for start, end in ranges]
 
     def __bool__(self) -> bool:
         return bool(self._keep or self._drop or self._ranges)

@@ -135,8 +135,8 @@ class OpenModule:
         """What is at each of many offsets, as `Reader.lookup_many` says.
 
         Args:
-            offsets: From the base of the module, in bytes; below 2^64, 0 at least. One
-                that no address fits has no answer.
+            offsets: From the base of the module, in bytes. One that no address fits
+                has no answer.
 
         Raises:
             GsymError: There is no reader.
@@ -145,11 +145,13 @@ class OpenModule:
         base = reader.header.base_address
         if not base:
             return reader.lookup_many(offsets)
-        # The last address, which no function reaches, stands for those behind it.
         last = _ADDRESS_END - 1
-        if max(offsets, default=0) <= last - base:
+        if max(offsets, default=0) <= last - base and min(offsets, default=0) >= 0:
             return reader.lookup_many(array("Q", [base + each for each in offsets]))
-        return reader.lookup_many([min(base + offset, last) for offset in offsets])
+        # An offset that no address fits stays one that is no address.
+        return reader.lookup_many(
+            [base + offset if offset >= 0 else offset for offset in offsets]
+        )
 
 
 class Symbolizer:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reader
 from gsym._native import check, ffi, lib, new_error
+from gsym.arguments import pairs_of
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.sources.mapped_file import map_file
 from gsym.structure import (
@@ -130,13 +131,14 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     from gsym.comparison import Comparer
 
+    rules = pairs_of("path_map", path_map)
     with open(binary, "rb") as stream:
         if stream.read(4) != b"\x7fELF":
             raise UnsupportedError("only ELF files are compared", path=binary)
     elf = _open_elf(binary, search)
     try:
         with gsym.reader.open(path) as reader:
-            comparer = Comparer(elf, sample, path_map, progress, pclntab=pclntab)
+            comparer = Comparer(elf, sample, rules, progress, pclntab=pclntab)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),
                 comparer.functions,

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "gsym"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"records", "include"}),
     frozenset({"errors", "diagnostics", "model", "conversion_report"})
-    | frozenset({"atomic_file", "workers", "file_id"}),
+    | frozenset({"arguments", "atomic_file", "workers", "file_id"}),
     frozenset({"_core"}),
     frozenset({"_native"}),
     frozenset({"formats", "sources", "mapped_image", "demangling"}),

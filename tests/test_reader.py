@@ -15,6 +15,7 @@ import pytest
 import gsym
 from gsym import mapped_image
 from tests import oracle
+from tests.creations import create
 from tests.handmade import FUNCTIONS, START, UUID, file_bytes, file_of
 
 if TYPE_CHECKING:
@@ -206,13 +207,29 @@ def test_an_answer_names_function_and_frames(version: int) -> None:
     assert answer.frames[0].path == "/src/a.c"
 
 
-@pytest.mark.parametrize("address", [-1, 2**64])
-def test_an_address_has_64_bits(address: int) -> None:
+@pytest.mark.parametrize("address", [-1, 2**64, 2**70])
+def test_a_number_that_is_no_address_has_no_answer(address: int) -> None:
+    endless = gsym.Reader(create([gsym.FunctionInfo(0, 0, "f")]))  # has all addresses
+    assert endless.lookup(2**64 - 1) is not None
+    assert endless.lookup(address) is None
+    assert endless.lookup(address, merged=True) is None
+    asked = [5, address, address, 6, address, 2**64 - 1]
+    frames = endless.lookup_many(asked)
+    assert frames.found == 3
+    assert frames.address_index.tolist() == [0, 3, 5]
+    assert frames.offset.tolist() == [5, 6, 2**64 - 1]
+    assert endless.lookup_many([address]).found == 0
+
+
+@pytest.mark.parametrize("address", ["0x10", 1.5, None, b"\x10"])
+def test_an_address_is_an_integer(address: int) -> None:
     reader = gsym.Reader(file_bytes())
-    with pytest.raises(OverflowError):
+    with pytest.raises(TypeError, match="address: expected an integer, not "):
         reader.lookup(address)
-    with pytest.raises(OverflowError):
+    with pytest.raises(TypeError, match="addresses: expected integers: "):
         reader.lookup_many([address])
+    with pytest.raises(TypeError, match="addresses: expected a sequence of integers"):
+        reader.lookup_many(START)  # type: ignore[arg-type]
 
 
 def test_names_that_are_no_utf_8_survive() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, to_bytes
+from gsym.arguments import strings_of
 
 __all__ = ["Filter", "set_filter"]
 
@@ -59,8 +60,8 @@ def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
     """
     processes = ffi.new("uint64_t[]", list(chosen.processes))
     threads = ffi.new("uint64_t[]", list(chosen.threads))
-    categories = ffi.from_buffer("char[]", _joined(chosen.categories))
-    names = ffi.from_buffer("char[]", _joined(chosen.names))
+    categories = ffi.from_buffer("char[]", _joined("categories", chosen.categories))
+    names = ffi.from_buffer("char[]", _joined("names", chosen.names))
     wanted = ffi.new("gsym_fxt_filter *")
     wanted.from_ns, wanted.to_ns = chosen.from_ns, chosen.to_ns
     wanted.processes, wanted.process_count = processes, len(processes)
@@ -70,7 +71,8 @@ def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
     check(lib.gsym_fxt_reader_set_filter(reader, wanted, error), error)
 
 
-def _joined(patterns: Sequence[str]) -> bytes:
+def _joined(name: str, patterns: Sequence[str]) -> bytes:
+    patterns = strings_of(name, patterns)
     if any("\0" in pattern for pattern in patterns):
         raise ValueError("a pattern cannot hold a NUL")
     return b"".join(to_bytes(pattern) + b"\0" for pattern in patterns)

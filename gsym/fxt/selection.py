@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
+from gsym.arguments import strings_of
+
 __all__ = ["Moment", "Patterns", "Selection", "absolute_ns", "parse_moment"]
 
 TYPE_CHECKING = False
@@ -98,7 +100,7 @@ class Patterns:
     """Patterns of names, some of which may be koids; without any, all match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        texts = tuple(patterns)
+        texts = strings_of("patterns", patterns)
         self._matching = [re.compile(translate(text)) for text in texts]
         self._koids = {
             int(text, 0)

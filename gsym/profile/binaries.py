@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import paths_of
 from gsym.errors import GsymError
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.mapped_file import map_file
@@ -43,8 +44,8 @@ class Binaries:
         folders: Sequence[str] = (),
         debug_folders: Sequence[str] = DEBUG_DIRECTORIES,
     ) -> None:
-        self._folders = tuple(folders)
-        self._trees = (*folders, *debug_folders)
+        self._folders = paths_of("folders", folders)
+        self._trees = (*self._folders, *paths_of("debug_folders", debug_folders))
         self._known: dict[tuple[str, str], tuple[Segment, ...]] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:

@@ -53,5 +53,12 @@ def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
 
 
 def key_of_build_id(build_id: bytes) -> ModuleKey:
-    """The key of a module as debuginfod names it, or as a log does by its markup."""
+    """The key of a module as debuginfod names it, or as a log does by its markup.
+
+    Raises:
+        TypeError: *build_id* is not bytes.
+    """
+    if not isinstance(build_id, bytes):
+        reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
+        raise TypeError(reason)
     return ModuleKey(code_id=build_id.hex().upper())

@@ -13,6 +13,7 @@ import threading
 import time
 from functools import partial
 
+from gsym.arguments import items_of
 from gsym.atomic_file import FULL_DISK
 from gsym.errors import FormatError, GsymError
 from gsym.store.adding import add_file
@@ -89,7 +90,7 @@ class Resolver:
         longest_wait: float = 600,
     ) -> None:
         self.store = store
-        self.sources = tuple(sources)
+        self.sources = items_of("sources", sources, "sources")
         self.misses = misses or misses_of(store)
         self.health = health or SourceHealth()
         self._add = add

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, closing, suppress
 
+from gsym.arguments import paths_of
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.sources.dsym import bundle_member
 from gsym.sources.recognition import recognise_file
@@ -89,7 +90,7 @@ def add_tree(
     Raises:
         OSError: One of *paths* cannot be read, or the store not be written to.
     """
-    files = list(_files([os.fspath(path) for path in paths], store.path))
+    files = list(_files(paths_of("paths", paths), store.path))
     tally = _Tally(sum(size for _, size in files), progress)
     places: set[ExitStack] = set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import paths_of
 from gsym.atomic_file import is_same_file
 from gsym.creator import Creator
 from gsym.errors import EmptyError
@@ -49,7 +50,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
         OSError: A file cannot be read or written.
         ValueError: *output* is an input, or there is no such version or byte order.
     """
-    paths, target = [os.fspath(source) for source in sources], os.fspath(output)
+    paths, target = paths_of("sources", sources), os.fspath(output)
     if any(is_same_file(path, target) for path in paths):
         raise ValueError(f"{target}: the output would replace the input")
     for waits_for_all in (False, True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.arguments import paths_of, strings_of
 from gsym.atomic_file import AtomicFile
 from gsym.calls import holds_code
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
@@ -82,6 +83,7 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
         OSError: A file cannot be read or written.
         ValueError: There is no such style of names.
     """
+    kinds = strings_of("kinds", kinds)
     if not holds_code(executable):
         reason = "it has no machine code, and so is not the file that is deployed"
         raise GsymError(reason, path=executable)
@@ -113,7 +115,7 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
         OSError: A file cannot be read or written.
     """
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    for number, path in enumerate(paths):
+    for number, path in enumerate(paths_of("paths", paths)):
         plain = _inflated(path, os.path.join(folder, str(number)))
         found[_kind(path)].append(plain)
     parts = [_numbered(found[kind], kind, file_id) for kind in KINDS]
