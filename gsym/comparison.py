@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsym.reference_functions import UnitFunctions, is_poorer
 from gsym.reference_pclntab import ReferencePclntab, has_pclntab
-from gsym.reference_units import Units
+from gsym.reference_units import DECODING_ERRORS, Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +60,7 @@ class Comparer:
         units: Offsets of the units that are compared.
         unread: Why pyelftools cannot decode a unit, by its offset.
         undecided: Functions with other records in units outside of the sample.
+        uncompared: Why functions could not be compared -> how many.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Comparer:
         self._path_map = path_map
         self._has_pclntab = pclntab and has_pclntab(elf)
         self._is_sample = sample is not None
+        self.uncompared = self._units.uncompared
         # Ranges that units outside of the sample claim for themselves.
         self._others: list[list[Range]] = []
         self.functions = 0
@@ -133,7 +135,7 @@ class Comparer:
             try:
                 unit = self._units.open(offset)
                 ranges = unit.live_ranges(unit.root)
-            except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+            except DECODING_ERRORS as error:
                 self.unread[offset] = _reason(error)
                 continue
             if ranges:
@@ -156,7 +158,7 @@ class Comparer:
                 for _, info in UnitFunctions(unit, call_sites=True):
                     key = (info.address, info.address + info.size)
                     _add_candidate(expected.setdefault(key, []), info)
-            except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+            except DECODING_ERRORS as error:
                 self.unread[offset] = _reason(error)
             done += self._units.size(offset)
             if self._progress is not None:
@@ -209,10 +211,13 @@ class Comparer:
         self, info: FunctionInfo, symbols: list[Symbol]
     ) -> Iterator[Difference]:
         """A function that is not of the DWARF must be a symbol."""
-        self.symbols += 1
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         is_symbol = bool(names) and info.line_table is None and info.inline is None
-        if info.name in names or (self.unread and not is_symbol):
+        if self.unread and not is_symbol and info.name not in names:
+            self.uncompared["no unit that can be decoded has it"] += 1
+            return
+        self.symbols += 1
+        if info.name in names:
             return
         said = f"{names[-1]} (symbol)" if names else NOTHING
         place = _range_text(info.address, info.address + info.size)

@@ -72,9 +72,14 @@ class UnitFunctions:
     def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
         """Offset of the DIE and the function; one for each live range."""
         for scope in self._subprograms():
+            self._units.take_failures()  # those of other DIEs
             live = self._unit.live_ranges(scope.die)
+            self._units.uncompared.update(self._units.take_failures())
             name = self._name(scope.die) if live else ""
             if not name:
+                if live:
+                    failures = self._units.take_failures() or ("no name",)
+                    self._units.uncompared.update(failures)
                 continue
             for span in live:
                 function = FunctionInfo(

@@ -6,13 +6,17 @@ given up from time to time; references across units go through `Units.die_at`.
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.construct.core import ConstructError
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
-from gsym.errors import UnsupportedError
+from gsym.errors import GsymError, UnsupportedError
 from gsym.model import Range
 from gsym.reference_elf import open_dwarf
 from gsym.reference_lines import LineTable
@@ -44,6 +48,12 @@ _SUPPLEMENTARY_REFERENCES = {
 }
 _SUPPLEMENTARY_STRINGS = {"DW_FORM_GNU_strp_alt", "DW_FORM_strp_sup"}
 _SPLIT_NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
+# What pyelftools raises for damaged input, and this decoder for what it does not read.
+DECODING_ERRORS = (
+    *(GsymError, ELFError, DWARFError, ConstructError, struct.error),
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(NotImplementedError, TypeError, ValueError),
+)
 # A DIE may leave a name or line to the DIE that these refer to; searched in
 # this order, as LLVM does.
 _INHERITED_FROM = ("DW_AT_signature", "DW_AT_specification", "DW_AT_abstract_origin")
@@ -61,6 +71,7 @@ class Units:
         damage: Why the list of units ends early, None where it does not.
         end: Offset behind the last unit in the list.
         context: What pyelftools decodes with for the time being.
+        uncompared: Why functions, or parts of them, were not decoded -> how often.
     """
 
     def __init__(
@@ -80,6 +91,8 @@ class Units:
         self._sizes: dict[int, int] = {}
         self._type_units: dict[int, tuple[int, int]] = {}
         self.offsets: list[int] = []
+        self._failures: list[str] = []
+        self.uncompared: Counter[str] = Counter()
         try:
             for cu in self.context.iter_CUs():
                 self._all_offsets.append(cu.cu_offset)
@@ -90,12 +103,22 @@ class Units:
                     self._type_units[cu["type_signature"]] = place
                 else:
                     self.offsets.append(cu.cu_offset)
-        except Exception as error:  # noqa: BLE001 - pyelftools raises many classes
+        except DECODING_ERRORS as error:
             self.damage = f"{type(error).__name__}: {error}"
 
     def size(self, offset: int) -> int:
         """Bytes of the unit at *offset*."""
         return self._sizes[offset]
+
+    def note_failure(self, what: str, error: Exception | None = None) -> None:
+        """Remember what could not be decoded, until `take_failures` is called."""
+        kind = "" if error is None else f" ({type(error).__name__})"
+        self._failures.append(what + kind)
+
+    def take_failures(self) -> tuple[str, ...]:
+        """What could not be decoded since the last call, each thing once."""
+        taken, self._failures = self._failures, []
+        return tuple(dict.fromkeys(taken))
 
     def open(self, offset: int) -> Unit:
         """The unit at *offset*; DIEs of units opened before must not be used."""
@@ -152,7 +175,8 @@ class Units:
             return None
         try:
             return self._target(die, value)
-        except Exception:  # noqa: BLE001 - pyelftools raises many classes
+        except DECODING_ERRORS as error:
+            self.note_failure(f"{attribute} leads nowhere", error)
             return None
 
     def _target(self, die: DIE, value: Any) -> DIE | None:
@@ -248,8 +272,9 @@ class Unit:
             return []
         try:
             return list(self._range_list(die.attributes["DW_AT_ranges"].value))
-        except Exception:  # noqa: BLE001 - pyelftools raises many classes
-            return []  # a list that is cut off
+        except DECODING_ERRORS as error:
+            self.units.note_failure("a range list cannot be read", error)
+            return []
 
     def _range_list(self, offset: int) -> Iterator[Range]:
         context: DWARFInfo = self.cu.dwarfinfo
@@ -260,6 +285,7 @@ class Unit:
             else context.debug_ranges_sec
         )
         if section is None:
+            self.units.note_failure("there is no section of range lists")
             return
         lists = RangeLists(section.stream, self.cu.structs, version, context)
         base = self._base_address
@@ -288,7 +314,8 @@ class Unit:
     ) -> RangeEntry | BaseAddressEntry | None:
         try:
             return lists.translate_v5_entry(raw, self.cu)
-        except Exception:  # noqa: BLE001 - pyelftools raises many classes
+        except DECODING_ERRORS as error:
+            self.units.note_failure("an entry of a range list cannot be read", error)
             # An index that leads nowhere costs the list this entry, and where it is
             # a base address all that counts from it.
             if raw.entry_type == "DW_RLE_base_addressx":

@@ -50,6 +50,7 @@ class Comparison(NamedTuple):
             may describe better.
         unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
         pclntab_functions: Functions of the binary that only its pclntab describes.
+        uncompared: Why functions could not be compared -> how many.
     """
 
     differences: list[Difference]
@@ -60,6 +61,7 @@ class Comparison(NamedTuple):
     undecided: int
     unread: dict[int, str]
     pclntab_functions: int
+    uncompared: dict[str, int]
 
 
 def check_structure(path: str) -> list[Finding]:
@@ -148,6 +150,7 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
                 comparer.undecided,
                 comparer.unread,
                 comparer.pclntab_functions,
+                dict(comparer.uncompared),
             )
     except (GsymError, OSError, MemoryError):
         raise

@@ -11,6 +11,13 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.hostile import small_file
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import Elf, Section, code_section
+from tests.inputs.program import function, unit
+from tests.inputs.program import program as program_of
+from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,3 +132,49 @@ def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
 def test_a_wrong_command_line_is_told(arguments: list[str], capsys: Captured) -> None:
     assert main(["verify", *arguments]) == 2
     assert "gsym verify: error: " in capsys.readouterr().err
+
+
+def test_functions_that_could_not_be_compared_are_counted(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    nowhere = Form.sec_offset(0x7000)
+    dies = (
+        Die(Tag.subprogram, {At.name: "cut", At.ranges: nowhere}),
+        Die(Tag.subprogram, {At.name: "too", At.ranges: nowhere}),
+        Die(
+            Tag.subprogram,
+            {
+                At.abstract_origin: Form.ref4(0x7000),
+                At.low_pc: 0x1100,
+                At.high_pc: Form.data4(16),
+            },
+        ),
+        Die(Tag.subprogram, {At.name: "f", At.ranges: ranges((0x1000, 0x1010))}),
+    )
+    path = tmp_path / "app"
+    path.write_bytes(program_of(unit(*dies, version=4)))
+    gsym.convert(path, f"{path}.gsym")
+    assert main(["verify", f"{path}.gsym", "--against", str(path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert "1 functions of 1 of 1 units compared, 0 symbols" in told
+    uncompared = [line.partition(" (")[0] for line in told if "not compared" in line]
+    assert uncompared == [
+        "2 functions not compared: a range list cannot be read",
+        "1 function not compared: DW_AT_abstract_origin leads nowhere",
+    ]
+
+
+def test_functions_of_units_that_cannot_be_read_are_counted(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(program_of(unit(function("f", 0x1000, 0x1010))))
+    gsym.convert(path, f"{path}.gsym")
+    sections = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
+    sections[".debug_info"] = b"\xff" * 16
+    debug = [Section(name, data) for name, data in sections.items()]
+    path.write_bytes(Elf([code_section(), *debug]).to_bytes())
+    assert main(["verify", f"{path}.gsym", "--against", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "1 function not compared: no unit that can be decoded has it" in told
+    assert "0 functions of 0 of 0 units compared, 0 symbols" in told

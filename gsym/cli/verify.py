@@ -134,6 +134,9 @@ def _report(comparison: Comparison) -> None:
         f"{comparison.functions} functions of {' and '.join(sources)} compared, "
         f"{comparison.symbols} symbols"
     )
+    for reason, count in comparison.uncompared.items():
+        functions = "function" if count == 1 else "functions"
+        print(f"{count} {functions} not compared: {reason}")
     if comparison.undecided:
         print(
             f"{comparison.undecided} functions left open: units outside of the sample "
