@@ -316,11 +316,13 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     GSYM_TRY(creator_prune(creator, error));
     GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
     GSYM_TRY(creator_place_call_sites(creator, error));
+    GSYM_TRY(creator_continue(creator, error));
     creator->is_finished = true;
     GSYM_TRY(creator_lay_out(creator, error));
     report->functions = creator->records.count;
     report->functions_pruned = report->functions_debug_info +
-                               report->functions_symbol_table - report->functions_merged -
+                               report->functions_symbol_table +
+                               report->functions_continued - report->functions_merged -
                                report->functions;
     report->strings = creator->strings.slots.count + 1;
     report->files = creator->files.count;

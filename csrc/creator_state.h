@@ -3,8 +3,9 @@
  * creator.c takes functions in, entry_copy.c takes them from another file,
  * shared_strings.c leaves strings to the binary that will hold the file,
  * merged_functions.c folds equal ranges on request, merge.c sorts and prunes,
- * named_call_sites.c gives what is left its call sites, layout.c places it and hands
- * out the bytes. */
+ * named_call_sites.c gives what is left its call sites, continuations.c continues
+ * functions after those inside of them, layout.c places it all and hands out the
+ * bytes. */
 #ifndef GSYM_CREATOR_STATE_H
 #define GSYM_CREATOR_STATE_H
 
@@ -92,6 +93,7 @@ struct gsym_creator {
     unsigned strp_size;
     bool is_finished;
     bool base_may_sink; /* to the first function, if that lies below */
+    bool is_segment;    /* of a file, of which other segments may hold the rest */
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;
@@ -155,12 +157,14 @@ typedef struct record_parts {
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
                               gsym_info_type type);
 
-/* ---- merge.c, named_call_sites.c and layout.c, called by gsym_creator_finish ---- */
+/* ---- what gsym_creator_finish calls, in this order ------------------------------- */
 
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Put the call sites that came by name into the records. */
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
+/* Give functions an entry after each function that lies inside of them. */
+gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
 
 #endif

@@ -237,6 +237,11 @@ gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);
 
+/* The record at `c` of a function that starts at `start`, with all that is merged into
+ * it; what *function_ret points at is valid until the next call. */
+gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
+                          uint64_t start, const gsym_function **function_ret,
+                          gsym_error *error);
 /* Bytes that the function decoded last takes in its file. */
 uint64_t record_size(const gsym_record *record);
 

@@ -791,6 +791,7 @@ typedef struct gsym_creator_report {
     uint64_t functions_symbol_table; /* added, before pruning */
     uint64_t functions_merged;       /* folded as children, or left out as repeats */
     uint64_t functions_pruned;
+    uint64_t functions_continued;    /* entries for the rest of a function after one inside */
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
     uint64_t functions_with_inlines;

@@ -43,18 +43,18 @@ static void clear(gsym_record *record) {
 }
 
 /* Decode one function to the end of the list. */
-static gsym_status append(gsym_record *record, const gsym_image *image, cursor *c,
+static gsym_status append(gsym_record *record, cursor *c, unsigned strp_size,
                           uint64_t start, record_info *merged_ret, gsym_error *error) {
     if (!ARRAY_RESERVE(record->functions, 1)) return gsym_fail_memory(error);
-    GSYM_TRY(function_info_decode(c, image->strp_size, start, &record->parts,
+    GSYM_TRY(function_info_decode(c, strp_size, start, &record->parts,
                                   &record->functions.items[record->functions.count],
                                   merged_ret, error));
     record->functions.count++;
     return GSYM_OK;
 }
 
-static gsym_status append_merged(gsym_record *record, const gsym_image *image,
-                                 record_info *merged, uint64_t start,
+static gsym_status append_merged(gsym_record *record, record_info *merged,
+                                 unsigned strp_size, uint64_t start,
                                  gsym_error *error) {
     uint32_t count;
     GSYM_TRY(merged_functions_count(&merged->payload, &count, error));
@@ -62,7 +62,7 @@ static gsym_status append_merged(gsym_record *record, const gsym_image *image,
         record_info nested;
         cursor c;
         GSYM_TRY(merged_functions_next(&merged->payload, i, &c, error));
-        GSYM_TRY(append(record, image, &c, start, &nested, error));
+        GSYM_TRY(append(record, &c, strp_size, start, &nested, error));
         if (nested.type == GSYM_INFO_MERGED_FUNCTIONS)
             return gsym_fail(error, GSYM_E_FORMAT, nested.offset,
                              "merged functions inside a merged function");
@@ -95,20 +95,27 @@ static void set_pointers(gsym_record *record) {
         record->functions.items[0].merged = record->functions.items + 1;
 }
 
+gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
+                          uint64_t start, const gsym_function **function_ret,
+                          gsym_error *error) {
+    uint64_t offset = cursor_offset(&c);
+    record_info merged;
+    clear(record);
+    GSYM_TRY(append(record, &c, strp_size, start, &merged, error));
+    record->size = cursor_offset(&c) - offset;
+    if (merged.type == GSYM_INFO_MERGED_FUNCTIONS)
+        GSYM_TRY(append_merged(record, &merged, strp_size, start, error));
+    set_pointers(record);
+    *function_ret = record->functions.items;
+    return GSYM_OK;
+}
+
 gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
                                uint32_t index, const gsym_function **function_ret,
                                gsym_error *error) {
     uint64_t start, offset;
-    record_info merged;
     cursor c;
-    clear(record);
     GSYM_TRY(gsym_image_entry(image, index, &start, &offset, error));
     GSYM_TRY(image_record(image, index, &c, error));
-    GSYM_TRY(append(record, image, &c, start, &merged, error));
-    record->size = cursor_offset(&c) - offset;
-    if (merged.type == GSYM_INFO_MERGED_FUNCTIONS)
-        GSYM_TRY(append_merged(record, image, &merged, start, error));
-    set_pointers(record);
-    *function_ret = record->functions.items;
-    return GSYM_OK;
+    return record_decode(record, c, image->strp_size, start, function_ret, error);
 }

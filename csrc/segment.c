@@ -66,6 +66,7 @@ gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *im
                                      gsym_error *error) {
     entry_copy copy;
     gsym_status status = entry_copy_begin(&copy, creator, image, error);
+    creator->is_segment = true;
     if (status == GSYM_OK) status = add_while_below(&copy, first, size, end_ret, error);
     entry_copy_end(&copy);
     return status;

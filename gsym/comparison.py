@@ -85,6 +85,7 @@ class Comparer:
         self.pclntab_functions = 0
         self.symbols = 0
         self.undecided = 0
+        self._around: list[FunctionInfo] = []  # that reach over the present address
         self.unread: dict[int, str] = {}
         self.all_units = len(self._units.offsets)
         self.units = self._units.offsets if sample is None else self._choose(sample)
@@ -107,9 +108,12 @@ class Comparer:
             present.append(key)
             candidates = expected.pop(key, None)
             own_symbols = symbols.get(info.address, [])
+            outer = self._outer(info)
             if candidates is not None:
                 self.functions += 1
                 yield from self._compare(info, candidates, own_symbols, key in shared)
+            elif outer is not None:
+                yield from _compare_functions(info, _rest(outer, info), own_symbols)
             elif not self._is_sample:
                 yield from self._explain(info, own_symbols)
         for (start, end), candidates in sorted(expected.items()):
@@ -191,6 +195,19 @@ class Comparer:
 
     # One function.
 
+    def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
+        """The function that *info* is the rest of, after one inside of it."""
+        end = info.address + info.size
+        self._around = [f for f in self._around if f.address + f.size > info.address]
+        for outer in reversed(self._around):
+            is_inside = (
+                outer.address < info.address and end <= outer.address + outer.size
+            )
+            if is_inside and outer.name == info.name:
+                return outer
+        self._around.append(info)
+        return None
+
     def _compare(
         self,
         info: FunctionInfo,
@@ -271,6 +288,32 @@ def _without_call_sites(
     info: FunctionInfo,
 ) -> tuple[str, tuple[object, ...], tuple[_Call, ...]]:
     return info.name, info.line_table or (), tuple(_calls(info.inline))
+
+
+def _rest(outer: FunctionInfo, info: FunctionInfo) -> FunctionInfo:
+    """What *outer* says of the addresses of *info*."""
+    start, end = info.address, info.address + info.size
+    rows = outer.line_table or ()
+    before = [row for row in rows if row.address < start][-1:]
+    inside = [row for row in rows if start <= row.address < end]
+    if before and (not inside or inside[0].address != start):
+        inside.insert(0, before[0]._replace(address=start))
+    return info._replace(
+        line_table=tuple(inside) or None,
+        inline=outer.inline and _rest_of_calls(outer.inline, start, end),
+    )
+
+
+def _rest_of_calls(node: InlineInfo, start: int, end: int) -> InlineInfo:
+    ranges = tuple(
+        each._replace(start=max(each.start, start), end=min(each.end, end))
+        for each in node.ranges
+    )
+    children = (_rest_of_calls(child, start, end) for child in node.children)
+    return node._replace(
+        ranges=tuple(each for each in ranges if each.start < each.end),
+        children=tuple(child for child in children if child.ranges),
+    )
 
 
 def _compare_functions(

@@ -79,6 +79,7 @@ _COUNTS = (
     "functions_symbol_table",
     "functions_merged",
     "functions_pruned",
+    "functions_continued",
     "functions",
     "functions_with_lines",
     "functions_with_inlines",
@@ -221,7 +222,8 @@ class ConversionOutput:
             warnings = warnings | _left_out(part, "in segments")
         dropped = 0
         if found is not None:
-            dropped = found["functions"] - counts["functions"]
+            kept = counts["functions"] - counts["functions_continued"]
+            dropped = found["functions"] - kept
             counts |= {name: found[name] for name in _COUNTS_OF_INPUT}
         return ConversionReport(
             input=request.input,

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
             functions_merged: Functions kept as part of one with the same range.
             functions_pruned: Functions left out since another says more.
             functions_dropped: Functions left out by name or address.
+            functions_continued: Entries added for the rest of a function after another
+                one inside of it.
             functions: Functions in the output.
             functions_with_lines: Of these, functions with a line table.
             functions_with_inlines: Of these, functions with inlined calls.
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         functions_merged: int
         functions_pruned: int
         functions_dropped: int
+        functions_continued: int
         functions: int
         functions_with_lines: int
         functions_with_inlines: int
@@ -97,10 +100,10 @@ else:
         "ConversionReport",
         "input member outputs architecture uuid build_id placements "
         "functions_debug_info functions_pclntab functions_symbol_table "
-        "functions_merged functions_pruned functions_dropped functions "
-        "functions_with_lines functions_with_inlines duplicates_different overlapping "
-        "strings files file_size index_size warnings details companions notes seconds "
-        "peak_memory",
+        "functions_merged functions_pruned functions_dropped functions_continued "
+        "functions functions_with_lines functions_with_inlines duplicates_different "
+        "overlapping strings files file_size index_size warnings details companions "
+        "notes seconds peak_memory",
     )
     ConversionWarning.__doc__ = """One thing that was wrong with the input.
 

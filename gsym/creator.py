@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         functions_symbol_table: int
         functions_merged: int
         functions_pruned: int
+        functions_continued: int
         functions: int
         functions_with_lines: int
         functions_with_inlines: int
@@ -62,8 +63,9 @@ else:
     CreatorReport = record_type(
         "CreatorReport",
         "functions_debug_info functions_symbol_table functions_merged "
-        "functions_pruned functions functions_with_lines functions_with_inlines "
-        "duplicates_different overlapping strings files file_size index_size",
+        "functions_pruned functions_continued functions functions_with_lines "
+        "functions_with_inlines duplicates_different overlapping strings files "
+        "file_size index_size",
     )
     CreatorReport.__doc__ = "What became of the functions added to a creator."
 

@@ -6,13 +6,14 @@ with pyelftools, independently of the engine, and reports what the file says oth
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym.reader
 from gsym._native import check, ffi, lib, new_error
 from gsym.arguments import pairs_of
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.function_table import FunctionTable
 from gsym.sources.mapped_file import map_file
 from gsym.structure import (
     BrokenError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 _KEPT = 1000  # findings or differences
+_ADDRESS_END = 1 << 64
 
 
 class Comparison(NamedTuple):
@@ -64,6 +66,14 @@ class Comparison(NamedTuple):
     uncompared: dict[str, int]
 
 
+class Unanswered(NamedTuple):
+    """Addresses start <= address < end of function *name* that no lookup answers."""
+
+    start: int
+    end: int
+    name: str
+
+
 def check_structure(path: str) -> list[Finding]:
     """Faults of the GSYM file at *path*, the first thousand; none: it is sound.
 
@@ -78,6 +88,43 @@ def check_structure(path: str) -> list[Finding]:
     except FormatError as problem:
         return [Finding(0, problem.reason)]
     return list(islice(_faults(_embedded(data, path), data), _KEPT))
+
+
+def check_answers(path: str) -> list[Unanswered]:
+    """Parts of functions for which a lookup has no answer, the first thousand.
+
+    A lookup takes the last function that starts at or below an address, so a function
+    inside another one hides the rest of that. Files written here have an entry for the
+    rest; those of other writers need not.
+
+    Args:
+        path: A GSYM file of which `check_structure` finds nothing.
+
+    Raises:
+        FormatError: The file is damaged.
+        OSError: It cannot be read.
+    """
+    with gsym.reader.open(path) as reader:
+        return list(islice(_unanswered(FunctionTable(reader)), _KEPT))
+
+
+def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
+    widest, reach, end = (
+        0,
+        0,
+        0,
+    )  # the function that ends last; where; end of the answers
+    starts = [*functions.starts, _ADDRESS_END]
+    for index, (start, after) in enumerate(pairwise(starts)):
+        size = functions.sizes[index]
+        if index == 0 or start != starts[index - 1]:
+            end = start
+        # A function without a size answers up to the next one.
+        end = max(end, start + size if size else _ADDRESS_END)
+        if size and start + size > reach:
+            widest, reach = index, start + size
+        if start != after and end < min(after, reach):
+            yield Unanswered(end, min(after, reach), functions.name(widest))
 
 
 def _embedded(data: memoryview, path: str) -> memoryview:

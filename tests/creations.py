@@ -69,7 +69,7 @@ def keep(
     is_merging: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Kept:
-    """What is left of functions and symbols."""
+    """What is left of functions and symbols, without what continues an outer one."""
     with Creator(**options) as creator:
         for function in functions:
             creator.add(function)
@@ -77,6 +77,19 @@ def keep(
             merge(creator)
         for symbol in symbols:
             add_symbol(creator, symbol)
-        left = decoded(creator.to_bytes())
+        left: list[FunctionInfo] = []
+        widest: dict[str, FunctionInfo] = {}  # of the functions of a name so far
+        for info in decoded(creator.to_bytes()):
+            if not _continues(info, widest.setdefault(info.name, info)):
+                left.append(info)
+                widest[info.name] = max(widest[info.name], info, key=_end)
         assert creator.report is not None
         return Kept(left, creator.report)
+
+
+def _continues(info: FunctionInfo, outer: FunctionInfo) -> bool:
+    return outer.address < info.address and _end(info) <= _end(outer)
+
+
+def _end(info: FunctionInfo) -> int:
+    return info.address + info.size

@@ -431,6 +431,7 @@ def test_the_report_counts_what_the_file_holds() -> None:
         "functions_symbol_table": 0,
         "functions_merged": 0,
         "functions_pruned": 1,
+        "functions_continued": 0,
         "functions": 2,
         "functions_with_lines": 1,
         "functions_with_inlines": 1,

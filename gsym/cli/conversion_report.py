@@ -23,11 +23,17 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     dropped = (
         f", dropped {report.functions_dropped}" if report.functions_dropped else ""
     )
+    continued = (
+        f", {report.functions_continued} of them continue others"
+        if report.functions_continued
+        else ""
+    )
     index = f", {report.index_size} of them index," if report.index_size else ""
     of = f"{report.architecture}, " if report.architecture else ""
     yield printable(f"{_label(report)} -> {', '.join(report.outputs)}")
     yield (
-        f"  {report.functions} functions, {report.functions_with_lines} with lines, "
+        f"  {report.functions} functions{continued}, "
+        f"{report.functions_with_lines} with lines, "
         f"{report.functions_with_inlines} with inlined calls; "
         f"{report.file_size} bytes{index} in {report.seconds:.2f} s"
     )

@@ -7,7 +7,7 @@ import sys
 from gsym.cli.options import Command, Operand, Option, UsageError, path_rule
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import printable, progress_for
-from gsym.verification import check_structure, compare
+from gsym.verification import check_answers, check_structure, compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ COMMAND = Command(
         *SEARCH_OPTIONS,
     ),
     """\
-The exit code is 1 if anything is wrong. Decoding by pyelftools takes about two
-seconds a megabyte of .debug_info, so big files ask for --sample.""",
+The exit code is 1 if anything is wrong, also if a function inside another one hides
+the rest of that from lookups, as in files of other writers. Decoding by pyelftools
+takes about two seconds a megabyte of .debug_info, so big files ask for --sample.""",
 )
 
 EXIT_WRONG = 1
@@ -97,8 +98,14 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
         return False
     if not quiet:
         print(f"{printable(path)}: the structure is sound")
+    unanswered = check_answers(path)
+    _print_all(
+        f"{path}: {start:#x}-{end:#x}: no answer: other functions start inside {name} "
+        "('gsym convert' of the file adds one)"
+        for start, end, name in unanswered
+    )
     if binary is None:
-        return True
+        return not unanswered
     progress = progress_for(binary)
     try:
         comparison = compare(
@@ -118,7 +125,7 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
     )
     if not quiet:
         _report(comparison)
-    return not comparison.differences
+    return not unanswered and not comparison.differences
 
 
 def _report(comparison: Comparison) -> None:
