@@ -264,6 +264,8 @@ static gsym_status add_record(entry_copy *copy, uint32_t index, gsym_error *erro
     if (copy->records_size > copy->image->size)
         return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(copy->image, index),
                          "records lie over each other");
+    GSYM_TRY(image_check_function(copy->image, decoded,
+                                  image_record_offset(copy->image, index), error));
     if (!reserve_all(copy, decoded, decoded->merged_count + 1))
         return gsym_fail_memory(error);
     return add_wanted(copy, index, decoded, error);

@@ -79,6 +79,16 @@ static gsym_status encode_extras(buffer *out, const gsym_function *function,
     return GSYM_OK;
 }
 
+/* Rows ascend, which their encoder checks. */
+static gsym_status check_last_row(const gsym_function *function, gsym_error *error) {
+    uint64_t last = function->rows[function->row_count - 1].address;
+    if (function->size == 0 || last - function->address < function->size) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                     "the row at 0x%" PRIx64 " is outside of its function at 0x%" PRIx64
+                     " of size 0x%" PRIx64,
+                     last, function->address, function->size);
+}
+
 /* What a record holds besides merged functions. */
 static gsym_status encode_own(buffer *out, unsigned strp_size,
                               const gsym_function *function, gsym_error *error) {
@@ -97,6 +107,7 @@ static gsym_status encode_own(buffer *out, unsigned strp_size,
         start = begin_info(out, GSYM_INFO_LINE_TABLE);
         GSYM_TRY(line_table_encode(out, function->address, function->rows,
                                    function->row_count, error));
+        GSYM_TRY(check_last_row(function, error));
         GSYM_TRY(end_info(out, start, "LineTable", error));
     }
     if (function->node_count != 0) {

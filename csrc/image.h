@@ -51,6 +51,11 @@ static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address)
     return size == 0 || address - start < size;
 }
 
+/* Whether a function of the image, decoded from the record at `offset`, and what is
+ * merged into it make sense. */
+gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
+                                 uint64_t offset, gsym_error *error);
+
 /* File entry `index`, or false when the table has no such entry. */
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);

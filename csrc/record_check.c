@@ -42,12 +42,20 @@ static gsym_status check_calls(const gsym_image *image, const gsym_function *fun
     return GSYM_OK;
 }
 
-static gsym_status check_function(const gsym_image *image, const gsym_function *function,
-                                  uint64_t offset, gsym_error *error) {
+static gsym_status check_own(const gsym_image *image, const gsym_function *function,
+                             uint64_t offset, gsym_error *error) {
     if (function->name == 0 || !has_name(image, function->name))
         return fault(error, offset, "a function has a name that is not there");
     GSYM_TRY(check_rows(image, function, offset, error));
     return check_calls(image, function, offset, error);
+}
+
+gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
+                                 uint64_t offset, gsym_error *error) {
+    GSYM_TRY(check_own(image, function, offset, error));
+    for (size_t i = 0; i < function->merged_count; ++i)
+        GSYM_TRY(check_own(image, &function->merged[i], offset, error));
+    return GSYM_OK;
 }
 
 gsym_status gsym_image_check_records(const gsym_image *image, gsym_record *record,
@@ -59,9 +67,7 @@ gsym_status gsym_image_check_records(const gsym_image *image, gsym_record *recor
         GSYM_TRY(gsym_image_entry(image, i, &address, &offset, error));
         if (address < before) return fault(error, offset, "a function is out of order");
         GSYM_TRY(gsym_record_decode(record, image, i, &function, error));
-        GSYM_TRY(check_function(image, function, offset, error));
-        for (size_t j = 0; j < function->merged_count; ++j)
-            GSYM_TRY(check_function(image, &function->merged[j], offset, error));
+        GSYM_TRY(image_check_function(image, function, offset, error));
         before = address;
     }
     return GSYM_OK;

@@ -17,7 +17,16 @@ from gsym.errors import (
     UnsupportedError,
 )
 
-__all__ = ["check", "ffi", "kept_view", "lib", "new_error", "to_bytes", "to_str"]
+__all__ = [
+    "check",
+    "ffi",
+    "kept_view",
+    "lib",
+    "new_error",
+    "to_bytes",
+    "to_str",
+    "uuid_bytes",
+]
 
 _CLASS_OF_STATUS = {
     lib.GSYM_E_FORMAT: FormatError,
@@ -83,3 +92,24 @@ def to_str(raw: bytes) -> str:
 def to_bytes(text: str) -> bytes:
     """Inverse of `to_str`."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def uuid_bytes(uuid: object) -> bytes:
+    """An identifier given as bytes, or as hexadecimal text with or without dashes.
+
+    Raises:
+        TypeError: It is neither.
+        ValueError: The text is not hexadecimal.
+    """
+    if isinstance(uuid, (bytes, bytearray, memoryview)):
+        return bytes(uuid)
+    if not isinstance(uuid, str):
+        raise TypeError(
+            f"a UUID is bytes or hexadecimal text, not {type(uuid).__name__}"
+        )
+    try:
+        return bytes.fromhex(uuid.replace("-", ""))
+    except ValueError:
+        raise ValueError(
+            f"invalid UUID {uuid!r}: expected hexadecimal digits"
+        ) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from gsym._native import uuid_bytes
 from gsym.arguments import pairs_of, paths_of, strings_of
 from gsym.atomic_file import is_same_file
 from gsym.conversion_output import ConversionRequest
@@ -62,7 +63,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     threads: int | None = None,
     version: int | None = None,
     byteorder: str | None = None,
-    uuid: bytes | None = None,
+    uuid: bytes | str | None = None,
     merged_functions: bool = False,
     call_sites: bool = False,
     call_sites_yaml: str | os.PathLike[str] | None = None,
@@ -100,7 +101,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             small inputs.
         version: Version of the format, 1 or 2; by default 1, or that of a GSYM file.
         byteorder: "little" or "big"; by default that of the input.
-        uuid: Identifier to write instead of the binary's build id.
+        uuid: Identifier to write instead of the binary's build id, as bytes or as
+            hexadecimal text.
         merged_functions: Keep functions of equal range as children of the first.
         call_sites: Keep the call sites that the DWARF names.
         call_sites_yaml: File with call sites to add, as llvm-gsymutil takes it; needs
@@ -168,7 +170,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         threads=threads,
         version=version,
         byteorder=byteorder,
-        uuid=uuid,
+        uuid=None if uuid is None else uuid_bytes(uuid),
         merged_functions=merged_functions,
         call_sites=call_sites,
         call_sites_yaml=None if call_sites_yaml is None else os.fspath(call_sites_yaml),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - an exception, named as one
 
-from gsym._native import check, ffi, lib, new_error, to_bytes
+from gsym._native import check, ffi, lib, new_error, to_bytes, uuid_bytes
 from gsym.atomic_file import AtomicFile
 from gsym.errors import ClosedError
 
@@ -107,13 +107,16 @@ class Creator:
         byteorder: "little" or "big", the order of the integers in the file.
         base_address: The image base that addresses in the file count from; by
             default the start of the first function.
-        uuid: Identifier of the binary that the functions belong to.
+        uuid: Identifier of the binary that the functions belong to, as bytes or as
+            hexadecimal text.
         index: Add an index of large functions, with which the first lookup in one is
             as fast as any later one.
 
     Raises:
         LimitError: The UUID does not fit version 1.
-        ValueError: There is no such version or byte order.
+        TypeError: The UUID is neither bytes nor text.
+        ValueError: There is no such version or byte order, or the UUID is not
+            hexadecimal.
     """
 
     def __init__(
@@ -121,12 +124,13 @@ class Creator:
         version: int = 1,
         byteorder: str = "little",
         base_address: int | None = None,
-        uuid: bytes = b"",
+        uuid: bytes | str = b"",
         *,
         index: bool = False,
     ) -> None:
         if byteorder not in {"little", "big"}:
             raise ValueError(f"byte order is 'little' or 'big', not {byteorder!r}")
+        identifier = uuid_bytes(uuid)
         self._error: CData = new_error()
         self._handle: CData = None
         self._version = version
@@ -145,7 +149,7 @@ class Creator:
         made = ffi.new("gsym_creator **")
         check(lib.gsym_creator_create(options, made, self._error), self._error)
         self._handle = ffi.gc(made[0], lib.gsym_creator_destroy)
-        self._call(lib.gsym_creator_set_uuid, bytes(uuid), len(uuid))
+        self._call(lib.gsym_creator_set_uuid, identifier, len(identifier))
 
     def __enter__(self) -> Self:
         return self
@@ -176,9 +180,9 @@ class Creator:
             ClosedError: The creator has written its file or was closed.
             LimitError: The function's size exceeds 32 bits, or its strings what
                 version 1 can hold.
-            ValueError: Rows do not ascend, an inlined call lies outside of its
-                parent, the name is empty, a string holds a NUL, an extra has an
-                InfoType with a meaning, or a number is out of range.
+            ValueError: Rows do not ascend or leave the function, an inlined call
+                lies outside of its parent, the name is empty, a string holds a NUL,
+                an extra has an InfoType with a meaning, or a number is out of range.
         """
         alive: list[CData] = []
         try:

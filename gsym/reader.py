@@ -8,7 +8,7 @@ and the mapping goes when the last call that uses it has ended.
 
 from __future__ import annotations
 
-from gsym._native import lib
+from gsym._native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.mapped_image import MappedImage
 from gsym.model import FunctionRange, Header
@@ -37,7 +37,7 @@ _FEW_ADDRESSES = 8
 
 def open(  # the name is the API
     path: str | os.PathLike[str],
-    uuid: bytes | None = None,
+    uuid: bytes | str | None = None,
     *,
     index_limit: int | None = None,
     read_ahead: bool = False,
@@ -48,7 +48,7 @@ def open(  # the name is the API
         path: The file; both versions and both byte orders are read. An ELF or Mach-O
             binary that a GSYM file was embedded in is read in place.
         uuid: The identifier that the file must have, to be sure that it belongs
-            to the binary at hand; by default any.
+            to the binary at hand, as bytes or as hexadecimal text; by default any.
         index_limit: See `Reader`.
         read_ahead: Whether the system may read more pages than the one that is needed.
             By default it may after the first few lookups, and when `lookup_many` gets
@@ -122,20 +122,21 @@ class Reader:
         data: Buffer,
         *,
         path: str | None = None,
-        uuid: bytes | None = None,
+        uuid: bytes | str | None = None,
         index_limit: int | None = None,
         by_pages: mmap | None = None,
     ) -> None:
+        wanted = None if uuid is None else uuid_bytes(uuid)
         self._is_map = False
         mapped = MappedImage(data, path, index_limit, by_pages)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         self._path = path
         self._header = header = _header(mapped, data)
-        if uuid is not None and uuid != header.uuid:
+        if wanted is not None and wanted != header.uuid:
             self.close()
             raise UuidMismatchError(
-                f"the UUID is {header.uuid.hex() or 'missing'}, not {uuid.hex()}",
+                f"the UUID is {header.uuid.hex() or 'missing'}, not {wanted.hex()}",
                 path=path,
             )
 

@@ -40,7 +40,7 @@ _MARK = "-0x"  # between the name of the whole and the start address
 
 def open_segments(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    uuid: bytes | None = None,
+    uuid: bytes | str | None = None,
 ) -> SegmentSetReader:
     """Open all segments of a file that was written in segments.
 
@@ -113,7 +113,7 @@ class SegmentSetReader:
         ValueError: A path does not end in a start address, or two in the same.
     """
 
-    def __init__(self, paths: list[str], *, uuid: bytes | None = None) -> None:
+    def __init__(self, paths: list[str], *, uuid: bytes | str | None = None) -> None:
         placed = sorted((_checked_start(path), path) for path in paths)
         if not placed:
             raise ValueError("no segments")

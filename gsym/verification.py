@@ -46,7 +46,7 @@ class Comparison(NamedTuple):
         differences: The first thousand; none: the file says what the binary says.
         functions: Functions of the DWARF or the pclntab that were compared.
         symbols: Functions of the file that are only in the symbol table.
-        units: Compilation units whose functions were compared.
+        units: Compilation units whose functions were compared, or could not be.
         units_in_all: Compilation units of the binary.
         undecided: Functions that units outside of the sample describe as well, and
             may describe better.

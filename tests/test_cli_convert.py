@@ -19,6 +19,7 @@ from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import Elf, Section, Symbol, code_section
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, program, unit
+from tests.test_split_units import build
 
 Captured = pytest.CaptureFixture[str]
 
@@ -153,6 +154,22 @@ def test_quiet_prints_nothing_but_errors(tmp_path: Path, capsys: Captured) -> No
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_missing_split_file_is_told_though_quiet_and_fails_a_strict_run(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(build("in_split").binary)
+    assert main(["convert", "-q", str(path)]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{path}: warning: Split unit (.dwo) not found (1 time)\n" in said.err
+    Path(f"{path}.gsym").unlink()
+    assert main(["convert", "-q", "--strict", str(path)]) == 3
+    assert Path(f"{path}.gsym").exists()
+    (tmp_path / "complete").write_bytes(program(TWO_FUNCTIONS))
+    assert main(["convert", "-q", "--strict", str(tmp_path / "complete")]) == 0
+
+
 def test_a_binary_without_build_id_is_warned_about(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -180,7 +197,7 @@ def test_a_binary_without_debug_information_is_warned_about(
     tried = f"no debug information: tried {debug} (not there)"
     assert capsys.readouterr().err == f"{path}: warning: {tried}\n"
     assert main([*arguments, "-q"]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr() == ("", f"{path}: warning: {tried}\n")
 
 
 @pytest.mark.parametrize(("uuid", "warns"), [(BUILD_ID.hex(), False), ("abcdef", True)])
@@ -401,6 +418,14 @@ def test_a_report_that_cannot_be_written_fails(
         (
             "a --verify --segment-size 9",
             "option '--verify' excludes '--segment-size'",
+        ),
+        (
+            "a --index --data-symbols",
+            "options '--data-symbols' and '--index' together need '--output-version 2'",
+        ),
+        (
+            "a --segment-size 9 --data-symbols",
+            "option '--data-symbols' excludes '--segment-size'",
         ),
         ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
         ("a --object-prefix-map /o", "option '--object-prefix-map': '/o' is not of"),

@@ -267,3 +267,13 @@ def test_a_damaged_record_is_told_and_the_rest_is_answered(
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("0x402001: ?? (damaged record: ")
     assert second == "0x401000: outer at /src/a.c:10"
+
+
+def test_a_file_of_another_uuid_is_not_asked(tmp_path: Path, capsys: Captured) -> None:
+    path = str(tmp_path / "a.gsym")
+    with gsym.Creator(uuid="a65a-0b") as creator:
+        creator.add(BARE)
+        creator.save(path)
+    assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a0b"]) == 0
+    assert main(["lookup", path, hex(BARE.address), "--uuid", "a65a"]) == 1
+    assert "the UUID is a65a0b, not a65a" in capsys.readouterr().err

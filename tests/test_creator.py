@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.creator import Creator, iter_finished
-from gsym.errors import ClosedError, EmptyError, LimitError
+from gsym.errors import ClosedError, EmptyError, LimitError, UuidMismatchError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, join_path
+from gsym.reader import Reader
 from tests import oracle
 from tests.creations import create, decoded, finish, handle_of
 from tests.strategies import BYTE_ORDERS, U32_MAX, VERSIONS
@@ -235,6 +236,7 @@ REFUSED = {
         0x10, 4, "f", (LineEntry(0x12, "a.c", 1), LineEntry(0x11, "a.c", 2))
     ),
     "a row is below the start": FunctionInfo(0x10, 4, "f", (LineEntry(0xF, "a.c", 1),)),
+    "a row is after the end": FunctionInfo(0x10, 4, "f", (LineEntry(0x14, "a.c", 1),)),
     "a row is above all addresses": FunctionInfo(
         0x10, 4, "f", (LineEntry(2**64, "a.c", 1),)
     ),
@@ -273,6 +275,20 @@ def test_a_function_that_contradicts_itself_is_refused_and_leaves_no_trace(
             creator.add(function)
         creator.add(WORK)
         assert decoded(creator.to_bytes()) == [WORK]
+
+
+def test_a_uuid_may_be_text() -> None:
+    """With the digits of a build id as readelf prints it, or the dashes of a UUID."""
+    data = create([WORK], uuid="0A65-ff")
+    for uuid in ("0a65ff", "0A65-FF", b"\x0a\x65\xff", bytearray(b"\x0a\x65\xff")):
+        with Reader(data, uuid=uuid) as reader:
+            assert reader.uuid == b"\x0a\x65\xff"
+    with pytest.raises(UuidMismatchError, match="not 0b"):
+        Reader(data, uuid="0b")
+    with pytest.raises(ValueError, match="invalid UUID 'a6x'"):
+        Creator(uuid="a6x")
+    with pytest.raises(TypeError, match="bytes or hexadecimal text, not int"):
+        Reader(data, uuid=7)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

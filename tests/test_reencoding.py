@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+import gsym
 from gsym._native import check, ffi, lib, new_error
 from gsym.creator import Creator
 from gsym.errors import ClosedError, FormatError, LimitError
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.reader import Reader
+from gsym.verification import check_structure
 from tests import oracle, strategies
 from tests.creations import create, decoded, handle_of
+from tests.test_hostile_records import END_OF_LIST, file_with
+from tests.test_record_check import UNSOUND
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
@@ -215,6 +219,19 @@ def test_a_file_number_without_a_file_is_not_copied() -> None:
     data = oracle.encode_file(replace(file, files=file.files[:2]))
     with pytest.raises(FormatError, match="file"):
         copied(data, Creator())
+
+
+@pytest.mark.parametrize("complaint", UNSOUND)
+def test_what_verify_rejects_is_not_copied(complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "unsound.gsym"
+    path.write_bytes(file_with(1, UNSOUND[complaint](1) + END_OF_LIST))
+    assert check_structure(str(path))
+    reason = rf"unsound\.gsym: offset 0x\w+: function 0 at 0x\w+: .*{complaint}"
+    with pytest.raises(FormatError, match=reason):
+        gsym.convert(path, tmp_path / "copy.gsym")
+    with pytest.raises(FormatError, match=reason):
+        gsym.merge_files([path], tmp_path / "copy.gsym")
+    assert not (tmp_path / "copy.gsym").exists()
 
 
 def test_closed_readers_and_creators_are_told_apart() -> None:

@@ -26,6 +26,8 @@ from tests.test_split_units import build
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 
 def test_the_debug_file_of_a_stripped_binary_is_compared(tmp_path: Path) -> None:
     binary = place(tmp_path / "app", stripped(build_id=ID))
@@ -87,3 +89,17 @@ def test_split_units_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     found = compare(gsym.convert(binary).outputs[0], binary)
     assert found.differences == []
     assert "in a split unit, which is not read" in found.unread[0]
+
+
+def test_a_binary_of_split_units_alone_is_not_taken_for_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = build("in_split")
+    binary = place(tmp_path / "app", built.binary)
+    place(tmp_path / "a.dwo", built.splits[0])
+    gsym.convert(binary)
+    assert main(["verify", f"{binary}.gsym", "--against", binary]) == 1
+    said = capsys.readouterr()
+    assert "0 functions of 0 of 1 units compared" in said.out
+    assert "none of its functions could be compared" in said.out
+    assert "warning: 1 unit not compared" in said.err

@@ -77,16 +77,27 @@ def input_warning_lines(report: ConversionReport) -> Iterator[str]:
             f"{head}{warning.category}: {warning.value:#x} at {place}offset "
             f"{warning.offset:#x}"
         )
-    for category, count in report.warnings.items():
-        yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
-    for note in report.notes:
-        yield printable(f"{head}{note}")
+    yield from loss_lines(report)
     if not report.functions_debug_info and not report.notes:
         yield f"{head}no debug information: names only"
 
 
 def _warning_head(report: ConversionReport) -> str:
     return printable(f"{_label(report)}: warning: ")
+
+
+def is_complete(report: ConversionReport) -> bool:
+    """Whether nothing of the input, or of what belongs to it, is missing."""
+    return not report.warnings and not report.notes
+
+
+def loss_lines(report: ConversionReport) -> Iterator[str]:
+    """What is missing: the count of each category, and the files not found."""
+    head = printable(f"{_label(report)}: warning: ")
+    for category, count in report.warnings.items():
+        yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
+    for note in report.notes:
+        yield printable(f"{head}{note}")
 
 
 def _label(report: ConversionReport) -> str:

@@ -18,6 +18,7 @@ from gsym.cli.options import (
     path_rule,
     version_and_byteorder,
 )
+from gsym.cli.program import EXIT_FAILED
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion import PCLNTAB_CHOICES, convert, member_outputs, slice_outputs
@@ -157,7 +158,15 @@ COMMAND = Command(
             metavar="OLD=NEW",
             repeatable=True,
         ),
-        Option("--quiet", "print errors only", short="-q"),
+        Option(
+            "--strict",
+            "exit with 3 when an output is incomplete: something of INPUT was left "
+            "out, or a file that belongs to it was not found; it is written all the "
+            "same",
+        ),
+        Option(
+            "--quiet", "print only errors and what an output is missing", short="-q"
+        ),
         Option(
             "--verbose",
             "print each warning with the offset of its DIE or its line, and where "
@@ -168,6 +177,8 @@ COMMAND = Command(
         Option("--verify", "check each output against its input afterwards"),
     ),
 )
+
+EXIT_INCOMPLETE = 3
 
 _UINT32_END = 1 << 32
 # With these the output does not say what its input says.
@@ -182,11 +193,12 @@ _UNVERIFIABLE = (
 
 
 def run(arguments: list[str]) -> int:
-    """Convert each input; the exit code is 1 if one of them failed."""
+    """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
     values = COMMAND.parse(arguments)
     for option in _UNVERIFIABLE:
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
+    _check_data_symbols(values)
     jobs = _jobs(values)
     converter = _converter(values)
     sources = [source for source, _ in jobs] + values.texts("--call-sites-yaml")[-1:]
@@ -226,7 +238,26 @@ def run(arguments: list[str]) -> int:
         done.append(_try(conversion_report.write_depfile, depfile, reports))
     if summary is not None:
         done.append(_try(conversion_report.write_json, summary, reports))
-    return 0 if all(done) else 1
+    return _exit_code(reports, all(done), strict=values.flag("--strict"))
+
+
+def _exit_code(reports: list[ConversionReport], is_done: bool, *, strict: bool) -> int:
+    if not is_done:
+        return EXIT_FAILED
+    is_complete = all(map(conversion_report.is_complete, reports))
+    return EXIT_INCOMPLETE if strict and not is_complete else 0
+
+
+def _check_data_symbols(values: Values) -> None:
+    """Refuse what leaves no place for the symbols of variables."""
+    if not values.flag("--data-symbols"):
+        return
+    if values.texts("--segment-size"):
+        raise UsageError("option '--data-symbols' excludes '--segment-size'")
+    if values.flag("--index") and values.texts("--output-version")[-1:] != ["2"]:
+        raise UsageError(
+            "options '--data-symbols' and '--index' together need '--output-version 2'"
+        )
 
 
 def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) -> bool:
@@ -343,6 +374,8 @@ def _converter(values: Values) -> Converter:
 
 def _tell(report: ConversionReport, values: Values) -> None:
     if values.flag("--quiet"):
+        for line in conversion_report.loss_lines(report):
+            print(line, file=sys.stderr)
         return
     for line in conversion_report.summary_lines(report):
         print(line)

@@ -7,7 +7,15 @@ import sys
 
 import gsym.reader
 from gsym._native import to_bytes, to_str
-from gsym.cli.options import Command, Operand, Option, UsageError, Values, parse_number
+from gsym.cli.options import (
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    Values,
+    hex_bytes,
+    parse_number,
+)
 from gsym.cli.terminal import printable
 from gsym.errors import FormatError, GsymError
 
@@ -35,6 +43,7 @@ COMMAND = Command(
         ),
     ),
     (
+        Option("--uuid", "refuse FILE unless it has this id", metavar="HEX"),
         Option("--stdin", "read addresses from standard input, one a line"),
         Option("--json", "print one JSON object a line for each address"),
         Option(
@@ -69,8 +78,9 @@ def run(arguments: list[str]) -> int:
         raise UsageError("give either ADDRESS or '--stdin'")
     addresses = [parse_number(word, "ADDRESS") for word in words]
     load_address = values.number("--load-address")
+    uuid = hex_bytes("--uuid", values.text("--uuid"))
     read_ahead = gsym.reader.wants_read_ahead(len(addresses))
-    with _open(paths, read_ahead=read_ahead) as reader:
+    with _open(paths, uuid, read_ahead=read_ahead) as reader:
         session = _Session(reader, values, load_address)
         if addresses:
             session.answer(addresses)
@@ -95,21 +105,23 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _open(paths: list[str], *, read_ahead: bool) -> Reader | SegmentSetReader:
+def _open(
+    paths: list[str], uuid: bytes | None, *, read_ahead: bool
+) -> Reader | SegmentSetReader:
     """One file, or several segments as one."""
     if len(paths) == 1:
         try:
-            return gsym.reader.open(paths[0], read_ahead=read_ahead)
+            return gsym.reader.open(paths[0], uuid, read_ahead=read_ahead)
         except FileNotFoundError:
             from gsym.segment_set import find_segments, open_segments
 
             if not find_segments(paths[0]):
                 raise
-            return open_segments(paths[0])
+            return open_segments(paths[0], uuid)
     from gsym.segment_set import open_segments
 
     try:
-        return open_segments(paths)
+        return open_segments(paths, uuid)
     except ValueError as error:
         raise GsymError(str(error)) from None
 

@@ -52,7 +52,12 @@ COMMAND = Command(
             "--index",
             "add an index of large functions (without it: if one of the files has one)",
         ),
-        Option("--quiet", "print errors only", short="-q"),
+        Option(
+            "--strict",
+            "exit with 3 when something of a FILE was left out; OUT is written all the "
+            "same",
+        ),
+        Option("--quiet", "print only errors and what was left out", short="-q"),
     ),
     """\
 Of functions with the same range the one that says most is taken. The segments that
@@ -61,8 +66,11 @@ gsym merge app.gsym-0x* -o app.gsym""",
 )
 
 
+EXIT_INCOMPLETE = 3
+
+
 def run(arguments: list[str]) -> int:
-    """Merge the files."""
+    """Merge the files; the exit code is 3 as `--strict` says."""
     values = COMMAND.parse(arguments)
     output = values.text("--output")
     if output is None:
@@ -85,10 +93,10 @@ def run(arguments: list[str]) -> int:
     if not values.flag("--quiet"):
         for line in _summary_lines(report):
             print(line)
-        for category, count in report.warnings.items():
-            times = f"{count} time{'s' if count != 1 else ''}"
-            print(f"gsym merge: warning: {category} ({times})", file=sys.stderr)
-    return 0
+    for category, count in report.warnings.items():
+        times = f"{count} time{'s' if count != 1 else ''}"
+        print(f"gsym merge: warning: {category} ({times})", file=sys.stderr)
+    return EXIT_INCOMPLETE if values.flag("--strict") and report.warnings else 0
 
 
 def _summary_lines(report: MergeReport) -> Iterator[str]:

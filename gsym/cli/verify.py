@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 
 from gsym.cli.options import Command, Operand, Option, UsageError, path_rule
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
@@ -43,7 +44,9 @@ COMMAND = Command(
     """\
 The exit code is 1 if anything is wrong, also if a function inside another one hides
 the rest of that from lookups, as in files of other writers. Decoding by pyelftools
-takes about two seconds a megabyte of .debug_info, so big files ask for --sample.""",
+takes about two seconds a megabyte of .debug_info, so big files ask for --sample. Units
+that it cannot decode, such as split ones, are reported, and fail the run where it can
+compare none.""",
 )
 
 EXIT_WRONG = 1
@@ -123,18 +126,30 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
         f"{path}: {address:#x}: {subject}: {said} in the binary, {found} in the file"
         for address, subject, said, found in comparison.differences
     )
+    _warn(comparison)
     if not quiet:
         _report(comparison)
-    return not unanswered and not comparison.differences
+    has_compared = not comparison.unread or comparison.functions > 0
+    if not has_compared:
+        print(f"{printable(path)}: none of its functions could be compared")
+    return has_compared and not unanswered and not comparison.differences
+
+
+def _warn(comparison: Comparison) -> None:
+    unread = comparison.unread
+    for offset, reason in islice(unread.items(), _SHOWN):
+        remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
+        print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
+    if unread:
+        units = f"{len(unread)} unit{'s' if len(unread) != 1 else ''}"
+        print(f"gsym verify: warning: {units} not compared", file=sys.stderr)
 
 
 def _report(comparison: Comparison) -> None:
-    for offset, reason in comparison.unread.items():
-        remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
-        print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
     sources = []
     if comparison.units_in_all or not comparison.pclntab_functions:
-        sources.append(f"{comparison.units} of {comparison.units_in_all} units")
+        compared = max(comparison.units - len(comparison.unread), 0)
+        sources.append(f"{compared} of {comparison.units_in_all} units")
     if comparison.pclntab_functions:
         sources.append("the pclntab")
     print(

@@ -27,7 +27,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     version: int = 1,
     byteorder: str = "little",
     base_address: int | None = None,
-    uuid: bytes = b"",
+    uuid: bytes | str = b"",
 ) -> CreatorReport:
     """Write the ranges of symbfiles as a GSYM file; return pads are passed over.
 
