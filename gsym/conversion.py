@@ -81,6 +81,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
     debuginfod: bool = False,
     dwp: str | os.PathLike[str] | None = None,
+    symbol_table: str | os.PathLike[str] | None = None,
     object_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
@@ -133,6 +134,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             that DEBUGINFOD_URLS names; this needs the extra `net`.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
+        symbol_table: File whose symbol table is read, not that of *input*; for the
+            same architecture, of a fat file the slice for it.
         object_map: (old, new) prefixes of the object files that the debug map of a
             Mach-O file names; the first that fits counts.
         progress: Called now and then from this thread with (bytes done, bytes in
@@ -188,6 +191,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             debuginfod,
             None if dwp is None else os.fspath(dwp),
             pairs_of("object_map", object_map),
+            None if symbol_table is None else os.fspath(symbol_table),
         ),
         progress=progress,
     )

@@ -124,7 +124,13 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
 def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
     if request.pclntab == "only":
         return DebugInfo(source, None, (source,), (), ())
-    return find_debug_info(source, request.search)
+    found = find_debug_info(source, request.search)
+    path = request.search.symbol_table
+    if path is None:
+        return found
+    data = choose_slice(map_file(path), path, source.architecture)
+    companions = (*found.companions, path)
+    return found._replace(symbols=(ObjectFile(data, path),), companions=companions)
 
 
 class _Job:

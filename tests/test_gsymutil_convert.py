@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import gsym
 from gsym.cli.gsymutil_convert import _LLVM_CATEGORY
 from gsym.dwarf_conversion import _CATEGORIES
 from tests.gsymutil_runs import Run
 from tests.hostile import small_file
+from tests.inputs.elf import Elf, Symbol, code_section
+
+_AARCH64 = 183  # e_machine
 
 
 @pytest.fixture
@@ -40,11 +44,19 @@ def test_an_input_that_cannot_be_converted_is_named(
     assert printed == (1, f"Input file: {path}\n", f"{path}: {reason}\n")
 
 
-@pytest.mark.parametrize("option", ["--symtab-file=x"])
-def test_what_is_not_supported_is_said_to_be(option: str, run: Run) -> None:
-    name = option.partition("=")[0]
-    printed = run("--convert=x", option)
-    assert printed == (1, "", f"{name} is not supported yet\n")
+def test_symbols_are_taken_from_the_file_named_for_them(folder: Path, run: Run) -> None:
+    own, other = Symbol("own", 0x1000, 0x10), Symbol("other", 0x1010, 0x10)
+    (folder / "app").write_bytes(Elf([code_section()], symbols=[own]).to_bytes())
+    (folder / "full").write_bytes(Elf([code_section()], symbols=[other]).to_bytes())
+    arm = Elf([code_section()], symbols=[other], machine=_AARCH64).to_bytes()
+    (folder / "arm").write_bytes(arm)
+    status, said, _ = run("--convert=app", "--symtab-file=full", "--out-file=a.gsym")
+    assert status == 0
+    assert "Using symbol table file: full\nLoaded 1 functions from symbol" in said
+    with gsym.open(folder / "a.gsym") as reader:
+        assert [each.name for each in reader.functions()] == ["other"]
+    status, _, reason = run("--convert=app", "--symtab-file=arm")
+    assert (status, reason[:5]) == (1, "arm: ")
 
 
 def test_only_warnings_that_exist_are_given_llvms_name() -> None:

@@ -37,11 +37,9 @@ def convert(options: Options) -> int:
     if options.inputs:
         say("error: no input files can be specified when using the --convert option.\n")
         return EXIT_FAILED
-    if options.symtab_file:
-        raise Failure("--symtab-file is not supported yet")
     output = options.output or options.convert + ".gsym"
     for path in (output, options.json_summary_file):
-        for source in (options.convert, options.call_sites_yaml):
+        for source in (options.convert, options.call_sites_yaml, options.symtab_file):
             if path and is_same_file(path, source):
                 raise Failure(f"{path}: the output would replace the input")
     is_breakpad = _is_breakpad(options)
@@ -52,7 +50,8 @@ def convert(options: Options) -> int:
     for architecture, path in slices:
         say(f"Output file ({architecture}): {path}\n")
         report = _convert(options, architecture, path, is_breakpad=is_breakpad)
-        say("".join(_report_lines(report, is_breakpad=is_breakpad)))
+        symtab = "" if is_breakpad else options.symtab_file
+        say("".join(_report_lines(report, symtab, is_breakpad=is_breakpad)))
         if options.verify:
             _verify(report)
         for text, count in _counts(report):
@@ -133,6 +132,7 @@ def _convert(
             call_sites=options.dwarf_call_sites,
             call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
+            symbol_table=options.symtab_file or None,
             keep_warnings=options.verbose and not options.quiet,
             pclntab="never",
         )
@@ -140,13 +140,17 @@ def _convert(
         reason = error.reason if isinstance(error, GsymError) else error.strerror
         if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
             reason = f"Error parsing YAML file: {error.path}: {reason}"
+        if isinstance(error, GsymError) and error.path == options.symtab_file:
+            raise Failure(f"{error.path}: {reason}") from error
         if is_breakpad:
             raise Failure(f"Breakpad conversion failed: {reason}") from error
         # LLVM prints a prefix that ends in a colon, and a colon behind it.
         raise Failure(f"DWARF conversion failed: : {reason}") from error
 
 
-def _report_lines(report: ConversionReport, *, is_breakpad: bool) -> Iterator[str]:
+def _report_lines(
+    report: ConversionReport, symtab: str, *, is_breakpad: bool
+) -> Iterator[str]:
     debug_info, symbol_table = "DWARF", "symbol table"
     if is_breakpad:
         debug_info, symbol_table = "FUNC records", "PUBLIC records"
@@ -156,6 +160,8 @@ def _report_lines(report: ConversionReport, *, is_breakpad: bool) -> Iterator[st
             f"Have {report.functions_merged} merged functions as children of other "
             "functions\n"
         )
+    if symtab:
+        yield f"Using symbol table file: {symtab}\n"
     yield f"Loaded {report.functions_symbol_table} functions from {symbol_table}.\n"
     for warning in report.details:
         yield (

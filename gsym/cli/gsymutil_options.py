@@ -102,10 +102,7 @@ _OPTIONS = (
     (
         "--symtab-file",
         "value",
-        (
-            "Take the symbol table from this file, not from the one converted;\n"
-            "not supported yet"
-        ),
+        ("Take the symbol table from this file, not from the one converted"),
     ),
     ("--verbose", "", "With lookups: print all that is known of the function"),
     ("--verify", "", "Check the converted file against the debug information"),

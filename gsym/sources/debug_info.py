@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
         *debug_directories* are folders of installed debug files, with *debuginfod*
         servers are asked as well; *dwp* is the package with its split units;
-        *object_map* has (old, new) prefixes of the object files that a debug map names.
+        *object_map* has (old, new) prefixes of the object files that a debug map names;
+        *symbol_table* is the file whose symbols are taken, not those of the binary.
         """
 
         debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
         debuginfod: bool = False
         dwp: str | None = None
         object_map: tuple[tuple[str, str], ...] = ()
+        symbol_table: str | None = None
 
     class DebugInfo(NamedTuple):
         """What a conversion reads of a binary.
@@ -59,8 +61,8 @@ else:
 
     SearchOptions = record_type(
         "SearchOptions",
-        "debug_directories debuginfod dwp object_map",
-        defaults=(DEBUG_DIRECTORIES, False, None, ()),
+        "debug_directories debuginfod dwp object_map symbol_table",
+        defaults=(DEBUG_DIRECTORIES, False, None, (), None),
     )
     SearchOptions.__doc__ = "Where to look for files that belong to a binary."
     DebugInfo = record_type(
