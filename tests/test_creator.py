@@ -504,3 +504,12 @@ def test_llvm_reads_a_version_1_file(llvm_gsymutil: str, tmp_path: Path) -> None
 
 def run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_root_without_calls_is_not_written() -> None:
+    """It repeats the function; one that names a file is a frame of its own."""
+    root = InlineInfo("work", "", 0, (Range(START, START + 0x30),))
+    plain = WORK._replace(inline=None)
+    assert create([plain._replace(inline=root)]) == create([plain])
+    frame = plain._replace(inline=root._replace(call_path="a.c"))
+    assert decoded(create([frame])) == [frame]

@@ -46,7 +46,6 @@ BY_RICHNESS = [
     lines("two rows, the second further on", (0, 1), (5, 2)),
     lines("two rows, both further on", (2, 1), (3, 2)),
     lines("three rows", (0, 1), (1, 2), (2, 3)),
-    inlines("root", 0),
     inlines("call", 1),
     inlines("calls", 2),
 ]

@@ -178,7 +178,7 @@ def shorten(call: gsym.InlineInfo) -> gsym.InlineInfo:
 PLANTS = [
     Plant("a changed line", "lines", rows(lambda r: r._replace(line=r.line + 1), 1)),
     Plant(
-        "a shifted row", "lines", rows(lambda r: r._replace(address=r.address + 1), -1)
+        "a shifted row", "lines", rows(lambda r: r._replace(address=r.address - 1), -1)
     ),
     Plant("another file", "lines", rows(lambda r: r._replace(path="/x.c"), 0)),
     Plant(
