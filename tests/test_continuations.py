@@ -197,7 +197,9 @@ def test_what_is_added_for_a_nested_function_is_as_the_binary_says(
         ]
         plain = create(functions, uuid=reader.uuid, base_address=0x1000)
     (tmp_path / "wrong").write_bytes(plain)
-    subjects = [each.subject for each in compare(tmp_path / "wrong", path).differences]
+    subjects = [
+        each.subject for each in compare(str(tmp_path / "wrong"), str(path)).differences
+    ]
     assert subjects == ["lines"]
 
 
