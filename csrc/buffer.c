@@ -33,6 +33,20 @@ void buffer_deinit(buffer *out) {
     out->size = out->capacity = 0;
 }
 
+void buffer_put_escaped(buffer *out, const char *bytes, size_t size) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; ++i) {
+        uint8_t byte = (uint8_t)bytes[i];
+        if (byte >= ' ' && byte != 0x7f) {
+            buffer_put_u8(out, byte);
+            continue;
+        }
+        buffer_put(out, "\\x", 2);
+        buffer_put_u8(out, (uint8_t)digits[byte >> 4]);
+        buffer_put_u8(out, (uint8_t)digits[byte & 15]);
+    }
+}
+
 void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
     switch (size) {
         case 1: buffer_put_u8(out, (uint8_t)value); break;

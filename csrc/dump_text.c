@@ -67,7 +67,7 @@ static void put_path(gsym_text *text, const gsym_image *image, uint32_t file) {
     if (directory_size == 0 && basename_size == 0)
         text_put_literal(text, "<invalid-file>");
     text_put_directory(text, directory_bytes, directory_size);
-    buffer_put(&text->out, basename_bytes, basename_size);
+    text_put_bytes(text, basename_bytes, basename_size);
 }
 
 static void put_range(gsym_text *text, uint64_t start, uint64_t end) {
@@ -233,7 +233,7 @@ static void put_string_line(const dump *d, uint64_t *at) {
     bytes = gsym_image_string(d->image, *at, &size);
     text_put_hex(d->text, *at, is_version_1(d) ? 8 : 16);
     text_put_literal(d->text, ": \"");
-    buffer_put(&d->text->out, bytes, size);
+    text_put_bytes(d->text, bytes, size);
     text_put_literal(d->text, "\"\n");
     *at += size + 1;
 }

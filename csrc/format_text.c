@@ -30,6 +30,10 @@ static void put_frame(const llvm_job *job, const gsym_frame *frame, bool is_inli
         job->text->out.failed = true;
         return;
     }
+    if (GSYM_UNLIKELY(job->text->paths.escapes)) {
+        text_put_bytes(job->text, name, name_size);
+        name_size = 0;
+    }
     at = text_begin(job->text, name_size + path.size + MAX_FRAME_SIZE);
     if (at == NULL) return;
     at = put_bytes_covered(at, name, name_size);

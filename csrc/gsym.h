@@ -362,6 +362,9 @@ const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
 /* Append bytes as they are. */
 gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
                           gsym_error *error);
+/* From now on put control characters of ASCII in names and paths as \xNN, but for names
+ * that have texts: these come as they are. */
+void gsym_text_escape(gsym_text *text);
 /* Make room for `size` bytes more at once. */
 gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
 

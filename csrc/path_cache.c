@@ -56,17 +56,24 @@ static void find_parts(const gsym_image *image, uint32_t file, path_form form,
     basename_ret->bytes = gsym_image_string(image, basename, &basename_ret->size);
 }
 
+static void put_part(path_cache *cache, path_part part) {
+    if (cache->escapes)
+        buffer_put_escaped(&cache->bytes, part.bytes, part.size);
+    else
+        buffer_put(&cache->bytes, part.bytes, part.size);
+}
+
 static void join(path_cache *cache, path_part directory, path_part basename) {
     static const char invalid[] = "<invalid-file>";
     buffer *bytes = &cache->bytes;
-    buffer_put(bytes, directory.bytes, directory.size);
+    put_part(cache, directory);
     if (cache->form == PATH_FIELDS)
         buffer_put(bytes, PATH_BETWEEN_FIELDS, sizeof PATH_BETWEEN_FIELDS - 1);
     else if (directory.size > 0)
         buffer_put_u8(bytes, (uint8_t)path_separator(directory.bytes, directory.size));
     if (cache->form == PATH_LLVM && basename.size == 0 && directory.size > 0)
         basename = (path_part){invalid, sizeof invalid - 1};
-    buffer_put(bytes, basename.bytes, basename.size);
+    put_part(cache, basename);
 }
 
 static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,

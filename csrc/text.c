@@ -47,6 +47,8 @@ gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
     return text_status(text, error);
 }
 
+void gsym_text_escape(gsym_text *text) { text->paths.escapes = true; }
+
 gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error) {
     buffer *out = &text->out;
     uint8_t *bytes;
@@ -71,15 +73,22 @@ void text_put_decimal(gsym_text *text, uint64_t value) {
     if (at != NULL) text_end(text, put_decimal_covered(at, value));
 }
 
+void text_put_bytes(gsym_text *text, const char *bytes, size_t size) {
+    if (text->paths.escapes)
+        buffer_put_escaped(&text->out, bytes, size);
+    else
+        buffer_put(&text->out, bytes, size);
+}
+
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp) {
     size_t size;
     const char *bytes = gsym_image_string(image, strp, &size);
-    buffer_put(&text->out, bytes, size);
+    text_put_bytes(text, bytes, size);
 }
 
 void text_put_directory(gsym_text *text, const char *directory, size_t size) {
     if (size == 0) return;
-    buffer_put(&text->out, directory, size);
+    text_put_bytes(text, directory, size);
     text_put_char(text, path_separator(directory, size));
 }
 

@@ -36,6 +36,8 @@ struct gsym_text {
 /* Lower-case hexadecimal with 0x, padded with zeros to `digits`. */
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits);
 void text_put_decimal(gsym_text *text, uint64_t value);
+/* Bytes of a name or path. */
+void text_put_bytes(gsym_text *text, const char *bytes, size_t size);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
 /* As queue_look_ahead(), where names have texts; `prefix` is in front of their offsets. */
 void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,

@@ -31,6 +31,8 @@ class Addr2lineText:
         basenames: Print files without their directories.
         demangle: Print function names as people write them.
         is_64: Whether addresses have 64 bits; else they are cut to 32.
+        escape: Makes what is printed of a name; None: names and paths are printed as
+            they are.
         sections: Start and end of sections that addresses count from; the first that
             has an answer gives it. None: they are link-time addresses.
     """
@@ -46,16 +48,17 @@ class Addr2lineText:
         basenames: bool = False,
         demangle: bool = False,
         is_64: bool = True,
+        escape: Callable[[bytes], bytes] | None = None,
         sections: list[tuple[int, int]] | None = None,
     ) -> None:
         self._reader = reader  # which the image goes with
         self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
-        self._text = TextBuffer()
+        self._text = TextBuffer(escape=escape is not None)
         self._names = None
         if demangle and functions and reader is not None:
             from gsym.name_texts import NameTexts
 
-            self._names = NameTexts(self._image)
+            self._names = NameTexts(self._image, escape=escape)
         self._sections = ffi.new("gsym_range[]", sections or [])
         self._style = ffi.new("gsym_addr2line_style *")
         self._style.flags = (

@@ -23,16 +23,20 @@ _UINT64 = "uint64_t[]"
 
 
 class LlvmText:
-    """Makes text from one open reader; for one thread at a time.
+    r"""Makes text from one open reader; for one thread at a time.
 
     Addresses are link-time virtual addresses. Everything returned is bytes, since
     names and paths may be of any encoding.
+
+    Args:
+        reader: Where to look.
+        escape: Whether control characters in names and paths are put as `\xNN`.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, escape: bool = False) -> None:
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
         self._error = new_error()
-        self._text = TextBuffer()
+        self._text = TextBuffer(escape=escape)
         self._record: Any = None
 
     def lookup(

@@ -30,11 +30,20 @@ class MarkupText:
         flags: A set of GSYM_MARKUP_*.
         demangle: Print function names as people write them.
         line_limit: Bytes of a line with an element.
+        escape: Makes what is printed of a name; None: names and paths are printed as
+            they are.
     """
 
-    def __init__(self, *, flags: int, demangle: bool, line_limit: int) -> None:
-        self._text = TextBuffer()
-        self._names = NameTexts(ffi.NULL) if demangle else None
+    def __init__(
+        self,
+        *,
+        flags: int,
+        demangle: bool,
+        line_limit: int,
+        escape: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self._text = TextBuffer(escape=escape is not None)
+        self._names = NameTexts(ffi.NULL, escape=escape) if demangle else None
         self._job = ffi.new("gsym_markup_job *")
         self._job.flags = flags
         self._job.line_limit = line_limit

@@ -32,6 +32,8 @@ class SymbolizerText:
         flags: A set of GSYM_SYMBOLIZER_*.
         demangle: Print function names as people write them.
         module: The name of the module; JSON has it.
+        escape: Makes what is printed of a name, where it is not JSON; None: the name
+            itself.
     """
 
     def __init__(  # noqa: PLR0913 - what one line of a module needs
@@ -43,6 +45,7 @@ class SymbolizerText:
         flags: int,
         demangle: bool,
         module: str,
+        escape: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._reader = reader  # which the image goes with
         self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
@@ -55,7 +58,7 @@ class SymbolizerText:
             self._module = utf8_text(to_bytes(module))
             self._names = NameTexts(self._image, demangle=demangle, escape=utf8_text)
         elif demangle:
-            self._names = NameTexts(self._image)
+            self._names = NameTexts(self._image, escape=escape)
         self._style = ffi.new("gsym_symbolizer_style *")
         self._style.flags = flags
         self._style.shift = shift & _ADDRESS_MASK

@@ -21,7 +21,10 @@ _TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 
 
 class TextBuffer:
-    """A `gsym_text` and the way out of it; for one thread at a time.
+    r"""A `gsym_text` and the way out of it; for one thread at a time.
+
+    Args:
+        escape: Whether control characters in names and paths are put as `\xNN`.
 
     Attributes:
         handle: The engine's, which its functions append to.
@@ -31,11 +34,13 @@ class TextBuffer:
 
     __slots__ = ("_size", "error", "handle", "used")
 
-    def __init__(self) -> None:
+    def __init__(self, *, escape: bool = False) -> None:
         error = new_error()
         place = ffi.new("gsym_text **")
         check(lib.gsym_text_create(place, error), error)
         self.handle: CData = ffi.gc(place[0], lib.gsym_text_destroy)
+        if escape:
+            lib.gsym_text_escape(self.handle)
         self.used = ffi.new("size_t *")
         self.error = error
         self._size = ffi.new("size_t *")

@@ -13,7 +13,7 @@ from gsym._native import to_str
 from gsym.cli.addr2line_options import PROGRAM, ExitRequested, parse
 from gsym.cli.line_stream import answer_lines
 from gsym.cli.program import run_program
-from gsym.cli.terminal import flush_or_discard
+from gsym.cli.terminal import escape_for_output, flush_or_discard, one_line
 from gsym.reader import wants_read_ahead
 
 TYPE_CHECKING = False
@@ -44,7 +44,8 @@ def _parse_and_answer(arguments: list[str]) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stderr.buffer.write(os.fsencode(f"{PROGRAM}: {text}\n"))
+    line = f"{PROGRAM}: {one_line(text, sys.stderr)}\n"
+    sys.stderr.buffer.write(os.fsencode(line))
 
 
 def _answer_all(options: Options) -> None:
@@ -67,6 +68,7 @@ def _answer_all(options: Options) -> None:
         demangle=options.demangle,
         is_64=opened.is_64,
         sections=opened.sections,
+        escape=escape_for_output(),
     )
     session = _Session(opened.reader, text)
     if options.addresses:

@@ -10,7 +10,7 @@ from gsym.cli.filter_words import CHOICES, read_words
 from gsym.cli.log_input import IDLE, IDLE_AFTER, log_pieces
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.program import EXIT_INTERRUPTED
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import escape_for_output, let_colours_through, printable
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.outputs import WrittenOutput
 from gsym.markup_filter.settings import FilterSettings
@@ -175,6 +175,7 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
     Returns:
         Whether somebody interrupted it, as one does who follows a log: that is its end.
     """
+    let_colours_through()
     put, is_stopped, silence = sys.stdout.buffer, False, 0.0
     try:
         for piece in log_pieces(paths):
@@ -230,6 +231,7 @@ def _symbol_options(
         inlines=inlines or style.name == "llvm",
         demangle=_last_of(words, "--demangle", "--no-demangle"),
         basenames=_last_of(words, "--basenames", "--relativenames", default=False),
+        escape=escape_for_output(),
     )
 
 

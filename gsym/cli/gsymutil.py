@@ -10,9 +10,9 @@ import os
 import sys
 
 from gsym.cli.gsymutil_options import PROGRAM, UsageError, help_text, parse
-from gsym.cli.gsymutil_streams import Failure, open_reader, put, say
+from gsym.cli.gsymutil_streams import Failure, open_reader, put, say, say_line
 from gsym.cli.program import EXIT_FAILED, run_program
-from gsym.cli.terminal import flush_or_discard
+from gsym.cli.terminal import flush_or_discard, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ def main(argv: list[str] | None = None) -> int:
 def _parse_and_run(arguments: list[str]) -> int:
     try:
         return _run(parse(arguments))
-    except (UsageError, Failure) as error:
-        flush_or_discard()
-        _complain(str(error))
-        return EXIT_FAILED
+    except UsageError as error:
+        reason = str(error)
+    except Failure as error:
+        reason = one_line(str(error), sys.stderr)
+    flush_or_discard()
+    _complain(reason)
+    return EXIT_FAILED
 
 
 def _complain(text: str) -> None:
@@ -72,12 +75,12 @@ def _show(reader: Reader, path: str, options: Options) -> None:
     elif options.addresses:
         from gsym.cli.gsymutil_lookup import Answers
 
-        say(f'Looking up addresses in "{path}":\n')
+        say_line(f'Looking up addresses in "{path}":')
         put(Answers(reader, options).to(options.addresses))
     else:
         from gsym.llvm_text import LlvmText
 
-        for block in LlvmText(reader).dump():
+        for block in LlvmText(reader, escape=sys.stdout.isatty()).dump():
             put(block)
 
 
@@ -87,7 +90,7 @@ def _show_statistics(reader: Reader, path: str, form: str) -> None:
 
     found = measure(reader)
     if form == "text":
-        say(as_text(found, path))
+        say(as_text(found, one_line(path, sys.stdout)))
     else:
         say(as_json(found, path, pretty=form == "pretty-json"))
 

@@ -7,7 +7,7 @@ import os
 import sys
 
 from gsym.atomic_file import is_same_file
-from gsym.cli.gsymutil_streams import Failure, say
+from gsym.cli.gsymutil_streams import Failure, say, say_line
 from gsym.cli.program import EXIT_FAILED
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
@@ -43,12 +43,12 @@ def convert(options: Options) -> int:
             if path and is_same_file(path, source):
                 raise Failure(f"{path}: the output would replace the input")
     is_breakpad = _is_breakpad(options)
-    say(f"Input file: {options.convert}\n")
+    say_line(f"Input file: {options.convert}")
     sys.stdout.buffer.flush()
     counts: dict[str, int] = {}
     slices = _module(options, output) if is_breakpad else _slices(options, output)
     for architecture, path in slices:
-        say(f"Output file ({architecture}): {path}\n")
+        say_line(f"Output file ({architecture}): {path}")
         report = _convert(options, architecture, path, is_breakpad=is_breakpad)
         symtab = "" if is_breakpad else options.symtab_file
         say("".join(_report_lines(report, symtab, is_breakpad=is_breakpad)))
@@ -179,20 +179,20 @@ def _verify(report: ConversionReport) -> None:
     from gsym.verification import check_structure, compare
 
     for path in report.outputs:
-        say(f'Verifying GSYM file "{path}":\n')
+        say_line(f'Verifying GSYM file "{path}":')
         for finding in check_structure(path):
-            say(f"error: offset {finding.offset:#x}: {finding.reason}\n")
+            say_line(f"error: offset {finding.offset:#x}: {finding.reason}")
     if len(report.outputs) > 1:
         return  # a segment cannot say all that its binary says
     try:
         compared = compare(report.outputs[0], report.input, pclntab=False)
     except UnsupportedError as error:
-        say(f"warning: {report.input}: {error.reason}\n")
+        say_line(f"warning: {report.input}: {error.reason}")
         return
     for difference in compared.differences:
-        say(
+        say_line(
             f"error: {difference.address:#018x}: {difference.subject}: "
-            f"{difference.binary} in the binary, {difference.gsym} in the file\n"
+            f"{difference.binary} in the binary, {difference.gsym} in the file"
         )
 
 

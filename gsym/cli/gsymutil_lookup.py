@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from gsym.cli.gsymutil_options import parse_number
-from gsym.cli.gsymutil_streams import open_reader, put, say, standard_input
+from gsym.cli.gsymutil_streams import open_reader, put, say, say_line, standard_input
 from gsym.cli.line_stream import answer_lines
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import shortened
@@ -21,7 +22,7 @@ class Answers:
     """Answers from one file, in the form that the options ask for."""
 
     def __init__(self, reader: Reader, options: Options) -> None:
-        self.text = LlvmText(reader)
+        self.text = LlvmText(reader, escape=sys.stdout.isatty())
         self.merged = options.merged_functions
         self._verbose = options.verbose
         self._filters = []
@@ -78,7 +79,7 @@ def answer_standard_input(options: Options) -> int:
         answer_lines(standard_input().fileno(), stream.answer)
     except _BadAddressError as error:
         word = shortened(str(error))
-        say(f"error: invalid address {word}, expected: Address GsymFile.\n")
+        say_line(f"error: invalid address {word}, expected: Address GsymFile.")
         return EXIT_FAILED
     finally:
         stream.close()
@@ -146,7 +147,7 @@ def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
     addresses = [entry.address for entry in footprints(reader)]
     wanted = addresses[first::stride]
     reader.lookup_many(wanted)
-    say(
+    say_line(
         f"Benchmarked {len(wanted)} lookups (out of {len(addresses)} addresses) in "
-        f'"{path}"\n'
+        f'"{path}"'
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gsym.cli.terminal import one_line
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -57,6 +58,11 @@ def open_reader(path: str, addresses: int = 0) -> Reader:
 def say(text: str) -> None:
     """Put text on standard output; paths in it may be of any encoding."""
     put(os.fsencode(text))
+
+
+def say_line(text: str) -> None:
+    """Put a line on standard output; no name in it ends the line on a terminal."""
+    say(f"{one_line(text, sys.stdout)}\n")
 
 
 def put(block: Buffer) -> None:

@@ -6,7 +6,6 @@ import os
 import sys
 
 import gsym.reader
-from gsym._native import to_bytes, to_str
 from gsym.cli.options import (
     Command,
     Operand,
@@ -16,7 +15,7 @@ from gsym.cli.options import (
     hex_bytes,
     parse_number,
 )
-from gsym.cli.terminal import printable
+from gsym.cli.terminal import printable, printable_bytes
 from gsym.errors import FormatError, GsymError
 
 TYPE_CHECKING = False
@@ -183,7 +182,7 @@ class _Session:
 
             escape = ascii_text
         else:
-            escape = _escaped
+            escape = printable_bytes
         return LookupText(
             self._reader,
             shift=self._shift,
@@ -240,10 +239,6 @@ def _text(address: int, found: Lookup | None, reason: str) -> str:
         lines.append(f"same code: {first}")
         lines += [f"           {line}" for line in rest]
     return head + f"\n{indent}".join(lines) + "\n"
-
-
-def _escaped(raw: bytes) -> bytes:
-    return to_bytes(printable(to_str(raw)))
 
 
 def _frame_lines(found: Lookup) -> list[str]:

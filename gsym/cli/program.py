@@ -16,7 +16,9 @@ from gsym.cli.terminal import (
     describe,
     discard_output,
     flush_or_discard,
+    guard_terminals,
     require_streams,
+    unguard_terminals,
 )
 from gsym.errors import GsymError
 
@@ -46,6 +48,14 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
         SystemExit: The process was told to end by SIGTERM.
     """
     is_heeded = _heed_termination()
+    try:
+        guard_terminals()
+        return _run(work, complain)
+    finally:
+        unguard_terminals()
+
+
+def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
     try:
         require_streams()
         status = work()

@@ -18,7 +18,7 @@ from gsym.cli.symbolizer_options import (
     parse,
 )
 from gsym.cli.symbolizer_requests import Request, RequestError, parse_request
-from gsym.cli.terminal import flush_or_discard, shortened
+from gsym.cli.terminal import flush_or_discard, one_line, shortened
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -197,7 +197,7 @@ def _put(text: str) -> None:
 def _warn(sentence: str) -> None:
     """Say something on standard error, behind the answers that came before."""
     sys.stdout.buffer.flush()
-    _complain(f"{PROGRAM}: error: {sentence}\n")
+    _complain(f"{PROGRAM}: error: {one_line(sentence, sys.stderr)}\n")
 
 
 def _complain(text: str) -> None:

@@ -8,6 +8,7 @@ import sys
 from gsym.cli.filter import filter_log, tell_fault
 from gsym.cli.filter_modules import FolderModules, SeveralModules
 from gsym.cli.module_options import open_store
+from gsym.cli.terminal import escape_for_output
 from gsym.errors import UnsupportedError
 from gsym.markup_filter.filter import MarkupFilter
 from gsym.markup_filter.outputs import WrittenOutput
@@ -39,6 +40,7 @@ def filter_markup(options: Options) -> None:
             functions=options.functions,
             demangle=options.demangle,
             basenames=options.basenames,
+            escape=escape_for_output(),
         ),
         settings=FilterSettings(colour=is_coloured),
         tell=tell_fault,

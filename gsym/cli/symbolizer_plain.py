@@ -6,8 +6,11 @@ columns as 0, no line that a function starts at, no discriminators, no variables
 
 from __future__ import annotations
 
+import sys
+
 from gsym.cli.symbolizer_modules import Location
 from gsym.cli.symbolizer_source import source_context
+from gsym.cli.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class PlainStyle:
 
     def __init__(self, options: Options, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
+        self._shown = printable if sys.stdout.isatty() else str
         self._addresses = options.addresses
         self._pretty = options.pretty
         self._verbose = options.verbose
@@ -76,8 +80,8 @@ class PlainStyle:
         header = self._header(request)
         if symbol is None:
             return f"{header}{_UNKNOWN}\n0 0\n??:?\n{self._footer}"
-        name = self._name_of(symbol.name) or _UNKNOWN
-        place = f"{symbol.file}:0" if symbol.file else "??:?"
+        name = self._shown(self._name_of(symbol.name)) or _UNKNOWN
+        place = f"{self._shown(symbol.file)}:0" if symbol.file else "??:?"
         return f"{header}{name}\n{symbol.start} {symbol.size}\n{place}\n{self._footer}"
 
     def variables(self, request: Request) -> str:
@@ -97,12 +101,13 @@ class PlainStyle:
         function, file, line, _ = location
         name = ""
         if self._functions:
-            name = self._name_of(function) or _UNKNOWN
+            name = self._shown(self._name_of(function)) or _UNKNOWN
             prefix = self._inlined if is_inlined else ""
             name = f"{prefix}{name}{self._behind_name}"
         if self._verbose:
             return name + self._details(location)
-        text = f"{name}{file or _UNKNOWN}:{line}{self._behind_line}"
+        shown = self._shown(file) or _UNKNOWN
+        text = f"{name}{shown}:{line}{self._behind_line}"
         if self._context_lines:
             text += source_context(file, line, self._context_lines)
         return text
@@ -112,6 +117,6 @@ class PlainStyle:
         if location.start is not None and not self._is_gnu:
             start = f"  Function start address: {location.start:#x}\n"
         return (
-            f"  Filename: {location.file or _UNKNOWN}\n{start}"
+            f"  Filename: {self._shown(location.file) or _UNKNOWN}\n{start}"
             f"  Line: {location.line}\n  Column: 0\n"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gsym._native import lib, to_bytes, to_str
 from gsym.cli.symbolizer_requests import RequestError, parse_request
+from gsym.cli.terminal import escape_for_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class LineStream:
         self._answer = answer
         self._put = put
         self._flags = _engine_flags(options)
+        self._escape = escape_for_output()
         self._buffer: TextBuffer | None = None
         self._texts: dict[bytes, SymbolizerText] = {}
         self._name_bytes = 0  # that these keep
@@ -126,7 +128,7 @@ class LineStream:
         from gsym.text_buffer import TextBuffer
 
         if self._buffer is None:
-            self._buffer = TextBuffer()
+            self._buffer = TextBuffer(escape=self._escape is not None)
         return SymbolizerText(
             module.reader,
             self._buffer,
@@ -134,6 +136,7 @@ class LineStream:
             flags=flags,
             demangle=options.demangle,
             module=first.module or first.build_id.hex().upper(),
+            escape=self._escape,
         )
 
 

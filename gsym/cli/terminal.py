@@ -8,10 +8,26 @@ import time
 
 from gsym.errors import GsymError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TextIO
+
 _SHOW_AFTER = 0.5  # seconds; shorter work needs no bar
 _REDRAW_AFTER = 0.1
 _BAR_WIDTH = 32
 _MOST_SHOWN = 1023  # characters of what came as input
+_OUTPUTS = ("stdout", "stderr")
+
+
+# What a terminal acts on: control characters, those among bytes that are not UTF-8, and
+# what changes the direction of text.
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
+_DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+ESCAPES = {
+    **{code: f"\\x{code & 0xFF:02x}" for code in _CONTROLS},
+    **{code: f"\\u{code:04x}" for code in _DIRECTIONS},
+}
 
 
 def printable(text: str) -> str:
@@ -20,16 +36,27 @@ def printable(text: str) -> str:
     Names and paths come from files that anybody may have made; an escape code
     in one must not reach the terminal.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        f"\\x{ord(character):02x}" if _is_control(character) else character
-        for character in text
-    )
+    return text if text.isprintable() else text.translate(ESCAPES)
 
 
-def _is_control(character: str) -> bool:
-    return character < " " or "\x7f" <= character <= "\x9f"
+def printable_bytes(raw: bytes) -> bytes:
+    """The same of text in any encoding."""
+    shown = printable(raw.decode("utf-8", "surrogateescape"))
+    return shown.encode("utf-8", "surrogateescape")
+
+
+def one_line(text: str, stream: TextIO) -> str:
+    """A line that another program prints as it is: `printable` on a terminal only."""
+    return printable(text) if stream.isatty() else text
+
+
+def escape_for_output() -> Callable[[bytes], bytes] | None:
+    """What makes names printable where another program prints them as they are.
+
+    Returns:
+        None where standard output is no terminal: then they are printed likewise.
+    """
+    return printable_bytes if sys.stdout.isatty() else None
 
 
 def shortened(text: str) -> str:
@@ -76,6 +103,33 @@ def discard_output() -> None:
     os.close(sink)
 
 
+def guard_terminals() -> None:
+    """Let nothing through to a terminal that it would act on."""
+    for name in _OUTPUTS:
+        stream = getattr(sys, name)
+        if hasattr(stream, "buffer") and stream.isatty():
+            from gsym.cli.terminal_guard import GuardedStream
+
+            setattr(sys, name, GuardedStream(stream))
+
+
+def unguard_terminals() -> None:
+    """Give the streams back as they were."""
+    for name in _OUTPUTS:
+        setattr(sys, name, _unguarded(getattr(sys, name)))
+
+
+def _unguarded(stream: Any) -> Any:
+    return getattr(stream, "terminal", stream)
+
+
+def let_colours_through() -> None:
+    """Let standard output have the colours of a log, also on a terminal."""
+    guard: Any = sys.stdout
+    if _unguarded(guard) is not guard:
+        guard.let_colours_through()
+
+
 class Progress:
     """A bar on standard error: only on a terminal, only when the work is long."""
 
@@ -93,16 +147,19 @@ class Progress:
         filled = min(_BAR_WIDTH, _BAR_WIDTH * done // total)
         bar = "#" * filled + "." * (_BAR_WIDTH - filled)
         percent = min(100, 100 * done // total)
-        sys.stderr.write(f"\r{self._label} [{bar}] {percent:3d} %")
-        sys.stderr.flush()
+        self._put(f"\r{self._label} [{bar}] {percent:3d} %")
         self._drawn = True
 
     def clear(self) -> None:
         """Wipe the bar, so that the next line starts clean."""
         if self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._put("\r\x1b[K")
             self._drawn = False
+
+    def _put(self, text: str) -> None:
+        terminal = _unguarded(sys.stderr)  # which moves its cursor for a bar
+        terminal.write(text)
+        terminal.flush()
 
 
 def progress_for(label: str) -> Progress | None:

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.terminal import unguard_terminals
 from gsym.errors import GsymError
 from gsym.fxt.selection import parse_moment
 from gsym.trace.function_calls import FunctionCalls
@@ -137,6 +138,7 @@ def _give_back_streams() -> None:
 
     Standard input has not been changed, and all three are made alike.
     """
+    unguard_terminals()
     like = sys.stdin
     encoding = (
         like.encoding if like else locale.getpreferredencoding(do_setlocale=False)

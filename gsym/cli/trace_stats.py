@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 from gsym.cli.options import Command, Option
+from gsym.cli.terminal import printable
 from gsym.cli.trace_input import TraceInput, open_trace_input
 from gsym.cli.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
 from gsym.cli.trace_tables import LIMIT, print_table, row_limit, share
@@ -109,7 +110,7 @@ def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
 
 def _print(figures: dict[str, Any], limit: int | None) -> None:
     size = figures["file_size"]
-    print(figures["file"] + ("" if size is None else f": {size} bytes"))
+    print(printable(figures["file"]) + ("" if size is None else f": {size} bytes"))
     whole, weight = figures["records"], figures["bytes"]
     rows = sorted(figures["kinds"].items(), key=lambda row: -row[1]["records"])
     cells = [

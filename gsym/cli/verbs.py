@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.options import HelpRequested, UsageError, suggestion
+from gsym.cli.terminal import printable
 
 __all__ = ["EXIT_USAGE", "VerbCommand"]
 
@@ -78,6 +79,6 @@ class VerbCommand:
 
 
 def _refuse(program: str, reason: str) -> int:
-    print(f"{program}: error: {reason}", file=sys.stderr)
+    print(f"{program}: error: {printable(reason)}", file=sys.stderr)
     print(f"Try '{program} --help'.", file=sys.stderr)
     return EXIT_USAGE

@@ -157,6 +157,7 @@ class FrameRuns:
             flags=self._flags,
             demangle=self._symbols.options.demangle,
             line_limit=self._settings.line_limit,
+            escape=self._symbols.options.escape,
         )
 
 

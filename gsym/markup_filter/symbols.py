@@ -22,7 +22,7 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import NamedTuple, Protocol
 
     from gsym.model import Lookup
@@ -52,12 +52,14 @@ if TYPE_CHECKING:
             inlines: Whether inlined calls are frames of their own.
             demangle: Whether names are shown as people write them.
             basenames: Whether files are shown without their folders.
+            escape: Makes what is shown of a name or path; None: it as it is.
         """
 
         functions: str = "linkage"
         inlines: bool = True
         demangle: bool = True
         basenames: bool = False
+        escape: Callable[[bytes], bytes] | None = None
 
 else:
     from gsym.records import record_type
@@ -66,8 +68,8 @@ else:
     Location.__doc__ = "A place in the source."
     SymbolOptions = record_type(
         "SymbolOptions",
-        "functions inlines demangle basenames",
-        defaults=("linkage", True, True, False),
+        "functions inlines demangle basenames escape",
+        defaults=("linkage", True, True, False, None),
     )
     SymbolOptions.__doc__ = "What is shown of symbols."
 
@@ -198,9 +200,9 @@ class ModuleSymbols:
         return self._merged(frames)
 
     def _file(self, directory: str, filename: str) -> bytes:
-        if self._options.basenames:
-            return to_bytes(filename)
-        return to_bytes(join_path(directory, filename))
+        is_short = self._options.basenames
+        path = filename if is_short else join_path(directory, filename)
+        return _escaped(to_bytes(path), self._options)
 
     def _merged(self, frames: list[Location]) -> tuple[Location, ...]:
         """The frames that are shown; a single one where inlined calls are not."""
@@ -209,7 +211,8 @@ class ModuleSymbols:
         return tuple(frames)
 
     def _shown(self, name: bytes) -> bytes:
-        return demangle_bytes(name) if self._options.demangle else name
+        shown = demangle_bytes(name) if self._options.demangle else name
+        return _escaped(shown, self._options)
 
     def _named(self, reader: Reader | None, address: int) -> tuple[bytes, int] | None:
         """What a GSYM file has at an address, and the offset from its start."""
@@ -247,8 +250,14 @@ def function_name(name: bytes, options: SymbolOptions) -> bytes:
     if options.functions == "none":
         return b""
     if options.functions == "short":
-        return short_name(demangle_bytes(name))
-    return demangle_bytes(name) if options.demangle else name
+        name = short_name(demangle_bytes(name))
+    elif options.demangle:
+        name = demangle_bytes(name)
+    return _escaped(name, options)
+
+
+def _escaped(text: bytes, options: SymbolOptions) -> bytes:
+    return text if options.escape is None else options.escape(text)
 
 
 class Symbols:

@@ -61,9 +61,9 @@ def test_collapsed_stacks_are_lines_in_order() -> None:
 
 def test_names_cannot_break_a_collapsed_line() -> None:
     profile = small_profile()
-    evil = (Frame("a;b\r\nc 1"),)
+    evil = (Frame("a;b\r\nc\x1b\x9b\udc9b 1"),)
     profile.locations = [each._replace(frames=evil) for each in profile.locations]
-    assert list(collapsed_lines(profile)) == ["a:b  c 1;a:b  c 1 8"]
+    assert list(collapsed_lines(profile)) == ["a:b  c    1;a:b  c    1 8"]
 
 
 @given(profiles())
