@@ -32,12 +32,12 @@ static inline bool is_blank(uint8_t character) {
 }
 
 static inline void field_skip_blanks(cursor *line) {
-    while (line->at < line->end && is_blank(*line->at)) line->at++;
+    while (line->at < line->end && is_blank(cursor_peek_covered(line, 0))) line->at++;
 }
 
 /* Whether a field ends here; the blanks behind it are skipped. */
 static inline bool field_end(cursor *line) {
-    if (line->at < line->end && !is_blank(*line->at)) return false;
+    if (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) return false;
     field_skip_blanks(line);
     return true;
 }
@@ -47,10 +47,12 @@ static inline bool field_hex(cursor *line, uint64_t *value_ret) {
     const uint8_t *first;
     uint64_t value = 0, lost = 0;
     unsigned digit;
-    if (cursor_left(line) > 2 && line->at[0] == '0' && (line->at[1] | 0x20) == 'x')
+    if (cursor_left(line) > 2 && cursor_peek_covered(line, 0) == '0' &&
+        (cursor_peek_covered(line, 1) | 0x20) == 'x')
         line->at += 2;
     first = line->at;
-    while (line->at < line->end && (digit = digit_value(*line->at)) < NO_DIGIT) {
+    while (line->at < line->end &&
+           (digit = digit_value(cursor_peek_covered(line, 0))) < NO_DIGIT) {
         lost |= value >> 60;
         value = value << 4 | digit;
         line->at++;
@@ -63,7 +65,8 @@ static inline bool field_decimal(cursor *line, uint32_t *value_ret) {
     const uint8_t *first = line->at;
     uint64_t value = 0;
     unsigned digit;
-    while (line->at < line->end && (digit = digit_value(*line->at)) < 10) {
+    while (line->at < line->end &&
+           (digit = digit_value(cursor_peek_covered(line, 0))) < 10) {
         if (value <= UINT32_MAX) value = value * 10 + digit;
         line->at++;
     }
@@ -131,7 +134,7 @@ static inline bool field_plain_hex_to_any(cursor *line, uint8_t *end_ret,
     value = (value << 4 | value >> 8) & UINT64_C(0x00ff00ff00ff00ff);
     value = (value << 8 | value >> 16) & UINT64_C(0x0000ffff0000ffff);
     *value_ret = (value << 16 | value >> 32) & UINT32_MAX;
-    *end_ret = *line->at++;
+    *end_ret = cursor_u8_covered(line);
     return true;
 }
 
@@ -142,7 +145,7 @@ static inline bool field_plain_hex(cursor *line, uint8_t end, uint64_t *value_re
 
 static inline bool field_plain_decimal(cursor *line, uint8_t end, uint32_t *value_ret) {
     uint64_t digits, value;
-    if (!field_digits(line, &digits) || *line->at++ != end) return false;
+    if (!field_digits(line, &digits) || cursor_u8_covered(line) != end) return false;
     value = digits ^ EVERY_BYTE('0');
     if (((value | (value + EVERY_BYTE(6))) & EVERY_BYTE(0xf0)) != 0) return false;
     value = (value * 10 + (value >> 8)) & UINT64_C(0x00ff00ff00ff00ff);

@@ -64,7 +64,7 @@ static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
 
 static bool skip_field(cursor *line) {
     const uint8_t *first = line->at;
-    while (line->at < line->end && !is_blank(*line->at)) line->at++;
+    while (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) line->at++;
     return line->at > first && field_end(line);
 }
 
@@ -122,7 +122,7 @@ static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *e
 static void skip_file_number(cursor *line) {
     cursor behind = *line;
     uint32_t ignored;
-    if (cursor_left(&behind) != 0 && *behind.at == '-') behind.at++;
+    if (cursor_left(&behind) != 0 && cursor_peek_covered(&behind, 0) == '-') behind.at++;
     if (field_decimal(&behind, &ignored) && cursor_left(&behind) != 0) *line = behind;
 }
 
@@ -217,7 +217,7 @@ static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uin
 
 /* A line; one below 0 means that none is known. */
 static bool read_line_number(cursor *line, uint32_t *number_ret) {
-    bool is_negative = cursor_left(line) != 0 && *line->at == '-';
+    bool is_negative = cursor_left(line) != 0 && cursor_peek_covered(line, 0) == '-';
     if (is_negative) line->at++;
     if (!field_decimal(line, number_ret)) return false;
     if (is_negative) *number_ret = 0;
@@ -225,7 +225,8 @@ static bool read_line_number(cursor *line, uint32_t *number_ret) {
 }
 
 static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
-    bool opens_as_number = digit_value(*line.at) < 10;
+    bool opens_as_number =
+        cursor_left(&line) != 0 && digit_value(cursor_peek_covered(&line, 0)) < 10;
     uint64_t address, size;
     uint32_t number, file;
     if (!field_hex(&line, &address))

@@ -2,8 +2,8 @@
  *
  * The only place of the engine that reads bytes of an input. A read past the
  * end gives 0 and sets `failed`, which stays set; the caller may read a whole
- * record first and test once. The `_covered` reads check nothing: each stands
- * behind a cursor_need() that covers it. */
+ * record first and test once. The `_covered` reads and the loads check nothing: each
+ * stands behind a check of the size that it needs. */
 #ifndef GSYM_CURSOR_H
 #define GSYM_CURSOR_H
 
@@ -66,6 +66,11 @@ static inline uint64_t cursor_load64(const uint8_t *at, bool swap) {
 }
 
 static inline uint8_t cursor_u8_covered(cursor *c) { return *c->at++; }
+
+/* The byte `ahead` of the next one; it stays to be read. */
+static inline uint8_t cursor_peek_covered(const cursor *c, size_t ahead) {
+    return c->at[ahead];
+}
 
 static inline uint16_t cursor_u16_covered(cursor *c) {
     uint16_t value = cursor_load16(c->at, c->swap);

@@ -384,7 +384,8 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
         uint64_t attribute, form;
         int64_t constant = 0;
         bool is_kept;
-        if (GSYM_LIKELY(cursor_left(c) >= 2 && c->at[0] < 0x80 && c->at[1] < 0x80)) {
+        if (GSYM_LIKELY(cursor_left(c) >= 2 && cursor_peek_covered(c, 0) < 0x80 &&
+                        cursor_peek_covered(c, 1) < 0x80)) {
             attribute = cursor_u8_covered(c);
             form = cursor_u8_covered(c);
             is_kept = fields[attribute] != 0;

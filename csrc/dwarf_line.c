@@ -322,9 +322,11 @@ static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) 
  * discriminators that compilers write for every other row. */
 static inline bool skip_harmless(cursor *c) {
     size_t size;
-    if (cursor_left(c) < 2 || c->at[0] >= 0x80 || c->at[0] == 0) return false;
-    size = c->at[0];
-    if (c->at[1] <= DW_LNE_define_file || size > cursor_left(c) - 1) return false;
+    if (cursor_left(c) < 2) return false;
+    size = cursor_peek_covered(c, 0);
+    if (size >= 0x80 || size == 0 || size > cursor_left(c) - 1 ||
+        cursor_peek_covered(c, 1) <= DW_LNE_define_file)
+        return false;
     c->at += 1 + size;
     return true;
 }
@@ -336,7 +338,7 @@ static bool run_program(line_run *run, cursor program) {
     line_state state = initial_state;
     cursor c = program;
     while (c.at < c.end) {
-        uint8_t opcode = *c.at++;
+        uint8_t opcode = cursor_u8_covered(&c);
         if (opcode >= header->opcode_base) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, header->special[opcode].operations);

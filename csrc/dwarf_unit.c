@@ -230,7 +230,8 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {
         /* A unit of padding has no DIE, which is no fault. */
-        if (root < header->end && input->sections[unit->section].data[root] != 0)
+        c = dwarf_unit_cursor(unit, root);
+        if (cursor_u8(&c) != 0)
             dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, root, 0);
         return false;
     }

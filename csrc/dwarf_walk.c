@@ -373,7 +373,7 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
     if (!unit->has_children) return true;
     while (cursor_left(&c) > 0) {
         const uint8_t *at = c.at;
-        uint64_t code = *at < 0x80 ? *c.at++ : cursor_uleb(&c);
+        uint64_t code = cursor_short_uleb(&c);
         const abbrev *a;
         visit_result result;
         /* Jumps defeat the processor's own guess at what is read next. */

@@ -36,7 +36,8 @@ static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
 static gsym_fxt_data read_provider_name(fxt_body *body) {
     uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
     if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
-        for (size = left; size > 0 && body->fields.at[size - 1] == 0;) --size;
+        for (size = left; size > 0 && cursor_peek_covered(&body->fields, size - 1) == 0;)
+            --size;
     return fxt_read_data(body, size);
 }
 

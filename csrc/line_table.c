@@ -330,7 +330,7 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
             return false;
         }
         p->op = p->c.at;
-        op = *p->c.at++;
+        op = cursor_u8_covered(&p->c);
         if (op >= OP_FIRST_SPECIAL) {
             uint32_t steps = ((op - OP_FIRST_SPECIAL) * p->reciprocal) >> 16;
             p->row.address += steps;

@@ -48,7 +48,7 @@ static bool has_head(const cursor *c) {
     size_t left = cursor_left(c);
     unsigned ends = 0;
     for (size_t i = 0; i < left && i < MOST_HEAD_SIZE; ++i)
-        if (c->at[i] < 0x80 && ++ends == 2) return true;
+        if (cursor_peek_covered(c, i) < 0x80 && ++ends == 2) return true;
     return left >= MOST_HEAD_SIZE;
 }
 

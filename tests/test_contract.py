@@ -249,6 +249,18 @@ def test_the_check_of_imports_sees_an_import() -> None:
 # ---- the map of the code
 
 
+def test_only_the_cursor_reads_bytes_of_an_input() -> None:
+    by_hand = re.compile(r"\*\w+(?:\.|->)(?:\w+(?:\.|->))?at\b|\w(?:\.|->)at\[")
+    found = [
+        f"{path.name}: {read}"
+        for path in (ROOT / "csrc").glob("*.[ch]")
+        # `name_reduction.c` has an `at` of its own, in a name that is in memory.
+        if path.name not in {"cursor.h", "name_reduction.c"}
+        for read in by_hand.findall(path.read_text("utf-8"))
+    ]
+    assert not found
+
+
 def test_the_architecture_names_every_file_and_no_other() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?!tests/)[\w/]+\.(?:pyi?|c|h))`", page))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conversions import settle
+from tests.conversions import convert_bytes, settle
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At
 from tests.inputs.elf import Symbol, elf_of
@@ -61,6 +61,17 @@ def test_a_broken_line_header(table: LineProgram, tmp_path: Path) -> None:
     text = settle(tmp_path, with_lines(table))
     assert text is not None
     assert "1000-1040 f\n" in text
+
+
+def test_a_special_opcode_without_a_line_range_ends_the_program(tmp_path: Path) -> None:
+    rows = tuple(sequence((0x1000, 5), end=0x1020))
+    cut = (set_address(0x1020), COPY, b"\x80", COPY, advance_pc(0x20), END_SEQUENCE)
+    table = LineProgram((*rows, *cut), line_range=0)
+    report, functions = convert_bytes(tmp_path, with_lines(table))
+    (f,) = (each for each in functions if each.name == "f")
+    assert f.line_table is not None
+    assert [row.address for row in f.line_table] == [0x1000]
+    assert sum(report.warnings.values()) == 1
 
 
 OPCODES: dict[str, tuple[Op, ...]] = {

@@ -5,10 +5,14 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
+
 import gsym
 from tests.conversions import convert_bytes, describe
-from tests.inputs.dies import Die, Ref
+from tests.inputs.dies import Die, Raw, Ref
+from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag
+from tests.inputs.elf import Symbol, elf_of
 from tests.inputs.program import function, inlined, program, unit
 
 if TYPE_CHECKING:
@@ -23,6 +27,28 @@ def test_scopes_that_specify_each_other_end(tmp_path: Path) -> None:
     )
     image = program(unit(loop, language=Lang.C_plus_plus_14))
     assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 f\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "ending", "sizes"),
+    [
+        (65535, b"\0", [65535]),
+        (65536, b"\0", [65536]),
+        (65537, b"\0", []),
+        (65536, b"", []),
+    ],
+)
+def test_a_name_has_64_kib_and_its_end(
+    size: int, ending: bytes, sizes: list[int], tmp_path: Path
+) -> None:
+    where = {At.low_pc: 0x1000, At.high_pc: 0x1010}
+    die = Die(Tag.subprogram, {At.name: Form.strp(Raw(0)), **where})
+    sections = Dwarf([unit(die, version=4)]).sections()
+    sections[".debug_str"] = b"n" * size + ending
+    sections[".zeros"] = bytes(8)  # no end of a name that another section has
+    image = elf_of(sections, symbols=[Symbol("symbol", 0x1800, 0x10)])
+    names = [len(each.name) for each in convert_bytes(tmp_path, image).functions]
+    assert names == [*sizes, len("symbol")]
 
 
 def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> None:

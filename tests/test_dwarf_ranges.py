@@ -296,19 +296,45 @@ DEAD_LISTS = [
         lists(
             ranges(
                 RangeEntry.base_address(dead),
-                (0x10, 0x20),
-                RangeEntry.base_address(0x1100),
+                (0x1102, 0x1112),  # in the code, if the base were an address
+                RangeEntry.base_address(0x1200),
                 (0x0, 0x10),
             ),
             version=version,
             size=size,
         ),
-        "1100-1110 f0\n",
+        "1200-1210 f0\n",
         STOPS if (version == 4) == (dead == ALL_ONES[size]) else "",
     )
     for version in (4, 5)
     for size in (4, 8)
     for dead in (ALL_ONES[size], ALL_ONES[size] - 1)
+]
+DEAD_LISTS += [
+    Case(
+        f"a base of -3 in {size} bytes is an address, in version {version}",
+        lists(
+            ranges(RangeEntry.base_address(ALL_ONES[size] - 2), (0x1003, 0x1013)),
+            version=version,
+            size=size,
+        ),
+        "1000-1010 f0\n",
+    )
+    for version in (4, 5)
+    for size in (4, 8)
+]
+DEAD_LISTS += [
+    Case(
+        f"a pair of {size} bytes that starts at -2 is dead, whatever the base",
+        lists(
+            ranges((ALL_ONES[size] - 1, 0x10), (0x80, 0x90)),
+            version=4,
+            base=0x1100,
+            size=size,
+        ),
+        "1180-1190 f0\n",
+    )
+    for size in (4, 8)
 ]
 
 TEXT = [
@@ -393,28 +419,60 @@ def test_dead_functions_of_a_32_bit_program_are_left_out(
 
 
 @pytest.mark.parametrize(
-    ("where", "text"),
+    ("version", "where", "text"),
     [
-        (Form.sec_offset(0x7FFF), ""),
-        (Form.sec_offset(ranges((0x0, 0x10), terminated=False)), "1000-1010 f\n"),
-        (Form.rnglistx(Raw(99)), ""),
-        (ranges((0x0, 0x10), b"\x63"), "1000-1010 f\n"),
+        (4, Form.sec_offset(0x7FFF), ""),
+        (5, Form.sec_offset(0x7FFF), ""),
+        (4, Form.sec_offset(ranges((0x0, 0x10), terminated=False)), "1000-1010 f\n"),
+        (5, Form.sec_offset(ranges((0x0, 0x10), terminated=False)), "1000-1010 f\n"),
+        (5, Form.rnglistx(Raw(99)), ""),
+        (5, ranges(b"\x03\x7f\x10"), ""),
+        (
+            5,
+            ranges(RangeEntry.startx_length(0x1000, 16), b"\x02\0\x7f"),
+            "1000-1010 f\n",
+        ),
+        (5, ranges((0x0, 0x10), b"\x63"), "1000-1010 f\n"),
     ],
-    ids=["offset past the end", "no end marker", "index past the end", "unknown kind"],
+    ids=[
+        "offset past the end, version 4",
+        "offset past the end",
+        "no end marker, version 4",
+        "no end marker",
+        "index past the end",
+        "start past the end of the addresses",
+        "end past the end of the addresses",
+        "unknown kind",
+    ],
 )
 def test_a_damaged_list_is_counted_and_harms_no_other_function(
-    where: object, text: str, tmp_path: Path
+    version: int, where: object, text: str, tmp_path: Path
 ) -> None:
     image = program(
         unit(
             function("good", 0x1100, 0x1110),
             spread("f", where),
             attributes={At.low_pc: 0x1000},
+            version=version,
         )
     )
     report, functions = convert_bytes(tmp_path, image)
     assert describe(functions) == f"{text}1100-1110 good\n"
     assert sum(report.warnings.values()) == 1
+
+
+@pytest.mark.parametrize("dead", [-1, -2])
+def test_a_range_of_code_that_is_not_there_is_no_code_anywhere(
+    dead: int, tmp_path: Path
+) -> None:
+    image = program(
+        unit(spread("f", ranges(RangeEntry.start_length(dead, 1)))),
+        unit(function("g", 0x1000, 0x1010)),
+        text=[Section(".data", b"data", flags=2, address=0x5000)],
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    assert describe(functions) == "1000-1010 g\n"
+    assert not report.warnings
 
 
 def test_without_any_executable_section_every_address_may_hold_code(

@@ -64,6 +64,9 @@ DAMAGED: dict[str, bytes] = {
     "a line table without its first line": info(LINE_TABLE, sleb(0) + sleb(1)),
     "a line table without an end": info(LINE_TABLE, sleb(0) + sleb(1) + b"\x0a"),
     "a file number cut short": info(LINE_TABLE, sleb(0) + sleb(1) + b"\x0a\x01\x80"),
+    "a step without its size": info(LINE_TABLE, sleb(0) + sleb(1) + b"\x0a\x02"),
+    "a step of lines without it": info(LINE_TABLE, sleb(0) + sleb(1) + b"\x0a\x03"),
+    "an inline range without its size": info(INLINE_INFO, b"\x01\x00"),
     "an inline call without a name": info(INLINE_INFO, b"\x01\x00\x40\x00"),
     "more inline ranges than bytes": info(INLINE_INFO, uleb(2**64 - 1) + b"\x00\x40"),
     "a list of inlined calls without an end": info(
@@ -93,6 +96,19 @@ def test_a_damaged_record_raises_and_names_the_place(version: int, name: str) ->
             list(reader.functions())
         assert caught.value.offset is not None
         assert caught.value.offset <= len(data)
+
+
+@pytest.mark.parametrize("step", [1, 63, 64, 127, 128, 129, 255, 256, 8192, 16384])
+def test_a_step_of_any_number_of_bytes_is_read_whole(step: int) -> None:
+    ops = b"".join(
+        b"\x03" + sleb(lines) + b"\x02" + uleb(step) for lines in (step, -step)
+    )
+    rows = info(LINE_TABLE, sleb(0) + sleb(1) + uleb(99) + ops + b"\0")
+    whole = u32(4 * step) + ENCODER[1].strp(NAME) + rows + END_OF_LIST
+    with gsym.Reader(file_of(1, whole)) as reader:
+        (function,) = reader.functions()
+    found = [(row.address - START, row.line) for row in function.line_table or ()]
+    assert found == [(step, 99 + step), (2 * step, 99)]
 
 
 LOOKUP_FAILS = [name for name in DAMAGED if "merged" not in name and "call" not in name]
