@@ -461,20 +461,6 @@ def test_a_damaged_list_is_counted_and_harms_no_other_function(
     assert sum(report.warnings.values()) == 1
 
 
-@pytest.mark.parametrize("dead", [-1, -2])
-def test_a_range_of_code_that_is_not_there_is_no_code_anywhere(
-    dead: int, tmp_path: Path
-) -> None:
-    image = program(
-        unit(spread("f", ranges(RangeEntry.start_length(dead, 1)))),
-        unit(function("g", 0x1000, 0x1010)),
-        text=[Section(".data", b"data", flags=2, address=0x5000)],
-    )
-    report, functions = convert_bytes(tmp_path, image)
-    assert describe(functions) == "1000-1010 g\n"
-    assert not report.warnings
-
-
 def test_without_any_executable_section_every_address_may_hold_code(
     tmp_path: Path,
 ) -> None:

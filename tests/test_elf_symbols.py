@@ -178,6 +178,11 @@ def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
             assert found.function.name == "f"
 
 
+def test_the_name_of_a_symbol_that_is_dropped_is_left_out(tmp_path: Path) -> None:
+    convert_bytes(tmp_path, with_symbols(Symbol("inside", 0x1004, 2), debug=True))
+    assert b"inside" not in (tmp_path / "input.gsym").read_bytes()
+
+
 def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
     image = with_symbols(
         Symbol("_start", 0x1000, 0, NOTYPE), Symbol("main", 0x1100, 0x10)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import gsym
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -35,7 +37,27 @@ def shape(line: str) -> str:
     """*line* without what depends on machine, compiler and build."""
     line = re.sub(r"/\S*/(?=tools/)", "/", line)
     line = re.sub(r"build id [0-9a-f]+|no build id", "build id", line)
-    return re.sub(r"\b(0x)?\d+(\.\d+)?\b", "N", line)
+    return re.sub(r"\b(0x)?\d+(\.\d+)?\b(?! of \d+ units| units)", "N", line)
+
+
+def places(lines: list[str]) -> set[tuple[str, int]]:
+    """Functions and lines of the demo program that *lines* name."""
+    pattern = re.compile(r"(\w+)(?: \+ \d+)?(?: at)? \S*stairs\.c:(\d+)")
+    found = (pattern.search(line) for line in lines)
+    return {(each[1], int(each[2])) for each in found if each is not None}
+
+
+def places_of_main(path: Path) -> set[tuple[str, int]]:
+    """All that the code of `main` has, whatever the compiler made of it."""
+    with gsym.open(path) as reader:
+        (main,) = reader.find("main")
+        answers = map(reader.lookup, range(main.start, main.start + main.size))
+        return {
+            (frame.name, frame.line)
+            for answer in answers
+            if answer is not None
+            for frame in answer.frames
+        }
 
 
 @pytest.fixture
@@ -66,6 +88,8 @@ def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
         if command.startswith("gsym lookup"):
             # Which calls stand at an address is the compiler's choice.
             assert shape(printed[0]).startswith("N: ")
+            assert places(shown)
+            assert places(shown) <= places_of_main(checkout / "stairs.gsym")
         else:
             assert list(map(shape, printed)) == list(map(shape, shown)), command
     assert (checkout / "stairs.gsym").exists()
@@ -112,9 +136,13 @@ def test_the_python_example_runs(checkout: Path) -> None:
     script.write_text(example, encoding="utf-8")
     printed = run(f"{sys.executable} example.py")
     (shown,) = blocks("text")
-    first, *frames, last = map(shape, shown.splitlines())
-    assert [shape(printed[0]), shape(printed[-1])] == [first, last]
-    assert shape(printed[-2]) == frames[-1]
+    first, *frames, last = shown.splitlines()
+    assert [shape(printed[0]), shape(printed[-1])] == [shape(first), shape(last)]
+    assert places(frames) <= places_of_main(checkout / "stairs.gsym")
+    assert places(printed) <= places_of_main(checkout / "stairs.gsym")
+    console, _ = blocks("console")
+    functions, size = re.findall(r"(\d+) functions, .*; (\d+) bytes", console)[0]
+    assert first == f"{functions} functions, {size} bytes"  # of one program
 
 
 def test_the_calls_of_the_manual_run(checkout: Path) -> None:
