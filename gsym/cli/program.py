@@ -53,6 +53,8 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
         return _run(work, complain)
     finally:
         unguard_terminals()
+        if is_heeded and getsignal(SIGTERM) is _terminate:
+            signal(SIGTERM, SIG_DFL)
 
 
 def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
@@ -69,9 +71,6 @@ def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    finally:
-        if is_heeded and getsignal(SIGTERM) is _terminate:
-            signal(SIGTERM, SIG_DFL)
     return status
 
 
