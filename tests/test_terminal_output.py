@@ -285,7 +285,7 @@ def test_colours_of_a_log_reach_a_terminal_and_those_of_names_do_not(
         creator.add(gsym.FunctionInfo(8, 8, f"{red}name"))
         creator.save(tmp_path / "app.gsym")
     log = f"{CONTEXT.decode()}{red}log\r\n{{{{{{bt:0:0x1008:pc}}}}}}\n\x1b[2J"
-    words = ["gsym", "filter", "--color=never", f"--gsym-dir={tmp_path}"]
+    words = ["gsym", "filter", f"--gsym-dir={tmp_path}"]
     seen = run(words, log, monkeypatch)
     assert f"{red}log\r\n" in seen
     assert "\\x1b[31mname" in seen
