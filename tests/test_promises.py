@@ -106,7 +106,7 @@ def test_nothing_unpickles_or_runs_what_files_hold() -> None:
             found |= {(path.name, name) for name in names if name in wrong}
     assert found == {
         ("program_run.py", "exec"),  # `gsym trace record SCRIPT`
-        ("sorted_spool.py", "marshal"),  # of a file without a name, which it has written
+        ("sorted_spool.py", "marshal"),  # of a nameless file of its own
     }
 
 
