@@ -20,6 +20,7 @@ ROUNDS = "--rounds=3"
 PARTS = (
     ("conversion", "--set=plain", ROUNDS),
     ("conversion", "--set=containers", ROUNDS),
+    ("sizes",),
     ("breakpad", ROUNDS),
     ("symbfile", ROUNDS),
     ("break_even",),

@@ -13,13 +13,11 @@ the finished file; the figures are medians, the ratios medians over the pairs.
 from __future__ import annotations
 
 import argparse
-import shlex
 import statistics
 import struct
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.bare_walk import BareWalk, measure_bare_walk
 from benchmarks.c_programs import compile_program
@@ -34,9 +32,6 @@ from benchmarks.process import (
     median_ratio,
 )
 from benchmarks.report import LLVM_GSYMUTIL, digest, environment, write_region
-from gsym._native import lib
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
 
 INPUTS = {
     "plain": (
@@ -55,7 +50,6 @@ INPUTS = {
 }
 REGIONS = {"plain": "conversion", "containers": "containers"}
 GSYM = Path(sys.executable).with_name("gsym")
-MEGABYTE = 1_000_000
 MAGIC = 0x4753594D
 # Our functions and our file, as parts of the peer's, of a conversion that worked.
 PLAUSIBLE_COUNT = (0.9, 1.2)
@@ -66,10 +60,6 @@ TIME_HEAD = (
     *("input", "threads", "wall gsym", "wall llvm", "ratio"),
     *("cpu gsym", "cpu llvm", "ratio", "peak gsym", "peak llvm", "part"),
 )
-SIZE_HEAD = (
-    *("input", "DWARF", "gsym", "llvm-gsymutil", ".sym"),
-    *("gsym/DWARF", "gsym/llvm"),
-)
 LEGEND = """\
 Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
 median over the pairs of peer / gsym, the part that of gsym / peer."""
@@ -79,39 +69,12 @@ The bare walk (`benchmarks/bare_walk.c`), medians: the seconds that one thread t
 pass all DIEs but those of types and call sites, and to run all line programs, without a
 check and without keeping anything. Then those of gsym with one thread, its start and
 the writing of the file included, and how many times the sum of the walk that is."""
-SIZE_LEGEND = """\
-Sizes in MB. DWARF: the sections needed, uncompressed; `.sym`: Breakpad's file."""
-
-
-class Sizes(NamedTuple):
-    """Bytes of the DWARF that a conversion needs, and of what each tool writes."""
-
-    dwarf: int
-    ours: int
-    llvm: int
-    breakpad: int
 
 
 def object_file(binary: Path) -> Path:
     """*binary*, or the file in it if it is a dSYM."""
     members = sorted(binary.glob("Contents/Resources/DWARF/*"))
     return members[0] if members else binary
-
-
-def dwarf_size(binary: Path) -> int:
-    """Bytes of the sections that are needed, uncompressed, with those of a package."""
-    size = 0
-    for path, split in (
-        (binary, False),
-        (binary.with_name(f"{binary.name}.dwp"), True),
-    ):
-        if path.exists():
-            with ObjectFile(map_file(str(path)), str(path)) as source:
-                size += sum(
-                    source.debug_section_size(which, split=split)
-                    for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
-                )
-    return size
 
 
 def check_outputs(ours: Path, llvm: Path) -> None:
@@ -180,25 +143,6 @@ def walk_row(name: str, walk: BareWalk, ours: list[Measurement]) -> list[str]:
     return [name, *pairs, f"{wall:.3f}", f"**{wall / bare:.1f}x**"]
 
 
-def size_row(name: str, sizes: Sizes) -> list[str]:
-    """One line of the table of sizes."""
-    megabytes = [f"{size / MEGABYTE:.2f}" if size else "-" for size in sizes]
-    ratios = [sizes.ours / sizes.dwarf, sizes.ours / sizes.llvm]
-    return [name, *megabytes, *(f"{ratio:.3f}" for ratio in ratios)]
-
-
-def breakpad_size(binary: Path, dump_syms: str, folder: Path) -> int:
-    """Bytes of the Breakpad symbol file; 0 where it cannot be made."""
-    if not dump_syms:
-        return 0
-    output = folder / "breakpad.sym"
-    try:
-        measure([*shlex.split(dump_syms), str(binary)], stdout=str(output))
-    except (ChildProcessError, FileNotFoundError):
-        return 0
-    return output.stat().st_size
-
-
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -207,7 +151,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="pairs per line")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--dump-syms", default="", help="Breakpad's dump_syms command")
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     return parser.parse_args()
 
@@ -215,7 +158,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure, print, and with --write keep the tables."""
     arguments = parse_arguments()
-    times, walks, sizes, inputs = [], [], [], []
+    times, walks, inputs = [], [], []
     walls: dict[str, list[float]] = {}
     for name in arguments.input or INPUTS[arguments.set]:
         binary = arguments.corpus / "big" / name
@@ -235,15 +178,6 @@ def main() -> None:
                     walker = compile_program("bare_walk", folder)
                     walk = measure_bare_walk(walker, binary, arguments.rounds)
                     walks.append(walk_row(name, walk, runs[0]))
-                # With several threads the peer's file differs from run to run.
-                if threads == min(arguments.threads):
-                    found = Sizes(
-                        dwarf_size(object_file(binary)),
-                        (folder / "ours.gsym").stat().st_size,
-                        (folder / "llvm.gsym").stat().st_size,
-                        breakpad_size(binary, arguments.dump_syms, folder),
-                    )
-                    sizes.append(size_row(name, found))
         file = object_file(binary)
         inputs.append([name, str(file.stat().st_size), digest(file)])
     options = f"--set {arguments.set} --rounds {arguments.rounds}"
@@ -253,14 +187,12 @@ def main() -> None:
         LEGEND.format(rounds=arguments.rounds),
         table(TIME_HEAD, times),
         *((WALK_LEGEND, table(WALK_HEAD, walks)) if walks else ()),
-        SIZE_LEGEND,
-        table(SIZE_HEAD, sizes),
         table(("input", "bytes", "SHA-256"), inputs),
     ]
     print("\n\n".join(parts))
     if arguments.write:
         region = REGIONS[arguments.set]
-        parts.append(bars(region, "seconds", [row[0] for row in sizes], walls))
+        parts.append(bars(region, "seconds", [row[0] for row in inputs], walls))
         write_region(region, "\n\n".join(parts))
 
 

@@ -28,6 +28,7 @@ _LLVM = "beside llvm-gsymutil 22"
 _CONVERT = "`gsym convert`, {} " + _LLVM
 _PEAK = "its peak memory, as a part of that of llvm-gsymutil"
 _MANY = "`lookup_many`, million random addresses a second"
+_SIZE = "size of {}, as a multiple of that of the GSYM file"
 FIGURES = (
     Figure(_CONVERT.format("1 thread,"), "conversion", "wall gsym", "ratio", "1"),
     Figure(_CONVERT.format("2 threads,"), "conversion", "wall gsym", "ratio", "2"),
@@ -36,6 +37,9 @@ FIGURES = (
     Figure("lookup from C, beside symbolic", "in process", "with text", "ratio"),
     Figure("lookup from Python, beside symbolic", "in process", "lookup", "ratio"),
     Figure(_MANY, "in process", "random", "random"),
+    Figure(_SIZE.format("the DWARF"), "sizes", "DWARF", "DWARF / gsym"),
+    Figure(_SIZE.format("a Breakpad file"), "sizes", "DWARF", "`.sym` / gsym"),
+    Figure(_SIZE.format("a SymCache"), "sizes", "DWARF", "SymCache / gsym"),
 )
 
 

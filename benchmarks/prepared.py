@@ -68,13 +68,11 @@ class Prepared(NamedTuple):
 def prepare(binary: Path, folder: Path) -> Prepared:
     """Convert *binary* into a new *folder*."""
     folder.mkdir()
-    (source,) = Archive.open(str(binary)).iter_objects()
     prepared = Prepared(binary.name, folder, load_address(binary))
     prepared.binary.symlink_to(binary.resolve())
     gsym.convert(binary, prepared.gsym)
     gsym.convert(prepared.gsym, prepared.indexed, index=True)
-    with prepared.symcache.open("wb") as stream:
-        source.make_symcache().dump_into(stream)  # type: ignore[no-untyped-call]
+    symcache(binary, prepared.symcache)
     ranges = functions(prepared.gsym)
     chosen = random.Random(SEED).sample(ranges, min(FUNCTIONS, len(ranges)))  # noqa: S311 - no secret
     inside = [random_addresses([each], 1, SEED)[0] for each in chosen]
@@ -84,6 +82,13 @@ def prepare(binary: Path, folder: Path) -> Prepared:
     description = {"name": prepared.name, "load_address": prepared.load_address}
     (folder / "input.json").write_text(json.dumps(description), encoding="utf-8")
     return prepared
+
+
+def symcache(binary: Path, output: Path) -> None:
+    """Write the cache of symbolic."""
+    (source,) = Archive.open(str(binary)).iter_objects()
+    with output.open("wb") as stream:
+        source.make_symcache().dump_into(stream)  # type: ignore[no-untyped-call]
 
 
 def load_address(binary: Path) -> int:

@@ -1,0 +1,85 @@
+"""Sizes: a GSYM file beside the DWARF that it was made from, and other formats.
+
+    python -m benchmarks.sizes CORPUS [--input NAME]... [--write]
+
+The Breakpad file is what `gsym export` writes: functions, lines and inlined calls, but
+no STACK records. The SymCache is symbolic's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.figures import INPUTS
+from benchmarks.markdown import table
+from benchmarks.prepared import symcache
+from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
+from gsym._native import lib
+from gsym.sources.mapped_file import map_file
+from gsym.sources.object_file import ObjectFile
+
+MEGABYTE = 1_000_000
+GSYM = Path(sys.executable).with_name("gsym")
+FORMATS = ("DWARF", "`.sym`", "SymCache")
+HEAD = (
+    *("input", *FORMATS, "llvm-gsymutil", "gsym", "with index"),
+    *(f"{each} / gsym" for each in FORMATS),
+)
+LEGEND = """\
+Sizes in MB, and how many times the size of the GSYM file that is. DWARF: the sections
+that a conversion needs, uncompressed. `.sym`: Breakpad's file as `gsym export` writes
+it, without STACK records. SymCache: symbolic's."""
+
+
+def dwarf_size(binary: Path) -> int:
+    """Bytes of the sections that are needed, uncompressed."""
+    with ObjectFile(map_file(str(binary)), str(binary)) as source:
+        sections = range(lib.GSYM_DEBUG_SECTION_COUNT)
+        return sum(source.debug_section_size(which, split=False) for which in sections)
+
+
+def measure_input(binary: Path, folder: Path) -> list[str]:
+    """One line of the table."""
+    ours, indexed, sym = (folder / name for name in ("a.gsym", "b.gsym", "a.sym"))
+    llvm, cache = folder / "llvm.gsym", folder / "a.symcache"
+    commands: tuple[list[str | Path], ...] = (
+        [GSYM, "convert", "-q", binary, "-o", ours],
+        [GSYM, "convert", "-q", "--index", ours, "-o", indexed],
+        [GSYM, "export", "--format=breakpad", ours, "--binary", binary, "-o", sym],
+        [LLVM_GSYMUTIL, "--quiet", f"--convert={binary}", f"--out-file={llvm}"],
+    )
+    for command in commands:
+        subprocess.run(command, check=True, stdout=sys.stderr)
+    symcache(binary, cache)
+    others = [dwarf_size(binary), sym.stat().st_size, cache.stat().st_size]
+    size = ours.stat().st_size
+    sizes = [*others, llvm.stat().st_size, size, indexed.stat().st_size]
+    megabytes = [f"{each / MEGABYTE:.2f}" for each in sizes]
+    return [binary.name, *megabytes, *(f"**{each / size:.1f}x**" for each in others)]
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    arguments = parser.parse_args()
+    rows = []
+    for name in arguments.input or INPUTS:
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure_input(arguments.corpus / "big" / name, Path(folder)))
+    peers = [LLVM_GSYMUTIL, "symbolic"]
+    head = environment("python -m benchmarks.sizes CORPUS", peers)
+    text = "\n\n".join((head, LEGEND, table(HEAD, rows)))
+    print(text)
+    if arguments.write:
+        write_region("sizes", text)
+
+
+if __name__ == "__main__":
+    main()
