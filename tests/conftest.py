@@ -48,6 +48,7 @@ settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", "quick"))
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "fixtures" in getattr(item, "fixturenames", ()):

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests import oracle
 from tests.callgrind import count_instructions
 from tests.conftest import REPOSITORY
@@ -66,6 +68,7 @@ def unindexable() -> bytes:
     return bytes(oracle.encode_file(file_of(function_of()), [record]))
 
 
+@pytest.mark.slow
 def test_a_record_without_an_index_costs_no_more_than_lookups(tmp_path: Path) -> None:
     path = tmp_path / "file.gsym"
     path.write_bytes(unindexable())

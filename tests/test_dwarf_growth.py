@@ -155,6 +155,7 @@ def overlapping_functions(count: int) -> bytes:
     return program(unit(*dies, version=4, lines=LineProgram(ops)), symbols=[SYMBOL])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "count"),
     [

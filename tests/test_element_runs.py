@@ -163,6 +163,7 @@ def peak_of(make: Making, log: bytes) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

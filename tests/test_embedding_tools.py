@@ -309,6 +309,7 @@ def test_linked_files_with_chained_fixups_are_read_as_before(
     assert "(__GSYM)" in chains.stdout
 
 
+@pytest.mark.slow
 def test_signed_programs_of_zig_are_read_as_before(tmp_path: Path) -> None:
     if not zig():
         pytest.skip("not installed: ziglang")

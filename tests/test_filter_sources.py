@@ -334,6 +334,7 @@ def test_a_dictionary_that_comes_in_pieces_is_asked_for_once() -> None:
     assert elsewhere.asked == [16]
 
 
+@pytest.mark.slow
 def test_answers_of_a_server_do_not_fill_the_memory() -> None:
     elsewhere = Elsewhere()
     symbols = RemoteSymbols(elsewhere, SymbolOptions())  # type: ignore[arg-type]

@@ -60,6 +60,7 @@ def in_files(name: str) -> bytes:
     return go_elf([GoFunction("f", 0, 4000, rows)]).to_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [named, in_files])
 def test_a_long_name_is_read_once_whatever_shares_it(
     make: Callable[[str], bytes], tmp_path: Path

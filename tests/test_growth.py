@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 MOST = 2.2  # times as much for twice the input
 DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.

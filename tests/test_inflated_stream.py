@@ -65,6 +65,7 @@ def test_pieces_of_any_size_give_the_contents(
     assert b"".join(inflate(cut(pack(CONTENTS), size))) == CONTENTS
 
 
+@pytest.mark.slow
 @PAIRS
 def test_no_piece_is_larger_than_a_mebibyte(
     pack: Callable[[bytes], bytes],

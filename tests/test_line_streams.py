@@ -305,6 +305,7 @@ every_stream = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @no_sanitizer
 @every_stream
 def test_memory_does_not_grow_with_the_stream(

@@ -115,6 +115,7 @@ def filtered(
     return shown, b"".join(told), sorted(made.summary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
 @pytest.mark.parametrize("colour", [False, True])

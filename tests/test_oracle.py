@@ -77,6 +77,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scratch")
 
 
+@pytest.mark.slow
 @given(strategies.odd_files(), st.data())
 def test_llvm_answers_as_the_oracle_in_random_files(
     llvm_gsymutil: str, scratch: Path, file: oracle.GsymFile, data: st.DataObject

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gsym.formats.symbfile import LineTableRow, Range, encode
 from tests.callgrind import count_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 MOST = 2.25  # times as much for twice the ranges
 CONVERT = """

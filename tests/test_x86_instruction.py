@@ -253,6 +253,7 @@ prefixes = st.lists(st.sampled_from([*PREFIXES, *range(0x40, 0x50)]), max_size=3
 maps = st.sampled_from(["", "", "0f", "0f", "0f38", "0f3a", "c4", "c5", "62", "8f"])
 
 
+@pytest.mark.slow
 @given(prefixes, maps, st.binary(min_size=MOST, max_size=MOST))
 @settings(max_examples=40 * settings().max_examples)
 def test_random_bytes_are_the_instruction_that_capstone_sees(

@@ -30,6 +30,8 @@ from tests.dwarf_files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 class Flavour(NamedTuple):
     compiler: str

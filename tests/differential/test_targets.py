@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.differential.targets import Program, Target
 
+pytestmark = pytest.mark.slow
+
 ADDRESSES = 10_000
 SHOWN = 5
 

@@ -201,6 +201,7 @@ def test_a_profile_without_samples_is_an_empty_page(
     assert visit.texts(".node") == []
 
 
+@pytest.mark.slow
 def test_it_fits_a_phone(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
     visit = Visit(browser, tmp_path.as_uri(), viewport={"width": 360, "height": 740})
     show(visit, tmp_path, small_profile())

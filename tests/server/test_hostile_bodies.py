@@ -267,6 +267,7 @@ def test_a_head_that_does_not_end_is_given_up(modules: KnownModules) -> None:
         assert server.post(BODY).status == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status"),
     [

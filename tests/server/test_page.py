@@ -507,6 +507,7 @@ def test_every_control_has_a_name_and_every_section_one_heading(
     assert visit.page.locator("nav [aria-current=page]").count() == 1
 
 
+@pytest.mark.slow
 def test_the_form_answers_without_javascript(browser: Any, site: str) -> None:
     visit = Visit(browser, site, java_script_enabled=False)
     visit.open()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from benchmarks.breakpad_tree import SymbolFile
     from benchmarks.soak import Outcome
 
+pytestmark = pytest.mark.slow
+
 MODULES = 3
 
 

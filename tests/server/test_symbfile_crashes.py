@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FEWEST_STEPS = 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ranges", "returnpads"])
 def test_a_receiver_that_is_killed_at_any_step_leaves_nothing_half_published(
     tmp_path: Path, kind: str
