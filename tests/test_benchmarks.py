@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,17 @@ def test_series_cross_where_ours_take_less_time(
     ours: tuple[float, ...], theirs: tuple[float, ...], expected: str
 ) -> None:
     assert crossing(NUMBERS, ours, theirs) == expected
+
+
+@pytest.mark.slow
+def test_lookups_are_compared_without_a_corpus_on_a_small_binary() -> None:
+    words = ["-m", "pytest", "benchmarks", "-q", "-p", "no:cacheprovider"]
+    words += ["-p", "no:xdist", "--benchmark-disable"]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stdout
+    assert " passed" in done.stdout
 
 
 def test_the_readme_shows_the_figures_of_the_tables() -> None:
