@@ -166,6 +166,10 @@ def test_perfetto_tells_apart_what_chrome_json_cannot_number(
         event("async_begin", now + 20, OTHER, "two", 1),
         event("async_end", now + 30, MAIN, "one", 1),
         event("async_end", now + 50, OTHER, "other name", 1),
+        event("async_begin", now + 60, MAIN, "three", 1),
+        event("async_begin", now + 70, MAIN, "four", 1),
+        event("async_end", now + 80, OTHER, "three", 1),
+        event("async_end", now + 90, MAIN, "four", 1),
     ]
     perfetto.open(chrome_json(b"".join(encode(records)), tmp_path))
     assert not problems(perfetto)
@@ -175,6 +179,8 @@ def test_perfetto_tells_apart_what_chrome_json_cannot_number(
         ("b", 1, 1),
         ("one", 10, 20),
         ("two", 20, 30),
+        ("three", 60, 20),
+        ("four", 70, 20),
     ]
     tracks = "select count(distinct utid) from thread_track"
     assert perfetto.query(tracks) == [(2,)]  # of the two large koids

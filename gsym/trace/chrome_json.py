@@ -33,6 +33,7 @@ from gsym.formats.fxt_records import (
 from gsym.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.chrome_scheduling import SchedulingText
 from gsym.trace.description import kind_of
+from gsym.trace.open_by_id import OpenById
 from gsym.trace.sorted_spool import SortedSpool
 
 __all__ = ["ChromeJson"]
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.formats.fxt_records import Argument, Record
-
-    # What has begun and has no end yet, by process, the last at the end.
-    _Begun = dict[int, list[dict[str, Any]]]
 
 _PHASES = {
     "instant": "i",
@@ -60,7 +58,6 @@ _PHASES = {
     "flow_step": "t",
     "flow_end": "f",
 }
-_BEGIN_OF = {"E": "B", "n": "b", "e": "b", "t": "s", "f": "s"}
 _END_OF = {"B": "E", "b": "e"}
 _FIDL_BLOB = "fidl:blob"  # the one category of blobs that is shown
 _MOST_INTEGER = 2**53  # a double holds all integers up to it
@@ -96,7 +93,10 @@ class ChromeJson:
         self._numbers: dict[int, int] = {}  # of koids that Perfetto would cut off
         self._origin = 0
         self._last = 0
-        self._begun: dict[tuple[str, Any], _Begun] = {}
+        # What has begun and has no end yet.
+        self._durations: dict[tuple[int, int], list[dict[str, Any]]] = {}
+        operations, flows = OpenById(), OpenById()
+        self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
 
     def pieces(self, records: Iterable[Record]) -> Iterator[str]:
         """The JSON text of a trace, piece by piece, the first after the last record.
@@ -202,39 +202,39 @@ class ChromeJson:
 
     def _sorted_events(self) -> Iterator[dict[str, Any]]:
         for event in self._events.values(_arranged):
-            yield self._linked(event).copy()
-        for begun in self._begun.values():
-            for begin in chain.from_iterable(map(reversed, begun.values())):
-                if begin["ph"] in _END_OF:
-                    self.closed += 1
-                    end = {**begin, "ts": self._last, "ph": _END_OF[begin["ph"]]}
-                    end.pop("args", None)
-                    yield end
+            self._link(event)
+            yield event.copy()
+        operations = (begun.item for begun in self._open["b"].open)
+        durations = chain.from_iterable(map(reversed, self._durations.values()))
+        for begin in chain(durations, operations):
+            self.closed += 1
+            end = {**begin, "ts": self._last, "ph": _END_OF[begin["ph"]]}
+            end.pop("args", None)
+            yield end
 
-    def _linked(self, event: dict[str, Any]) -> dict[str, Any]:
+    def _link(self, event: dict[str, Any]) -> None:
         """Give an event the category, name and id of the one that it belongs to.
 
         Viewers match by all of these; a trace matches durations by their threads, other
-        events by ids, which processes number on their own.
+        events as `OpenById` says.
         """
-        phase, process = event["ph"], event["pid"]
-        begin_phase = _BEGIN_OF.get(phase, phase)
-        if begin_phase not in "Bbs":
-            return event
-        number = event["tid"] if begin_phase == "B" else event["id"]
-        begun = self._begun.setdefault((begin_phase, number), {})
-        if phase == begin_phase:
-            if begin_phase != "B" and begun.keys() - {process}:
-                _keep_apart(event)
-            begun.setdefault(process, []).append(event)
-            return event
-        if process not in begun and len(begun) == 1 and phase != "E":
-            (process,) = begun
-        if process in begun:
-            _link(event, begun[process])
-            if not begun[process]:
-                del begun[process]
-        return event
+        phase = event["ph"]
+        if phase == "B":
+            self._durations.setdefault(_thread_of(event), []).append(event)
+        elif phase == "E":
+            if begins := self._durations.get(_thread_of(event)):
+                _take_links(event, begins.pop())
+        elif phase in self._open:
+            open_by_id = self._open[phase]
+            where = event["id"], event["cat"], event["name"], event["pid"]
+            if phase in "bs":
+                if open_by_id.is_taken(*where):
+                    _keep_apart(event)
+                open_by_id.begin(*where, event)
+            elif begun := open_by_id.find(*where):
+                _take_links(event, begun.item)
+                if phase in "ef":
+                    open_by_id.end(begun)
 
 
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
@@ -323,25 +323,18 @@ def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
     return event["pid"], event["tid"]
 
 
-def _link(event: dict[str, Any], begins: list[dict[str, Any]]) -> None:
-    """Make an event part of what began last, of its category if there is one."""
-    index = len(begins) - 1
-    if event["ph"] != "E":
-        found = (i for i in range(index, -1, -1) if begins[i]["cat"] == event["cat"])
-        index = next(found, index)
-    begin = begins[index]
+def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:
+    """Make an event part of what has begun."""
     event.pop("id", None)
     event.update({key: begin[key] for key in _LINKS if key in begin})
-    if event["ph"] in "Eef":
-        del begins[index]
+    if "id2" in begin:  # which is that of the process
+        event["pid"] = begin["pid"]
 
 
 def _keep_apart(begin: dict[str, Any]) -> None:
-    """Give what begins an id of its own process."""
+    """Give what begins an id of its own; that of a flow is one of its process."""
     if begin["ph"] == "b":
-        number = begin.pop("id")
-        local = number if isinstance(number, str) else f"{number:#x}"
-        begin["id2"] = {"local": local}
+        begin["id2"] = {"local": f"{begin.pop('id')} {begin['name']}"}
     else:  # viewers know flows by plain numbers only
         begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & _ID_MASK)
 

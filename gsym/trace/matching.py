@@ -1,13 +1,13 @@
 """Events of a trace that belong together: durations, asynchronous operations, flows.
 
 Specification: Fuchsia trace format, "Event record". Durations nest within their thread.
-Events of an operation or of a flow share an id. Categories and processes number theirs
-on their own: of what is open with an id, that of the same category and name comes
-first, then that of the same category, then any; each in the process first, then in
-others, if one alone has it open. Events at one time happened in the order of the file.
+Events of an operation or of a flow share an id, as `OpenById` says. Events at one time
+happened in the order of the file.
 """
 
 from __future__ import annotations
+
+from gsym.trace.open_by_id import OpenById
 
 __all__ = ["Duration", "Flow", "FlowPoint", "Matches", "Operation", "match_events"]
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
     from gsym.formats.fxt_records import Event
-
-    _Key = tuple[int | str, ...]
 
     class Duration(NamedTuple):
         """An operation of one thread.
@@ -186,8 +184,8 @@ class _Matching:
         self._end_ns = end_ns
         self._durations: list[Duration] = []
         self._threads: dict[tuple[int, int], _Thread] = {}
-        self._operations = _ById()
-        self._flows = _ById()
+        self._operations = _Chains()
+        self._flows = _Chains()
         self._unmatched: dict[str, int] = {}
 
     def take(self, event: Event, place: int) -> None:
@@ -216,7 +214,7 @@ class _Matching:
             (self._operations, "async_begin"),
             (self._flows, "flow_begin"),
         ):
-            count = len(found.chains) - found.ended
+            count = len(found.open_by_id.open)
             if count:
                 self._unmatched[kind] = count
         return Matches(
@@ -274,10 +272,8 @@ class _Matching:
             stack.pop()
         return thread
 
-    def _take_half(self, found: _ById, event: Event, item: Any) -> None:
-        if event.kind.endswith("begin"):
-            found.begin(event, item)
-        elif not found.go_on(event, item):
+    def _take_half(self, found: _Chains, event: Event, item: Any) -> None:
+        if not found.add(event, item):
             self._miss(event.kind)
 
     def _operation(self, chain: list[Event]) -> Operation:
@@ -292,71 +288,32 @@ class _Matching:
 
 
 class _Chains:
-    """Chains of one process; those that have ended go when they are met."""
-
-    __slots__ = ("numbers", "open_count")
-
-    def __init__(self) -> None:
-        self.numbers: list[int] = []  # the innermost last
-        self.open_count = 0
-
-
-class _ById:
-    """Chains of events by their ids.
+    """Events that belong together by their ids.
 
     Attributes:
         chains: All, each with what was taken for its events.
-        ended: How many of them have an end.
+        open_by_id: Those of them without an end.
     """
 
     def __init__(self) -> None:
         self.chains: list[list[Any]] = []
-        self.ended = 0
-        self._begins: list[Event | None] = []  # None: it has ended
-        # What events share -> process -> what is open there
-        self._open: dict[_Key, dict[int, _Chains]] = {}
+        self.open_by_id = OpenById()
 
-    def begin(self, event: Event, item: Any) -> None:
-        """Open a chain."""
-        for key in _keys(event):
-            by_process = self._open.setdefault(key, {})
-            chains = by_process.setdefault(event.process, _Chains())
-            chains.numbers.append(len(self.chains))
-            chains.open_count += 1
-        self.chains.append([item])
-        self._begins.append(event)
+    def add(self, event: Event, item: Any) -> bool:
+        """Begin a chain with an event, or add it to the open one that fits it best.
 
-    def go_on(self, event: Event, item: Any) -> bool:
-        """Put an event onto the open chain that fits it best, if there is one."""
-        for key in _keys(event):
-            by_process = self._open.get(key, {})
-            process = event.process
-            if process not in by_process:
-                if len(by_process) != 1:
-                    continue
-                (process,) = by_process
-            numbers = by_process[process].numbers
-            while self._begins[numbers[-1]] is None:
-                numbers.pop()
-            self.chains[numbers[-1]].append(item)
-            if event.kind.endswith("end"):
-                self._end(numbers[-1])
+        Returns:
+            Whether there is one.
+        """
+        where = event.id or 0, event.category, event.name, event.process
+        if event.kind.endswith("begin"):
+            self.chains.append([item])
+            self.open_by_id.begin(*where, self.chains[-1])
             return True
-        return False
-
-    def _end(self, number: int) -> None:
-        begin = self._begins[number]
-        assert begin is not None  # noqa: S101 - it was open
-        self._begins[number] = None
-        self.ended += 1
-        for key in _keys(begin):
-            by_process = self._open[key]
-            by_process[begin.process].open_count -= 1
-            if not by_process[begin.process].open_count:
-                del by_process[begin.process]
-
-
-def _keys(event: Event) -> tuple[_Key, ...]:
-    """What an event may share with others, the most first."""
-    number, category = event.id or 0, event.category
-    return (number, category, event.name), (number, category), (number,)
+        begun = self.open_by_id.find(*where)
+        if begun is None:
+            return False
+        begun.item.append(item)
+        if event.kind.endswith("end"):
+            self.open_by_id.end(begun)
+        return True

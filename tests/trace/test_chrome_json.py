@@ -24,6 +24,7 @@ from gsym.formats.fxt_records import (
 from gsym.formats.fxt_writer import encode
 from gsym.fxt.opening import open_trace
 from gsym.trace.chrome_json import ChromeJson
+from gsym.trace.matching import match_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -278,7 +279,7 @@ def test_operations_of_two_processes_with_one_id_stay_apart() -> None:
     ]
     events = convert(records)["traceEvents"]
     ids = [(each["name"], each.get("id"), each.get("id2")) for each in events]
-    local = {"local": "0x7"}
+    local = {"local": "7 b"}
     own = str(2000 << 32 ^ 7)
     assert ids[:4] == [("a", 7, None), ("b", None, local)] * 2
     assert ids[4:] == [("c", "7", None), ("d", own, None)] * 2
@@ -296,6 +297,28 @@ def test_operations_of_one_id_in_two_categories_stay_apart() -> None:
         ("a", "a"),
         ("b", "b"),
     ] * 2
+
+
+def test_operations_end_as_they_are_matched_elsewhere() -> None:
+    records: list[Record] = [
+        event("async_begin", 1000, "a", id=7, category="one"),
+        event("async_begin", 2000, "b", id=7, category="one"),
+        event("async_begin", 3000, "c", id=7, category="two", process=2000),
+        # Of the same name, if one is open; else of the same category.
+        event("async_end", 4000, "a", id=7, category="one", process=2000),
+        event("async_end", 5000, "other name", id=7, category="two"),
+        event("async_end", 6000, "b", id=7, category="one"),
+    ]
+    trace = open_trace(b"".join(encode(records)))
+    matches = match_events([each for each in trace if isinstance(each, Event)])
+    expected = [
+        (each.begin.name, each.begin.process, each.end_ns / 1000)
+        for each in matches.operations
+    ]
+    ends = [each for each in convert(records)["traceEvents"] if each["ph"] == "e"]
+    shown = [(each["name"], each["pid"], each["ts"]) for each in ends]
+    assert sorted(shown) == [("a", 2000, 4.0), ("b", 1000, 6.0), ("c", 2000, 5.0)]
+    assert expected == [("a", 1000, 4.0), ("b", 1000, 6.0), ("c", 2000, 5.0)]
 
 
 def test_what_has_no_end_ends_with_the_trace() -> None:
