@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import marshal
 from array import array
+from contextlib import suppress
 from itertools import groupby
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
 __all__ = ["SortedSpool"]
 
@@ -20,7 +21,11 @@ _LAST_TIME = 2**64 - 1
 class SortedSpool:
     """Takes values in any order and returns them in the order of their times.
 
-    They are of the types that `marshal` writes. Memory holds 16 bytes for each.
+    They are of the types that `marshal` writes. Memory holds 16 bytes for each, and
+    about 100 while they are sorted.
+
+    Raises:
+        OSError: There is no room for them on disk.
     """
 
     def __init__(self) -> None:
@@ -33,12 +38,13 @@ class SortedSpool:
 
     def close(self) -> None:
         """Delete the file."""
-        self._file.close()
+        with suppress(OSError):  # of what could not be written, which is known already
+            self._file.close()
 
     def add(self, time: int, value: Any) -> None:
         """Take a value; all times from 2 ** 64 - 1 count as equal."""
         data = marshal.dumps(value)
-        self._file.write(data)
+        self._on_disk(self._file.write, data)
         self._times.append(min(time, _LAST_TIME))
         self._ends.append(self._ends[-1] + len(data))
 
@@ -54,10 +60,19 @@ class SortedSpool:
         Args:
             arrange: Puts several values of one time into another order.
         """
+        self._on_disk(self._file.flush)
         time_of = self._times.__getitem__
         for _, group in groupby(sorted(range(len(self)), key=time_of), time_of):
             values = [self._value(index) for index in group]
             yield from values if arrange is None else arrange(values)
+
+    @staticmethod
+    def _on_disk(write: Callable[..., object], *data: bytes) -> None:
+        try:
+            write(*data)
+        except OSError as error:
+            error.filename = gettempdir()  # the file has no name
+            raise
 
     def _value(self, index: int) -> Any:
         start, end = self._ends[index : index + 2]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,12 +26,11 @@ from gsym.formats.fxt_records import (
 )
 from gsym.formats.fxt_writer import encode
 from gsym.fxt.opening import open_trace
+from gsym.trace import sorted_spool
 from gsym.trace.chrome_json import ChromeJson
 from gsym.trace.matching import match_events
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gsym.formats.fxt_records import Record
 
 PLACE = (1000, 1001)
@@ -357,6 +359,17 @@ def test_what_no_reader_understands_is_changed_and_counted() -> None:
         1.001,
     )
     assert backward["dur"] == 0
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    open_full = partial(Path("/dev/full").open, "r+b")
+    monkeypatch.setattr(sorted_spool, "TemporaryFile", open_full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        convert([event("instant", 1)])
+    assert caught.value.filename == str(tmp_path)
 
 
 def test_what_is_left_out_is_counted() -> None:
