@@ -98,7 +98,10 @@ def test_a_big_endian_trace_needs_no_magic_number(
     assert trace.byteorder == "big"
 
 
-@pytest.mark.parametrize("line", ["line of a text", "* item of a list", "zzzzzzz"])
+@pytest.mark.parametrize(
+    "line",
+    ["line of a text", "* item of a list", "zzzzzzz", "import datetime", "main;f24 1"],
+)
 def test_text_is_no_trace(line: str) -> None:
     assert not is_trace(f"{line}\n".encode() * 2000)
 

@@ -25,8 +25,8 @@ _ENOUGH_RECORDS = 8
 def is_trace(head: bytes) -> bool:
     """Whether a file that begins with these bytes, not compressed, is one.
 
-    Without the magic number its first records have to lead from one to the next; text
-    and programs fail at that.
+    Without the magic number its first records have to lead from one to the next, which
+    those of programs do not, and a byte of them is 0, which none of a text is.
     """
     return trace_byteorder(head) is not None
 
@@ -37,6 +37,8 @@ def trace_byteorder(head: bytes) -> Literal["little", "big"] | None:
     for order, magic in zip(orders, MAGICS, strict=True):
         if head and magic.startswith(head[:_WORD]):
             return order
+    if 0 not in head:
+        return None
     return next((order for order in orders if _leads_on(head, order)), None)
 
 
