@@ -101,6 +101,8 @@ class _Samples:
         in_order = sorted(enumerate(self._backtraces), key=lambda each: _time(each[1]))
         for number, each in in_order:
             space = spaces.get((each.provider, each.process))
+            if space is None:  # as with tables, what is before any provider serves all
+                space = spaces.get((None, each.process))
             if space is None and each.process in processes:
                 self._builder.lose("mappings that another provider has of the process")
             find = (space or nothing).find

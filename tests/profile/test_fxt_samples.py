@@ -140,6 +140,15 @@ def test_a_module_of_another_provider_does_not_answer() -> None:
     assert read_fxt_samples(records).losses == {kind: 1}
 
 
+def test_a_module_before_any_provider_answers_for_providers_without_one() -> None:
+    records = [
+        *(MODULE, MMAP),
+        *of_provider(1, SAMPLE),
+        *of_provider(2, OTHER, MMAP, SAMPLE),
+    ]
+    assert modules_of(records) == ["libmodule.so", "other.so"]
+
+
 def test_a_second_trace_in_a_file_has_modules_of_its_own() -> None:
     magic = TraceInfo(0, 0x16547846)
     first: list[Record] = [MODULE, MMAP, SAMPLE]
