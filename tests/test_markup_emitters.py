@@ -138,7 +138,12 @@ def test_the_header_writes_what_can_be_read(
         "-o",
         path,
     ]
-    subprocess.run([*command, "-Wl,--build-id"], check=True)
+    built = subprocess.run(
+        [*command, "-Wl,--build-id"], capture_output=True, text=True, check=False
+    )
+    if "libclang_rt" in built.stderr:
+        pytest.skip("not installed: the libraries of clang's sanitizers")
+    assert not built.returncode, built.stderr
     log = subprocess.run(
         [path, name],
         check=True,
