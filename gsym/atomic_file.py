@@ -14,7 +14,6 @@ import errno
 import os
 import stat
 from fcntl import LOCK_EX, LOCK_NB, flock
-from itertools import count
 
 __all__ = ["FULL_DISK", "AtomicFile", "is_same_file", "sync"]
 
@@ -30,6 +29,7 @@ FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 _COMPARED_AT_ONCE = 1 << 20
 _HANDED_ON_AT_ONCE = 8 << 20
 _RUNS_AT_ONCE = 8  # for one name, whose temporary files are looked for
+_MOST_NUMBERS = 10_000
 
 
 class AtomicFile:
@@ -123,10 +123,18 @@ class AtomicFile:
             raise self._named(problem) from None
         finally:
             try:
-                if self._temporary is not None:
+                if self._temporary is not None and self._is_own(self._temporary):
                     os.unlink(self._temporary)
             finally:
                 os.close(self._descriptor)  # with which the lock ends
+
+    def _is_own(self, temporary: str) -> bool:
+        """Whether the temporary file is there, and no other one of its name.
+
+        Where locks do not reach other machines that share the folder, one of these may
+        have taken it for a file that was left.
+        """
+        return _is_at(temporary, self._descriptor)
 
     def _named(self, error: OSError) -> OSError:
         """The error as one of the file that was asked for: that name means something.
@@ -141,6 +149,8 @@ class AtomicFile:
         if self._mode is not None:
             os.fchmod(self._descriptor, self._mode)
         os.fsync(self._descriptor)
+        if not self._is_own(temporary):
+            raise OSError(errno.ESTALE, "Another machine removed the temporary file")
         os.replace(temporary, self._path)
         self._temporary = None
         sync(os.path.dirname(self._path))
@@ -154,7 +164,7 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
     for number in range(_RUNS_AT_ONCE):
         _remove_left(_temporary_path(stem, number))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    for number in count():
+    for number in range(_MOST_NUMBERS):
         path = _temporary_path(stem, number)
         try:
             descriptor = os.open(path, flags, mode)
@@ -164,7 +174,7 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
         if _lock(descriptor) and _is_at(path, descriptor):
             return path, descriptor
         os.close(descriptor)
-    raise AssertionError  # there is always another number
+    raise FileExistsError(errno.EEXIST, "Too many temporary files of this name")
 
 
 def _temporary_path(stem: str, number: int) -> str:
@@ -173,7 +183,7 @@ def _temporary_path(stem: str, number: int) -> str:
 
 def _remove_left(path: str) -> None:
     """Remove a temporary file that no process has open any more."""
-    flags = os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # it may be anybody's pipe
     try:
         try:
             descriptor = os.open(path, os.O_RDWR | flags)  # which locks of NFS ask for

@@ -63,7 +63,7 @@ class Strings(dict[int, str]):
             mapped.madvise(MADV_NORMAL)
 
     def __missing__(self, strp: int) -> str:
-        if len(self) == _FEW_STRINGS:
+        if len(self) >= _FEW_STRINGS:  # others may add some meanwhile
             self.read_ahead()
         size = ffi.new("size_t *")
         raw = lib.gsym_image_string(self._image, strp, size)

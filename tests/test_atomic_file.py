@@ -334,6 +334,23 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(
     assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
 
 
+def test_a_file_that_another_machine_began_is_neither_published_nor_removed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a"
+    write(path, b"old")
+    with (
+        pytest.raises(OSError, match="Another machine removed"),
+        AtomicFile(path) as file,
+    ):
+        file.write(b"whole")
+        (temporary,) = tmp_path.glob(".a.*")
+        temporary.unlink()  # its locks do not see ours
+        temporary.write_bytes(b"half")
+    assert path.read_bytes() == b"old"
+    assert temporary.read_bytes() == b"half"
+
+
 def test_a_file_system_without_locks_is_written_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
