@@ -7,6 +7,7 @@ ask for, they ask for the page of this server.
 from __future__ import annotations
 
 from ipaddress import ip_address
+from socket import gethostbyname
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
@@ -49,7 +50,7 @@ class HostCheck:
 
     def __init__(self, app: ASGIApp, address: str, names: Sequence[str]) -> None:
         self._app = app
-        own = {"localhost", "127.0.0.1", "::1", address}
+        own = {"localhost", "127.0.0.1", "::1", address.lower()}
         self._names = frozenset({*own, *map(_name_of, names)})
         is_needed = bool(names) or _is_loopback(address)
         self._is_on = is_needed and "*" not in names
@@ -137,11 +138,14 @@ def _name_of(host: str) -> str:
     """The name or address in a `Host` header."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
+    if host.count(":") > 1:  # as only settings write an address of IPv6
+        return host.lower()
     return host.partition(":")[0].rstrip(".").lower()
 
 
 def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
+    try:  # a name leads where `bind` finds it
+        found = address if ":" in address else gethostbyname(address)
+        return ip_address(found).is_loopback
+    except (OSError, ValueError):
+        return False

@@ -133,6 +133,10 @@ def test_hosts_that_are_named_are_answered_and_on_other_addresses_any(
         ({"allowed_hosts": ["Symbols.example"]}, "symbols.example", 200),
         ({"allowed_hosts": ["*"]}, "any.example", 200),
         ({"host": "127.0.0.2"}, "127.0.0.2:8000", 200),
+        ({"host": "127.1"}, "any.example", 421),
+        ({"host": "LocalHost"}, "localhost", 200),
+        ({"allowed_hosts": ["2001:DB8::1"]}, "[2001:db8::1]:80", 200),
+        ({"allowed_hosts": ["2001:DB8::1"]}, "", 421),
         ({"host": "0.0.0.0"}, "any.example", 200),  # noqa: S104
         (
             {"host": "192.0.2.1", "allowed_hosts": ["symbols.example"]},
