@@ -40,18 +40,25 @@ def read_inflated(
         OSError: It cannot be read.
     """
     name = os.fspath(path)
-    return b"".join(read_pieces(name, most_bytes)), name
+    return b"".join(read_pieces(name, most_bytes, is_text=False)), name
 
 
-def read_pieces(path: str, most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
-    """Likewise, piece by piece."""
+def read_pieces(
+    path: str, most_bytes: int = MOST_BYTES, *, is_text: bool = True
+) -> Iterator[bytes]:
+    """Likewise, piece by piece.
+
+    Text may be compressed by any ratio: that of perf repeats whole stacks, and zstd
+    shrinks it to a thousandth. It is not held in memory.
+    """
     data = map_file(path)
     starts = range(0, len(data), _PIECE)
     pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
     for magic, inflate in _INFLATERS:
         if data[: len(magic)] == magic:
             pieces = inflate(pieces)
-            most_bytes = believable_size(len(data), most_bytes)
+            if not is_text:
+                most_bytes = believable_size(len(data), most_bytes)
     size = 0
     try:
         for piece in pieces:

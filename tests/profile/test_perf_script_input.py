@@ -297,3 +297,15 @@ def test_every_sample_of_perf_itself_is_read(tmp_path: Path) -> None:
         assert not profile.losses
         depth = {len(profile.stacks[each.stack]) for each in profile.samples}
         assert max(depth) <= max(block.count("\n") for block in blocks)
+
+
+def test_text_that_repeats_its_stacks_is_read_however_small_it_is_compressed(
+    tmp_path: Path,
+) -> None:
+    stack = f"\t1000 {'f' * 4000}+0x1 (/opt/app)\n" * 5
+    sample = f"app 7/7 [001] 10.0: 250 cycles:u:\n{stack}\n".encode()
+    count = (20 << 20) // len(sample)
+    path = tmp_path / "perf.txt.gz"
+    path.write_bytes(gzip.compress(sample * count))
+    assert path.stat().st_size * 100 < count * len(sample) - (16 << 20)
+    assert sum(each.values[0] for each in read_perf_script(path).samples) == count
