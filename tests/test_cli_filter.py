@@ -167,6 +167,16 @@ def test_a_page_of_no_log_is_whole(run: Run, tmp_path: Path) -> None:
     assert out.endswith(HTML_END)
 
 
+def test_colours_that_are_put_together_are_removed_and_shown_like_others(
+    run: Run,
+) -> None:
+    log = b"\x1b[1;31ma {{{symbol:x}}}\x1b[m b \x1b[01mc\x1b[0m\n"
+    assert run(log, "--color=never").out == b"a x b c\n"
+    page = run(log, "--format=html").out.decode()
+    assert '<span class="s c1 bold">a </span>' in page
+    assert ' b <span class="bold">c</span>\n' in page
+
+
 def test_the_options_of_llvm_symbolizer(run: Run) -> None:
     log = CONTEXT + b"{{{pc:0x1019:ra}}}{{{pc:x}}}\n"
     done = run(log, "--style=llvm", "--no-demangle", "-s", "-f", "--inlines")

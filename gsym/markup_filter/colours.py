@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SGR", "Colours", "remove_colours"]
+__all__ = ["ANY_SGR", "SGR", "Colours", "remove_colours"]
 
 SGR = re.compile(rb"\x1b\[(?:[01]|3[0-7])m")
+ANY_SGR = re.compile(rb"\x1b\[[0-9;:]*m")  # the format has a few of these
 
-_ELEMENT_OR_SGR = re.compile(rb"(\{\{\{[^{}\n]*\}\}\})|" + SGR.pattern)
+_ELEMENT_OR_SGR = re.compile(rb"(\{\{\{[^{}\n]*\}\}\})|" + ANY_SGR.pattern)
 _RESET, _BOLD = b"\x1b[0m", b"\x1b[1m"
 _BLUE, _CYAN, _GREEN = b"34", b"36", b"32"
 

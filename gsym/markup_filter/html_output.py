@@ -8,6 +8,7 @@ from html import escape
 from gsym._native import to_bytes
 from gsym.formats.markup_elements import HexDict
 from gsym.markup_filter.answers import reason_of
+from gsym.markup_filter.colours import ANY_SGR
 from gsym.markup_filter.outputs import MOST_HELD
 
 __all__ = ["HTML_END", "HtmlOutput"]
@@ -57,8 +58,9 @@ HTML_END = b"</pre>\n</html>\n"
 
 
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
-# What changes how text looks up to the end of the line; the format has a few of these.
-_LOOK = re.compile(rb"\x1b\[[0-9;:]*m|\n")
+_OF_MANY = frozenset({b"38", b"48"})  # the numbers after it choose one of many colours
+# What changes how text looks up to the end of the line.
+_LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
 
 
 class HtmlOutput:
@@ -132,13 +134,17 @@ class HtmlOutput:
         self._size = 0
         return text.encode("utf-8", "replace")
 
-    def _change_look(self, number: bytes) -> None:
-        if number == b"0":
-            self._colour = self._bold = ""
-        elif number == b"1":
-            self._bold = " bold"
-        elif number in _COLOURS:
-            self._colour = f" s c{number[1:].decode()}"
+    def _change_look(self, numbers: bytes) -> None:
+        for number in numbers.split(b";"):
+            significant = number.lstrip(b"0")
+            if significant in _OF_MANY:
+                return
+            if not significant:
+                self._colour = self._bold = ""
+            elif significant == b"1":
+                self._bold = " bold"
+            elif significant in _COLOURS:
+                self._colour = f" s c{significant[1:].decode()}"
 
     def _put_styled(self, text: str) -> None:
         look = self._colour + self._bold
