@@ -138,7 +138,9 @@ def _companions(refused: object) -> list[str]:
 
 def _is_companion(path: str) -> bool:
     try:
-        is_file = os.path.isabs(path) and os.path.isfile(path)
+        # What the kernel makes up has no true size, and may have no end.
+        is_kept = not os.path.realpath(path).startswith(("/proc/", "/sys/", "/dev/"))
+        is_file = os.path.isabs(path) and is_kept and os.path.isfile(path)
         return is_file and recognise_file(path) in _COMPANION_KINDS
     except (OSError, ValueError):
         return False

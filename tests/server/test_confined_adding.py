@@ -11,7 +11,7 @@ import pytest
 import gsym.reader
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.module_identity import ModuleIdentity
-from gsym.server.confined_adding import ConfinedAdder
+from gsym.server.confined_adding import ConfinedAdder, _companions
 from gsym.server.confined_process import ConfinedError, run_confined
 from gsym.server.confinement import ChildLimits
 from gsym.server.described_module import (
@@ -275,6 +275,15 @@ def test_no_path_in_a_debug_file_gets_at_a_file_without_debug_information(
     )
     assert set(allowed) == {split.source, str(split.path)}
     assert functions(found.entry.path) == ["in_binary"]
+
+
+def test_no_path_in_a_debug_file_has_the_server_read_what_the_kernel_makes_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("gsym.server.confined_adding.recognise_file", asked.append)
+    assert _companions(["/proc/version", __file__]) == []
+    assert asked == [__file__]
 
 
 def test_a_module_whose_split_units_are_missing_says_so_until_they_come(
