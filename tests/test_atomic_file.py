@@ -337,16 +337,17 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(
 def test_a_file_that_another_machine_began_is_neither_published_nor_removed(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "a"
+    path, temporary = tmp_path / "a", tmp_path / ".a.0.tmp"
     write(path, b"old")
-    with (
-        pytest.raises(OSError, match="Another machine removed"),
-        AtomicFile(path) as file,
-    ):
-        file.write(b"whole")
-        (temporary,) = tmp_path.glob(".a.*")
-        temporary.unlink()  # its locks do not see ours
-        temporary.write_bytes(b"half")
+
+    def write_while_it_is_taken() -> None:
+        with AtomicFile(path) as file:
+            file.write(b"whole")
+            temporary.unlink()  # by a machine whose locks do not see ours
+            temporary.write_bytes(b"half")
+
+    with pytest.raises(OSError, match="Another machine removed"):
+        write_while_it_is_taken()
     assert path.read_bytes() == b"old"
     assert temporary.read_bytes() == b"half"
 
