@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 # The module `signal` would import `enum`, which takes longer than a lookup.
@@ -53,8 +54,8 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
         return _run(work, complain)
     finally:
         unguard_terminals()
-        if is_heeded and getsignal(SIGTERM) is _terminate:
-            signal(SIGTERM, SIG_DFL)
+        if is_heeded:
+            _heed_termination_no_more()
 
 
 def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
@@ -83,6 +84,15 @@ def _heed_termination() -> bool:
     except ValueError:  # only the main thread can
         return False
     return True
+
+
+def _heed_termination_no_more() -> None:
+    if getsignal(SIGTERM) is _terminate:
+        signal(SIGTERM, SIG_DFL)
+
+
+# A program that is traced may fork: its children have nothing here to clean up.
+os.register_at_fork(after_in_child=_heed_termination_no_more)
 
 
 def _terminate(_number: int, _frame: object) -> None:

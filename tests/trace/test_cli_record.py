@@ -226,6 +226,18 @@ def test_processes_of_a_program_are_in_its_trace(folder: Folder) -> None:
     assert len({call.process for call in work}) == 2
 
 
+def test_a_child_of_a_program_ends_by_sigterm_as_under_python(folder: Folder) -> None:
+    folder.write(
+        "p.py",
+        "import os, signal\n"
+        "if not (child := os.fork()):\n"
+        "  os.kill(os.getpid(), signal.SIGTERM)\n"
+        "  os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n",
+    )
+    assert folder.record("p.py").stdout == b"-15\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
