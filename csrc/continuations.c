@@ -12,7 +12,7 @@
 #include "creator_state.h"
 
 enum {
-    /* Nodes visited and bytes made: hostile input may ask for the square of its size. */
+    /* Things visited and bytes made: hostile input may ask for the square of its size. */
     VISIT_LIMIT = 1 << 28,
     GROWTH_LIMIT = 32,
     FREE_GROWTH = 1 << 20
@@ -108,7 +108,7 @@ typedef struct part_maker {
     struct { gsym_inline_node *items; size_t count, capacity; } nodes;
     struct { gsym_call_site *items; size_t count, capacity; } sites;
     struct { gsym_function *items; size_t count, capacity; } functions;
-    uint64_t visits;     /* nodes */
+    uint64_t visits;     /* of nodes, call sites and merged functions */
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
 
@@ -167,7 +167,6 @@ static bool cut_node(part_maker *maker, const gsym_function *function,
 static bool cut_nodes(part_maker *maker, const gsym_function *function,
                       const continuation *part) {
     size_t first = maker->nodes.count, first_range = maker->ranges.count;
-    maker->visits += function->node_count;
     for (size_t i = 0; i < function->node_count; ++i)
         if (!cut_node(maker, function, &function->nodes[i], first_range, part))
             return false;
@@ -198,6 +197,7 @@ static bool cut_function(part_maker *maker, const gsym_function *function,
                          const continuation *part) {
     size_t rows = maker->rows.count, nodes = maker->nodes.count;
     size_t ranges = maker->ranges.count, sites = maker->sites.count;
+    maker->visits += function->node_count + function->call_site_count;
     if (!cut_rows(maker, function, part) || !cut_nodes(maker, function, part) ||
         !cut_sites(maker, function, part) || !ARRAY_RESERVE(maker->functions, 1))
         return false;
@@ -237,6 +237,7 @@ static bool cut_all(part_maker *maker, const gsym_function *outer,
                     const continuation *part) {
     maker->rows.count = maker->nodes.count = maker->ranges.count = 0;
     maker->sites.count = maker->functions.count = 0;
+    maker->visits += outer->merged_count;
     if (!cut_function(maker, outer, part)) return false;
     for (size_t i = 0; i < outer->merged_count; ++i) {
         const gsym_function *merged = &outer->merged[i];
@@ -261,14 +262,14 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     creator_record *record = &part->record;
     const gsym_function *made;
     if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
+    if (maker->visits > VISIT_LIMIT) return fail_limit(outer_record, error);
     made = maker->functions.items;
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
         return GSYM_OK; /* its record is size and name alone */
     out->size = 0;
     GSYM_TRY(function_info_encode(out, creator->strp_size, made, error));
-    if (maker->visits > VISIT_LIMIT || out->size > maker->bytes_left)
-        return fail_limit(outer_record, error);
+    if (out->size > maker->bytes_left) return fail_limit(outer_record, error);
     maker->bytes_left -= out->size;
     record->row_count = (uint32_t)made->row_count;
     record->node_count = (uint32_t)(made->node_count == 0 ? 0 : made->node_count - 1);

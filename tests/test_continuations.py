@@ -215,3 +215,13 @@ def test_a_function_cut_into_too_many_parts_is_refused_in_time() -> None:
     inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
     with pytest.raises(gsym.LimitError, match="too many functions lie inside"):
         create([outer, *inner])
+
+
+def test_a_function_with_too_many_call_sites_for_its_parts_is_refused_in_time() -> None:
+    """Each part visits all of them, and keeps none."""
+    sites = tuple(CallSite(1, 0, ("to",)) for _ in range(100_000))
+    end = 0x1000 + 4 * 3_000
+    outer = FunctionInfo(0x1000, end - 0x1000, "outer", call_sites=sites)
+    inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
+    with pytest.raises(gsym.LimitError, match="too many functions lie inside"):
+        create([outer, *inner])
