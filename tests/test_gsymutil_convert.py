@@ -57,6 +57,8 @@ def test_symbols_are_taken_from_the_file_named_for_them(folder: Path, run: Run) 
         assert [each.name for each in reader.functions()] == ["other"]
     status, _, reason = run("--convert=app", "--symtab-file=arm")
     assert (status, reason[:5]) == (1, "arm: ")
+    status, _, reason = run("--convert=app", "--symtab-file=none")
+    assert (status, reason) == (1, "none: No such file or directory\n")
 
 
 def test_only_warnings_that_exist_are_given_llvms_name() -> None:

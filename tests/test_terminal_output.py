@@ -124,7 +124,7 @@ gsymutil --addresses-from-stdin < 0x1008 {d}/app.gsym
 gsymutil --addresses-from-stdin < 0x1008 {d}/none\x1b[2Jpwned
 gsymutil --statistics {e}.gsym
 gsymutil {d}/none{e}
-gsymutil --convert {e} --out-file {e}.out
+gsymutil --convert {e} --symtab-file {e} --out-file {e}.out
 gsym-addr2line -a -f -i -e {d}/app.gsym 0x1008
 gsym-addr2line -C -p -f -s -i -e {d}/app.gsym 0x1008
 gsym-addr2line -C -f -i -e {d}/app.gsym < 0x1008

@@ -9,6 +9,7 @@ import sys
 from gsym.atomic_file import is_same_file
 from gsym.cli.gsymutil_streams import Failure, say, say_line
 from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import one_line
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
 TYPE_CHECKING = False
@@ -140,8 +141,9 @@ def _convert(
         reason = error.reason if isinstance(error, GsymError) else error.strerror
         if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
             reason = f"Error parsing YAML file: {error.path}: {reason}"
-        if isinstance(error, GsymError) and error.path == options.symtab_file:
-            raise Failure(f"{error.path}: {reason}") from error
+        path = error.path if isinstance(error, GsymError) else error.filename
+        if path is not None and path == options.symtab_file:
+            raise Failure(f"{path}: {reason}") from error
         if is_breakpad:
             raise Failure(f"Breakpad conversion failed: {reason}") from error
         # LLVM prints a prefix that ends in a colon, and a colon behind it.
@@ -161,7 +163,7 @@ def _report_lines(
             "functions\n"
         )
     if symtab:
-        yield f"Using symbol table file: {symtab}\n"
+        yield f"{one_line(f'Using symbol table file: {symtab}', sys.stdout)}\n"
     yield f"Loaded {report.functions_symbol_table} functions from {symbol_table}.\n"
     for warning in report.details:
         yield (
