@@ -145,14 +145,13 @@ static bool cut_rows(part_maker *maker, const gsym_function *function,
 static bool cut_node(part_maker *maker, const gsym_function *function,
                      const gsym_inline_node *node, size_t first_range,
                      const continuation *part) {
-    const gsym_range *ranges = function->ranges + node->range_first;
     size_t count = maker->ranges.count;
     gsym_inline_node kept = *node;
     if (!ARRAY_RESERVE(maker->ranges, node->range_count) ||
         !ARRAY_RESERVE(maker->nodes, 1))
         return false;
     for (uint32_t i = 0; i < node->range_count; ++i) {
-        gsym_range range = ranges[i];
+        gsym_range range = function->ranges[node->range_first + i];
         if (range.start < part->start) range.start = part->start;
         if (range.end > part->last) range.end = part->last + 1;
         if (range.start < range.end) maker->ranges.items[maker->ranges.count++] = range;
@@ -219,10 +218,11 @@ static void set_pointers(part_maker *maker) {
     size_t row = 0, node = 0, range = 0, site = 0;
     gsym_function *functions = maker->functions.items;
     for (size_t i = 0; i < maker->functions.count; ++i) {
-        functions[i].rows = maker->rows.items + row;
-        functions[i].nodes = maker->nodes.items + node;
-        functions[i].ranges = maker->ranges.items + range;
-        functions[i].call_sites = maker->sites.items + site;
+        if (functions[i].row_count) functions[i].rows = maker->rows.items + row;
+        if (functions[i].node_count) functions[i].nodes = maker->nodes.items + node;
+        if (functions[i].range_count) functions[i].ranges = maker->ranges.items + range;
+        if (functions[i].call_site_count)
+            functions[i].call_sites = maker->sites.items + site;
         row += functions[i].row_count;
         node += functions[i].node_count;
         range += functions[i].range_count;
