@@ -109,11 +109,8 @@ def check_answers(path: str) -> list[Unanswered]:
 
 
 def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
-    widest, reach, end = (
-        0,
-        0,
-        0,
-    )  # the function that ends last; where; end of the answers
+    widest = reach = 0  # the function that ends last, and where it ends
+    end = 0  # of the addresses that have an answer
     starts = [*functions.starts, _ADDRESS_END]
     for index, (start, after) in enumerate(pairwise(starts)):
         size = functions.sizes[index]

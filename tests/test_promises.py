@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAMED = re.compile(r"tests/[\w/]+\.py::\w+")
-CHECKS = re.compile(
-    r"Check:\s+`\w+`"
-)  # which tests/differential keeps and test_contract
+# Which tests/differential and test_contract keep.
+CHECKS = re.compile(r"Check:\s+`\w+`")
 
 
 @cache

@@ -24,7 +24,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         f", dropped {report.functions_dropped}" if report.functions_dropped else ""
     )
     continued = (
-        f", {report.functions_continued} of them continue others"
+        f", {report.functions_continued} of them continuing others"
         if report.functions_continued
         else ""
     )
