@@ -257,8 +257,7 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
  * rows, but not without limit. */
 static bool number_row_files(unit_functions *result, unit_joiner *joiner,
                              unit_function *function) {
-    const gsym_line_row *row = result->rows.items + function->row_first;
-    const gsym_line_row *end = row + function->row_count;
+    const gsym_line_row *row, *end;
     uint64_t fingerprint = 0, mark = 0;
     uint32_t file = NO_INDEX;
     if (function->row_count > joiner->row_budget) {
@@ -267,7 +266,10 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
         function->row_count = 0;
         return true;
     }
+    if (function->row_count == 0) return true;
     joiner->row_budget -= function->row_count;
+    row = result->rows.items + function->row_first;
+    end = row + function->row_count;
     for (; row < end; ++row) {
         if (row->file != file) {
             uint32_t code;
