@@ -289,13 +289,16 @@ class Unit:
             return
         lists = RangeLists(section.stream, self.cu.structs, version, context)
         base = self._base_address
+        mask = (1 << 8 * self.cu["address_size"]) - 1
         for entry in self._entries(lists, offset):
             if isinstance(entry, BaseAddressEntry):
                 base = entry.base_address
             elif entry.is_absolute:
                 yield Range(entry.begin_offset, entry.end_offset)
-            else:
-                yield Range(base + entry.begin_offset, base + entry.end_offset)
+            elif max(base, entry.begin_offset) < mask - 1:  # -1 and -2 mean dead code
+                # The sums wrap round.
+                offsets = entry.begin_offset, entry.end_offset
+                yield Range(*((base + each) & mask for each in offsets))
 
     def _entries(
         self, lists: RangeLists, offset: int

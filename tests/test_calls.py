@@ -81,9 +81,9 @@ def test_a_function_without_a_size_goes_up_to_the_next_one() -> None:
     assert calls.ranges == 2
 
 
-def test_a_function_ends_where_another_one_starts() -> None:
+def test_calls_are_looked_for_on_both_sides_of_a_nested_function() -> None:
     with file_with((START, 21), (START + 7, 7)) as reader:
-        assert found(reader, {START: BODY * 3}) == [START + 1, START + 8]
+        assert found(reader, {START: BODY * 3}) == [START + 1, START + 8, START + 15]
 
 
 def test_functions_that_start_together_are_gone_through_once() -> None:

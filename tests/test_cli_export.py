@@ -145,7 +145,7 @@ def test_what_is_not_known_is_asked_for(
         (("--format", "symbfile"), "option '--format': choose breakpad"),
         (("--arch", ""), "option '--arch': '' is not one word"),
         (("--os", "a b"), "option '--os': 'a b' is not one word"),
-        (("--code-id", "1\n2"), "option '--code-id': '1\n2' is not one word"),
+        (("--code-id", "1\n2"), r"option '--code-id': '1\x0a2' is not one word"),
         (("--debug-id", "12"), "option '--debug-id': '12' is no debug id"),
     ],
 )

@@ -105,6 +105,7 @@ FUNCTIONS_INSIDE = [
               inlined g 1004-1008 from /src/b.h:1
             1010-1020 outer::inner
               inlined h 1014-1018 from /src/b.h:1
+            1020-1040 outer
         """),
     ),
     Case(

@@ -71,11 +71,12 @@ def test_of_functions_with_one_start_the_first_that_covers_answers() -> None:
     ]
 
 
-def test_a_function_hides_the_one_round_it() -> None:
+def test_a_function_hides_the_outer_one_up_to_its_end() -> None:
     reader = reader_of(named(0x10, 0x40, "outer"), named(0x20, 4, "inner"))
     assert name_at(reader, 0x1F) == "outer"
     assert name_at(reader, 0x23) == "inner"
-    assert name_at(reader, 0x24) is None
+    assert name_at(reader, 0x24) == "outer"
+    assert name_at(reader, 0x50) is None
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
