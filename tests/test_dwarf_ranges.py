@@ -319,6 +319,7 @@ DEAD_LISTS += [
             size=size,
         ),
         "1000-1010 f0\n",
+        differs="" if size == 8 else "sums have 64 bits there",
     )
     for version in (4, 5)
     for size in (4, 8)
