@@ -2,7 +2,7 @@
 # environment inside the checkout; nothing outside of it is touched.
 #
 #   make demo      build, convert a small program, look addresses up in it
-#   make test      the test suite
+#   make test      the test suite, without what takes long (MARKERS= includes it)
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
@@ -17,7 +17,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 SANITIZE_CC ?= gcc
-PYTEST_ARGS ?= --numprocesses auto
+# One process more than there are cores: many tests wait for others.
+PROCESSES := $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
+PYTEST_ARGS ?= --numprocesses $(PROCESSES)
+MARKERS ?= not slow
 CORPUS ?= build/corpus
 
 BIN = $(VENV)/bin
@@ -80,7 +83,7 @@ demo: build
 	@$(BIN)/python tools/demo.py
 
 test: build $(VENV)/.test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "$(MARKERS)" $(PYTEST_ARGS)
 
 lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check

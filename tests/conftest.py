@@ -29,7 +29,7 @@ FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures
 _PATIENT = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile(
     "quick",
-    max_examples=60,
+    max_examples=30,
     derandomize=True,
     database=None,
     deadline=None,
@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "fixtures" in getattr(item, "fixturenames", ()):
             item.add_marker("fixtures")
+        if "differential" in item.path.parts:
+            item.add_marker("slow")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

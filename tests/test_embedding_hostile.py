@@ -109,7 +109,6 @@ def test_a_prefix_of_a_binary_is_refused_or_taken_as_one(
     assert outputs.count(None) > len(ends) // 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BINARIES)
 @pytest.mark.parametrize("share", [False, True])
 def test_a_changed_byte_of_a_binary_is_refused_or_harmless(

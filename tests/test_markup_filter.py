@@ -615,6 +615,7 @@ def test_names_of_modules_have_room_up_to_a_limit(size: int) -> None:
     assert room.bytes == 10
 
 
+@pytest.mark.slow
 def test_an_idle_process_gives_its_room_back() -> None:
     told: list[bytes] = []
     made = MarkupFilter(Modules(), demux="^[0-9]+", tell=told.append)

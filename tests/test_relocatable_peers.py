@@ -76,6 +76,7 @@ def compile_with(compiler: str, output: Path, *options: str) -> Path:
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize(("target", "options"), COMPILED)
 def test_objects_of_every_target_answer_as_llvm_symbolizer_says(

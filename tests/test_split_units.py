@@ -330,6 +330,7 @@ def said(report: gsym.ConversionReport, folder: Path) -> str:
     return describe(read_functions(report.outputs[0])).replace(str(folder), "FOLDER")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["-gsplit-dwarf", "-gsplit-dwarf=single"])
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("name", ["gcc", "clang-19"])
@@ -356,6 +357,7 @@ def test_split_programs_say_what_whole_ones_say(
     assert said(report, folder) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("name", ["gcc", "clang-19"])
 def test_real_packages_say_what_whole_programs_say(

@@ -115,6 +115,7 @@ def findings(folder: Path, data: bytes) -> list[str]:
 # ---- answers -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_it_answers_as_decoding_does(seed: int) -> None:
     order = ("little", "big")[seed % 2]
@@ -346,7 +347,6 @@ def small_indexed(version: int, byteorder: ByteOrder) -> tuple[bytes, int]:
     return data, len(data) - gsym.Reader(data).stored_index_size
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("version", "byteorder"), KINDS)
 def test_every_changed_byte_is_found_and_does_no_harm(
     version: int, byteorder: ByteOrder, tmp_path: Path

@@ -489,6 +489,7 @@ def test_a_line_in_many_pieces_is_one(file: str) -> None:
     assert out.decode() == DIRECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["LLVM", "GNU", "JSON"])
 @pytest.mark.parametrize(
     "options",

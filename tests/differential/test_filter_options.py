@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
-
 FIRST = """\
 int sink;
 static inline __attribute__((always_inline)) int second(int x) {

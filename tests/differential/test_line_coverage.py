@@ -22,8 +22,6 @@ from tests.differential.line_coverage import LLVM_DWARFDUMP, Coverage, cover
 if TYPE_CHECKING:
     from tests.differential.programs import Flavour
 
-pytestmark = pytest.mark.slow
-
 CORPUS = os.environ.get("GSYM_CORPUS")
 MAGICS = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")
 PARTS = {".dwo", ".dwp"}  # of the debug information of another file

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
-
 ADDRESSES = 2_000
 OWN = str(SOURCES)
 PROGRAMS = [

@@ -20,8 +20,6 @@ from gsym.symbolizer import Symbolizer
 from tests.conftest import find_peer
 from tests.differential.peers import run
 
-pytestmark = pytest.mark.slow
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/trace"
 FLAGS = ("-O2", "-g", "-fno-omit-frame-pointer")
 BUILDS = [("g++", ()), ("g++", ("-no-pie",)), ("clang++-19", ("-fuse-ld=lld-19",))]

@@ -30,8 +30,6 @@ from tests.dwarf_files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
-
 
 class Flavour(NamedTuple):
     compiler: str

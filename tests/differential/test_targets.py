@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tests.differential.targets import Program, Target
 
-pytestmark = pytest.mark.slow
-
 ADDRESSES = 10_000
 SHOWN = 5
 
