@@ -66,6 +66,9 @@ class FrameTexts:
             kept = texts.of(module)
             part = ffi.new("gsym_frame_part *")
             lib.gsym_batch_columns(frames.batch, ffi.addressof(part, "columns"))
+            # The engine was not asked for offsets that no address fits.
+            indexes = self._keep(ffi.from_buffer("uint32_t[]", frames.address_index))
+            part.columns.address_index = indexes
             self._fill(part.names, frames, "name", kept.names)
             self._fill(part.files, frames, "file", kept.files)
             part.end = first + count

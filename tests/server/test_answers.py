@@ -44,6 +44,14 @@ def test_a_frame_of_a_module_whose_base_is_not_0(server: RunningServer) -> None:
     }
 
 
+def test_an_offset_beyond_all_addresses_leaves_the_others_their_answers(
+    server: RunningServer,
+) -> None:
+    nowhere, known = frames_of(server, (0, (1 << 64) - 1), (0, 0x1004))
+    assert "function" not in nowhere
+    assert known["function"] == "a::outer()"
+
+
 def test_inlined_calls_come_innermost_first_without_the_outer_function(
     server: RunningServer,
 ) -> None:
