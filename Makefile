@@ -31,12 +31,15 @@ C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Wer
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
-# What is Python alone: HTTP, settings, processes, the browser. Answers and downloads
-# of tests/server ask the engine, and stay.
-NOT_OF_ENGINE = $(addprefix --ignore=tests/server/test_,$(addsuffix .py,\
-    assembly hostile_bodies http openapi page page_data profiler_client reloading \
-    request_errors serve_command settings shadow source sources \
-    specification_client workers))
+# What is Python alone: HTTP, settings, processes, the browser, profiles, the store and its
+# sources. Answers and downloads of tests/server ask the engine, and stay.
+NOT_OF_ENGINE = --ignore=tests/profile $(addprefix --ignore=tests/server/test_,\
+    $(addsuffix .py,assembly hostile_bodies http openapi page page_data profiler_client \
+    reloading request_errors serve_command settings shadow source sources \
+    specification_client workers)) $(addprefix --ignore=tests/test_,$(addsuffix .py,\
+    client debuginfod foreign_layouts layers misses network_guard object_storage promises \
+    readme resolver source_health source_settings store store_trees store_turmoil \
+    store_upkeep symbfile_client terminal_output transfer viewers web_address))
 # A confined process gives up memory and calls that the sanitizers take.
 CONFINED = --ignore=tests/test_confinement.py $(addprefix --ignore=tests/server/test_,\
     confined_adding.py soak.py symbfile_crashes.py symbfile_downloads.py \
