@@ -59,7 +59,10 @@ def assert_equal_answers(data: bytes) -> None:
     for address in addresses_round(data, ranges):
         if is_endless and address >= last:
             continue  # where the last function ends is not known
-        assert sweep(ranges, address) == looked_up(reader, address), hex(address)
+        frames = looked_up(reader, address)
+        if any(frame.line and not frame.file for frame in frames[1:]):
+            continue  # a call without a file is one from the file of its caller there
+        assert sweep(ranges, address) == frames, hex(address)
 
 
 @given(function_lists())
