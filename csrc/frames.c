@@ -26,17 +26,16 @@ static inline void put_frame(frame_list *list, uint64_t name, uint64_t offset,
     ++list->count;
 }
 
-static inline bool put_call(frame_list *list, const inline_match *call) {
+static inline void put_call(frame_list *list, const inline_match *call) {
     bool in_table, shows = frame_shows(list->image, list->llvm, call, &in_table);
     if (!in_table && list->llvm) {
+        list->has_unknown_file = true;
         list->unknown_file = call->call_file;
-        return false;
     }
-    if (!shows) return true;
+    if (!shows) return;
     put_frame(list, call->name, list->address - call->start, true);
     list->file = frame_file(list->image, call->call_file);
     list->line = call->call_line;
-    return true;
 }
 
 /* The call to begin with: LLVM shows none where no line is known. */
@@ -46,7 +45,7 @@ static const index_call *innermost_call(const function_index *index, uint64_t of
     return function_index_innermost(index, offset);
 }
 
-bool frames_put_indexed(frame_list *list, const function_index *index) {
+void frames_put_indexed(frame_list *list, const function_index *index) {
     uint64_t offset = list->address - list->start;
     const index_call *call = innermost_call(index, offset, list->llvm);
     for (; call != NULL; call = function_index_caller(index, call)) {
@@ -55,20 +54,18 @@ bool frames_put_indexed(frame_list *list, const function_index *index) {
                               .call_file = call->call_file,
                               .call_line = call->call_line,
                               .is_root = call->parent == 0};
-        if (!put_call(list, &match)) return false;
+        put_call(list, &match);
     }
     put_frame(list, index->name, offset, false);
-    return true;
 }
 
-bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
+void frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
                        const cursor *calls, uint64_t name) {
     call_node node;
     for (; stored_index_node(index, number, &node); number = node.parent) {
         inline_match match =
             inline_info_node(calls, list->image->strp_size, list->start, &node);
-        if (!put_call(list, &match)) return false;
+        put_call(list, &match);
     }
     put_frame(list, name, list->address - list->start, false);
-    return true;
 }

@@ -24,15 +24,15 @@ typedef struct frame_list {
     uint32_t count;
     uint32_t file; /* of the frame that comes next */
     uint32_t line;
-    uint32_t unknown_file; /* that a call names and the table does not have */
+    bool has_unknown_file; /* by LLVM's rules: a call names one outside the table */
+    uint32_t unknown_file; /* of the outermost such call, as LLVM reports it */
 } frame_list;
 
-/* Put all frames of an indexed function. False by LLVM's rules where a call names a file
- * that the table does not have. */
-bool frames_put_indexed(frame_list *list, const function_index *index);
+/* Put all frames of an indexed function. */
+void frames_put_indexed(frame_list *list, const function_index *index);
 /* Likewise those of call `number` and of the calls around it, as far as the file has them
  * indexed, and that of the function `name`. `calls` is the payload. */
-bool frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
+void frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
                        const cursor *calls, uint64_t name);
 
 #endif

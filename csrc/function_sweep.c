@@ -75,7 +75,8 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
                        .file = frame_file(sweep->image, row->file),
                        .line = row->line};
     sweep->frame_count = 0;
-    if (!frames_put_indexed(&list, sweep->index)) return true;
+    frames_put_indexed(&list, sweep->index);
+    if (list.has_unknown_file) return true;
     if (list.count > sweep->frame_capacity) {
         if (!array_reserve(&sweep->frames, &sweep->frame_capacity, list.count,
                            sizeof *sweep->frames))

@@ -40,6 +40,8 @@ typedef struct frame_sink {
     size_t skip;
     size_t count;
     gsym_frame outermost;
+    bool has_unknown_file; /* these two as in a frame_list */
+    uint32_t unknown_file;
 } frame_sink;
 
 static inline void put_frame(frame_sink *sink, gsym_frame frame) {
@@ -203,13 +205,11 @@ static gsym_status put_inline_frames(const lookup_query *query,
     const gsym_image *image = query->image;
     inline_walk walk = begin_walk(query, function);
     inline_match match;
-    uint32_t unknown_file = 0;
-    bool has_unknown_file = false;
     while (inline_walk_next(&walk, &match)) {
         bool in_table, shows = frame_shows(image, query->llvm, &match, &in_table);
-        if (!in_table) {
-            has_unknown_file = true;
-            unknown_file = match.call_file;
+        if (!in_table && query->llvm && !sink->has_unknown_file) {
+            sink->has_unknown_file = true;
+            sink->unknown_file = match.call_file;
         }
         if (!shows) continue;
         innermost->file = frame_file(image, match.call_file);
@@ -218,9 +218,7 @@ static gsym_status put_inline_frames(const lookup_query *query,
         innermost->name = match.name;
         innermost->offset = query->address - match.start;
     }
-    /* LLVM comes back from the innermost call, and so meets its file first. */
-    if (has_unknown_file && query->llvm) return fail_file(image, unknown_file, error);
-    /* It takes what it has where the tree ends early. */
+    /* LLVM takes what it has where the tree ends early. */
     if (walk.payload.failed && !query->llvm)
         return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
                          "InlineInfo data is truncated");
@@ -270,19 +268,18 @@ static frame_list list_of(const lookup_query *query) {
 }
 
 /* Those around what a walk found that began below a call. */
-static gsym_status write_outer_frames(const lookup_query *query,
-                                      const found_function *function,
-                                      const frame_sink *inner, uint32_t *count_ret,
-                                      gsym_error *error) {
+static void write_outer_frames(const lookup_query *query,
+                               const found_function *function, frame_sink *inner) {
     frame_list list = list_of(query);
     list.count = (uint32_t)inner->count - 1; /* the outermost one is not named yet */
     list.file = inner->outermost.file;
     list.line = inner->outermost.line;
-    if (!frames_put_stored(&list, function->stored, function->calls.node,
-                           &function->inlines, function->name))
-        return fail_file(query->image, list.unknown_file, error);
-    *count_ret = list.count;
-    return GSYM_OK;
+    frames_put_stored(&list, function->stored, function->calls.node, &function->inlines,
+                      function->name);
+    inner->count = list.count;
+    if (!list.has_unknown_file) return;
+    inner->has_unknown_file = true;
+    inner->unknown_file = list.unknown_file;
 }
 
 /* Innermost first. Where there are more frames than room, a second walk drops the
@@ -298,9 +295,10 @@ static gsym_status write_frames(const lookup_query *query, const found_function 
         GSYM_TRY(put_frames(query, function, &sink, error));
     }
     reverse(sink.frames, sink.count - sink.skip);
-    *count_ret = (uint32_t)sink.count;
     if (function->calls.node != 0 && shows_inlines(query, function))
-        GSYM_TRY(write_outer_frames(query, function, &sink, count_ret, error));
+        write_outer_frames(query, function, &sink);
+    if (sink.has_unknown_file) return fail_file(query->image, sink.unknown_file, error);
+    *count_ret = (uint32_t)sink.count;
     return GSYM_OK;
 }
 
@@ -311,8 +309,8 @@ static gsym_status write_indexed_frames(const lookup_query *query,
     GSYM_TRY(check_row_file(query, function, error));
     list.file = frame_file(query->image, function->row.file);
     list.line = function->row.line;
-    if (!frames_put_indexed(&list, function->index))
-        return fail_file(query->image, list.unknown_file, error);
+    frames_put_indexed(&list, function->index);
+    if (list.has_unknown_file) return fail_file(query->image, list.unknown_file, error);
     *count_ret = list.count;
     return GSYM_OK;
 }

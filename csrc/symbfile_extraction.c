@@ -63,9 +63,10 @@ static gsym_status add_range(gsym_symbfile_extraction *extraction,
                                  .rows = extraction->levels.rows.items + level->row_first,
                                  .row_count = level->row_count};
     if (call != NULL) {
-        range.call_line = call->call_line;
         GSYM_TRY(symbfile_names_file(names, writer, call->call_file, &range.call_file,
                                      error));
+        /* A line without a file is read as one of the caller's file. */
+        range.call_line = range.call_file != 0 ? call->call_line : 0;
     }
     range.func = symbfile_names_function(names, level_name(function, level));
     GSYM_TRY(symbfile_names_file(names, writer, level->file, &range.file, error));

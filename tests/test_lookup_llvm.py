@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -194,6 +194,11 @@ DIFFERENCES = {
     "a call from a file that is not in the table": Difference(
         function_of((ROW,), inlined(MISSING_FILE)),
         "failed to extract file[7]",
+        ("one + 8 @ /src/a.c:5 [inlined]", "main + 24"),
+    ),
+    "two calls from files that are not in the table": Difference(
+        function_of((ROW,), replace(inlined(MISSING_FILE), call_file=MISSING_FILE + 1)),
+        "failed to extract file[8]",
         ("one + 8 @ /src/a.c:5 [inlined]", "main + 24"),
     ),
 }

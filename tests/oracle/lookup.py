@@ -100,6 +100,8 @@ def frames_at(
     if function.line_table is None and llvm_rules:
         return frames
     path = inlined_path(function.inline, address)
+    for node in path:  # LLVM reports the outermost of several unknown files
+        file_entry(file, node.call_file, llvm_rules=llvm_rules)
     for depth, node in reversed(list(enumerate(path))):
         call_file = file_entry(file, node.call_file, llvm_rules=llvm_rules)
         if call_file == NO_FILE and (llvm_rules or depth == 0):
