@@ -9,7 +9,6 @@ series ends with the run that takes longer than 4 s.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from benchmarks.crossing import crossing
 from benchmarks.markdown import table
 from benchmarks.prepared import load_address
 from benchmarks.process import column, measure
-from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
 from tests.differential.sampling import functions, random_addresses
 
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
@@ -139,11 +138,7 @@ def rows_of(name: str, found: dict[str, list[float]]) -> list[list[str]]:
 
 def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
-    arguments = parser.parse_args()
+    arguments = argument_parser(__doc__).parse_args()
     measured = {}
     for name in arguments.input or INPUTS:
         measured[name] = measure_input(arguments.corpus / "big" / name)

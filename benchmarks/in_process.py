@@ -8,7 +8,6 @@ from Python both answer as objects, timed by pytest-benchmark (test_in_process.p
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -26,7 +25,13 @@ from benchmarks.charts import bars
 from benchmarks.markdown import table
 from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
 from benchmarks.process import column, measure
-from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, write_region
+from benchmarks.report import (
+    LLVM_GSYMUTIL,
+    ROOT,
+    argument_parser,
+    environment,
+    write_region,
+)
 
 if TYPE_CHECKING:
     from array import array
@@ -213,11 +218,7 @@ def python_row(name: str, seconds: Mapping[tuple[str, str], float]) -> list[str]
 
 def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
-    arguments = parser.parse_args()
+    arguments = argument_parser(__doc__).parse_args()
     names = arguments.input or INPUTS
     engines = {}
     with tempfile.TemporaryDirectory() as temporary:

@@ -9,7 +9,6 @@ print the same text. The figures are medians of thousands of addresses a second.
 
 from __future__ import annotations
 
-import argparse
 import filecmp
 import os
 import statistics
@@ -21,7 +20,7 @@ import gsym
 from benchmarks.conversion import INPUTS
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs
-from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
 from tests.differential.sampling import functions, random_addresses
 
 OUR_FOLDER = Path(sys.executable).parent
@@ -97,12 +96,9 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
 
 def main() -> None:
     """Measure, print, and with --write keep the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser = argument_parser(__doc__)
     parser.add_argument("--count", type=int, default=500_000, help="addresses")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.input or INPUTS["plain"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime as dt
 import hashlib
 import os
@@ -24,6 +25,15 @@ DOCUMENT = ROOT / "docs" / "benchmarks.md"
 README = ROOT / "README.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 _VERSION = re.compile(r"\d+\.\d+")
+
+
+def argument_parser(documentation: str) -> argparse.ArgumentParser:
+    """The arguments of benchmarks that take inputs of the corpus."""
+    parser = argparse.ArgumentParser(description=documentation.partition("\n")[0])
+    parser.add_argument("corpus", type=Path, help="folder that holds big/")
+    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    return parser
 
 
 def output_of(*command: str) -> str:

@@ -1,14 +1,13 @@
-"""Sizes: a GSYM file beside the DWARF that it was made from, and other formats.
+"""The sizes of GSYM files, the DWARF that they were made from, and other formats.
 
     python -m benchmarks.sizes CORPUS [--input NAME]... [--write]
 
-The Breakpad file is what `gsym export` writes: functions, lines and inlined calls, but
-no STACK records. The SymCache is symbolic's.
+The Breakpad file is written by `gsym export`: functions, lines and inlined calls, but
+no STACK records. The SymCache is written by symbolic.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 from benchmarks.figures import INPUTS
 from benchmarks.markdown import table
 from benchmarks.prepared import symcache
-from benchmarks.report import LLVM_GSYMUTIL, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
 from gsym._native import lib
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
@@ -30,9 +29,9 @@ HEAD = (
     *(f"{each} / gsym" for each in FORMATS),
 )
 LEGEND = """\
-Sizes in MB, and how many times the size of the GSYM file that is. DWARF: the sections
-that a conversion needs, uncompressed. `.sym`: Breakpad's file as `gsym export` writes
-it, without STACK records. SymCache: symbolic's."""
+Sizes in MB, and as multiples of the size of the GSYM file. DWARF: the sections that a
+conversion needs, uncompressed. `.sym`: the Breakpad file that `gsym export` writes,
+without STACK records. SymCache: the file of symbolic."""
 
 
 def dwarf_size(binary: Path) -> int:
@@ -64,11 +63,7 @@ def measure_input(binary: Path, folder: Path) -> list[str]:
 
 def main() -> None:
     """Measure, print, and with --write keep the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
-    arguments = parser.parse_args()
+    arguments = argument_parser(__doc__).parse_args()
     rows = []
     for name in arguments.input or INPUTS:
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,6 @@ the pages counted: those that `gsym lookup` brings in of a file that is not.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import struct
 import subprocess
@@ -22,7 +21,13 @@ import gsym
 from benchmarks.charts import bars
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure
-from benchmarks.report import LLVM_GSYMUTIL, ROOT, environment, write_region
+from benchmarks.report import (
+    LLVM_GSYMUTIL,
+    ROOT,
+    argument_parser,
+    environment,
+    write_region,
+)
 from tests.differential.sampling import functions, random_addresses
 from tests.page_cache import forget, pages_in_memory
 
@@ -131,11 +136,8 @@ def measure_open(folder: Path, rounds: int) -> str:
 
 def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("corpus", type=Path, help="folder that holds big/")
-    parser.add_argument("--input", action="append", help="a name below CORPUS/big")
+    parser = argument_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
     names = arguments.input or INPUTS
     starts: dict[str, dict[str, float]] = {}
