@@ -3,10 +3,9 @@
  * Nearly every unit has a line table of its own, which is run by the thread that reads
  * the unit, into memory that serves the next unit as well. A table that a second unit
  * names is run again, and kept until the conversion ends. */
-#include "shared_lines.h"
-
 #include "slot_table.h"
 #include "sync.h"
+#include "unit_functions.h"
 
 struct shared_lines {
     sync_gate gate;
@@ -40,7 +39,7 @@ void shared_lines_destroy(shared_lines *lines) {
 }
 
 static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget) {
-    warning_list ignored = {0}; /* the unit that asked first has given them */
+    warning_list ignored = {0}; /* the first unit has reported them */
     shared_table *shared = calloc(1, sizeof *shared);
     gsym_line_row *items;
     if (shared == NULL ||
@@ -48,7 +47,7 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget) {
         destroy(shared);
         return NULL;
     }
-    /* There was room for a row for each byte of the program. */
+    /* Space was reserved for a row for each byte of the program. */
     items = realloc(shared->rows.items, (shared->rows.count + 1) * sizeof *items);
     if (items != NULL) shared->rows.items = items;
     return shared;
@@ -60,7 +59,7 @@ static uint64_t hash_of(uint64_t key) {
     return key ^ key >> 32;
 }
 
-/* The index of a table, SIZE_MAX where nobody has asked for it before. */
+/* The index of a table, SIZE_MAX if no unit has asked for it before. */
 static size_t find(const shared_lines *lines, uint64_t hash) {
     const slot *slots = lines->known.slots;
     size_t at = (size_t)hash & lines->known.mask;

@@ -5,7 +5,7 @@
 #ifndef GSYM_UNIT_FUNCTIONS_H
 #define GSYM_UNIT_FUNCTIONS_H
 
-#include "shared_lines.h"
+#include "dwarf.h"
 
 typedef struct unit_name {
     resolved_name text;
@@ -50,7 +50,7 @@ typedef struct unit_functions {
     uint32_t file; /* that its DIEs stand in */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
-    /* By DWARF index; all of its capacity is FILE_UNSEEN but for the files seen. */
+    /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
     struct { uint32_t *items; size_t count, capacity; } file_codes;
     struct { uint32_t *items; size_t count, capacity; } seen_files;
     struct { unit_name *items; size_t count, capacity; } names;
@@ -67,6 +67,14 @@ typedef struct unit_functions {
 } unit_functions;
 
 void unit_functions_deinit(unit_functions *result);
+
+/* A line table that several units name, run once for all of them. */
+typedef struct shared_table {
+    line_table table;
+    row_list rows;
+} shared_table;
+
+typedef struct shared_lines shared_lines;
 
 /* The newest node of a depth, here and in the walk. */
 typedef struct joined_parent {
@@ -104,5 +112,16 @@ void unit_joiner_deinit(unit_joiner *joiner);
  * warning. */
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index);
+
+/* ---- shared_lines.c -------------------------------------------------------------- */
+
+/* NULL: out of memory. */
+shared_lines *shared_lines_create(void);
+void shared_lines_destroy(shared_lines *lines);
+/* Find the line table of a unit if another unit has asked for it before. All units that
+ * follow get the same table, which does not change. *table_ret is NULL if the unit has to
+ * run the line program itself. False if memory ran out or the budget is spent. */
+bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
+                       const shared_table **table_ret);
 
 #endif
