@@ -194,6 +194,20 @@ def test_a_process_that_breaks_down_gives_no_answer(
         run_confined("probe", {}, str(tmp_path), ChildLimits())
 
 
+def failing(function: str, number: str) -> str:
+    """Code of a process in which a function that tasks use fails."""
+    return (
+        "import errno, json, sys\n"
+        "order = json.load(sys.stdin.buffer)\n"
+        "sys.path[:] = order['path']\n"
+        "from gsym.server import confined_tasks\n"
+        "def fail(*_):\n"
+        f"    raise OSError(errno.{number}, 'failed')\n"
+        f"confined_tasks.{function} = fail\n"
+        "confined_tasks.run_order(order)\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -205,35 +219,17 @@ def test_a_process_that_breaks_down_gives_no_answer(
 def test_a_fault_of_the_system_is_not_one_of_the_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
 ) -> None:
-    code = (
-        "import errno, json, sys\n"
-        "order = json.load(sys.stdin.buffer)\n"
-        "sys.path[:] = order['path']\n"
-        "from gsym.server import confined_tasks\n"
-        "def fail():\n"
-        f"    raise OSError(errno.{name}, 'failed')\n"
-        "confined_tasks.probe = fail\n"
-        "confined_tasks.run_order(order)\n"
-    )
+    code = failing("probe", name)
     monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(kind) as caught:
         run_confined("probe", {}, str(tmp_path), ChildLimits())
     assert type(caught.value) is kind
 
 
-def test_a_disk_without_room_for_the_answer_is_no_fault_of_the_input(
+def test_a_full_disk_is_not_an_error_of_the_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = (
-        "import errno, json, sys\n"
-        "order = json.load(sys.stdin.buffer)\n"
-        "sys.path[:] = order['path']\n"
-        "from gsym.server import confined_tasks\n"
-        "def fail(*_):\n"
-        "    raise OSError(errno.ENOSPC, 'failed')\n"
-        "confined_tasks.json.dump = fail\n"
-        "confined_tasks.run_order(order)\n"
-    )
+    code = failing("json.dump", "ENOSPC")
     monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(OSError, match="No space left"):
         run_confined("probe", {}, str(tmp_path), ChildLimits())
