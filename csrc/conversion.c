@@ -11,7 +11,7 @@
 
 #define RESULTS_PER_THREAD 8
 
-/* Of what units may share, for each byte of the sections that hold it, and for nothing. */
+/* Budget for line tables that units share: per byte of the sections, and a minimum. */
 #define LINES_PER_BYTE 16
 #define LEAST_LINES (1 << 20)
 
@@ -330,7 +330,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     return GSYM_OK;
 }
 
-/* Once all files are known: what the units may cost together. */
+/* Set the limits for all units together, once all files are known. */
 static void set_budget(gsym_conversion *conversion) {
     uint64_t text = creator_string_supply(conversion->creator);
     int64_t lines = 0;

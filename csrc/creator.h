@@ -45,9 +45,9 @@ bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
                        size_t count);
 /* Strings will come from input of so many bytes: see string_table_supply. */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
-/* How many bytes of strings there may be, of all input so far. */
+/* The limit on bytes of strings, for all input so far. */
 uint64_t creator_string_supply(const gsym_creator *creator);
-/* There would be more. */
+/* Report that this limit is exceeded. */
 gsym_status creator_fail_supply(gsym_error *error);
 /* Report functions that were not kept since they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);

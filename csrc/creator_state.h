@@ -3,9 +3,9 @@
  * creator.c takes functions in, entry_copy.c takes them from another file,
  * shared_strings.c leaves strings to the binary that will hold the file,
  * merged_functions.c folds equal ranges on request, merge.c sorts and prunes,
- * named_call_sites.c gives what is left its call sites, continuations.c continues
- * functions after those inside of them, layout.c places it all and hands out the
- * bytes. */
+ * named_call_sites.c adds call sites to the remaining functions, continuations.c adds
+ * entries for the rest of functions after those nested in them, layout.c lays out the
+ * file and hands out its bytes. */
 #ifndef GSYM_CREATOR_STATE_H
 #define GSYM_CREATOR_STATE_H
 
@@ -93,7 +93,7 @@ struct gsym_creator {
     unsigned strp_size;
     bool is_finished;
     bool base_may_sink; /* to the first function, if that lies below */
-    bool is_segment;    /* of a file, of which other segments may hold the rest */
+    bool is_segment;    /* of a file; other segments may hold the rest */
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;
@@ -163,7 +163,7 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Put the call sites that came by name into the records. */
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
-/* Give functions an entry after each function that lies inside of them. */
+/* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
 

@@ -2,8 +2,8 @@
  *
  * The only place of the engine that reads bytes of an input. A read past the
  * end gives 0 and sets `failed`, which stays set; the caller may read a whole
- * record first and test once. The `_covered` reads and the loads check nothing: each
- * stands behind a check of the size that it needs. */
+ * record first and test once. The `_covered` reads and the loads check nothing: the
+ * caller must have checked the size. */
 #ifndef GSYM_CURSOR_H
 #define GSYM_CURSOR_H
 
@@ -67,7 +67,7 @@ static inline uint64_t cursor_load64(const uint8_t *at, bool swap) {
 
 static inline uint8_t cursor_u8_covered(cursor *c) { return *c->at++; }
 
-/* The byte `ahead` of the next one; it stays to be read. */
+/* The byte `ahead` bytes after the next one, without consuming it. */
 static inline uint8_t cursor_peek_covered(const cursor *c, size_t ahead) {
     return c->at[ahead];
 }

@@ -99,16 +99,16 @@ void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t
 
 /* ---- budget -------------------------------------------------------------------- */
 
-/* What all units of a conversion may still cost together, for a few bytes that many
- * units share could stand for any amount. What is spent does not depend on which thread
- * reads which unit, so whether it is too much does not either. */
+/* What remains of the limits for all units of a conversion: a few bytes that many units
+ * share could expand without bound. The amount spent does not depend on which thread
+ * reads which unit, so neither does the decision whether it is too much. */
 typedef struct dwarf_budget {
     atomic_int_fast64_t text;  /* bytes of composed names and of paths */
     atomic_int_fast64_t lines; /* bytes of line tables that are run */
     atomic_int_fast64_t rows;  /* of functions */
 } dwarf_budget;
 
-/* False where less than `cost` was left; less than 0 is left then. */
+/* False if less than `cost` was left; the remainder is then negative. */
 static inline bool dwarf_spend(atomic_int_fast64_t *left, uint64_t cost) {
     return atomic_fetch_sub_explicit(left, (int_fast64_t)cost, memory_order_relaxed) >=
            (int_fast64_t)cost;
@@ -202,7 +202,7 @@ typedef struct abbrev_table {
     size_t op_count, op_capacity;
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
-    bool is_cut; /* reaches over more other tables than it may */
+    bool is_cut; /* overlaps more other tables than allowed */
     const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
@@ -441,7 +441,7 @@ typedef struct line_table {
     const dwarf_input *input; /* where it stands, in .debug_line */
     uint64_t offset;
     uint16_t version; /* 0: the unit has none */
-    bool has_indexed_strings; /* which are those of the unit that it was read for */
+    bool has_indexed_strings; /* these belong to the unit that it was read for */
     uint64_t end;     /* in .debug_line */
     struct { line_file *items; size_t count, capacity; } files;
     struct { dwarf_string *items; size_t count, capacity; } directories;

@@ -515,7 +515,7 @@ static void forget(abbrev_cache *cache) {
     cache->count = 0;
 }
 
-/* How many units have their table at or before an offset. */
+/* The number of units whose table is at or before an offset. */
 static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
     size_t low = 0, high = input->abbrev_offset_count;
     while (low < high) {
@@ -528,13 +528,13 @@ static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
     return low;
 }
 
-/* Tables may overlap, but many units cannot each have nearly all of a large section for
- * a table. One that reaches over the starts of n others makes each byte of it part of n
- * tables, so this bounds what the tables of all units take together. */
+/* Tables may overlap, but it is not allowed that each of many units has most of a large
+ * section as its table. A table that extends over the starts of n others makes each of
+ * its bytes part of n tables, so this bounds the total size of all tables. */
 #define OVERLAPPING_BYTES ((size_t)4 << 20)
 #define LEAST_OVERLAPPING_TABLES 4
 
-/* Where a table may lie. */
+/* The bytes that a table may use. */
 static cursor table_bytes(const dwarf_input *input, uint64_t offset, bool *is_cut) {
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
     size_t next = units_up_to(input, offset);

@@ -237,8 +237,8 @@ gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);
 
-/* The record at `c` of a function that starts at `start`, with all that is merged into
- * it; what *function_ret points at is valid until the next call. */
+/* Decode the record at `c` of a function that starts at `start`, and the functions merged
+ * into it; *function_ret points to data that is valid until the next call. */
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
                           uint64_t start, const gsym_function **function_ret,
                           gsym_error *error);

@@ -210,7 +210,7 @@ static void extend_gap(gsym_fxt_reader *reader, uint64_t offset) {
     reader->gap_size += FXT_WORD_SIZE;
 }
 
-/* A record that is too large to be held; that is a problem if it was asked for. */
+/* Begin to skip a record that is too large to be held; a problem if it was requested. */
 static gsym_status begin_passing_over(gsym_fxt_reader *reader, const fxt_body *body,
                                       gsym_error *error) {
     gsym_fxt_kind kind = body->record.kind;
@@ -254,7 +254,7 @@ static gsym_status read_record(gsym_fxt_reader *reader, cursor *c, fxt_body *bod
     return GSYM_OK;
 }
 
-/* Whether a record changes what those before it in the columns are read by. */
+/* Whether a record changes the state by which those before it in the columns are read. */
 static bool is_end_of_columns(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
     return (kind == GSYM_FXT_INITIALIZATION && reader->has_wide_times) ||
            (kind == GSYM_FXT_TRACE_INFO && reader->count != 0);
@@ -268,7 +268,7 @@ static gsym_status read_next(gsym_fxt_reader *reader, cursor *c, bool is_last,
         body.record = fxt_read_header(&body.fields);
         c->swap = body.fields.swap;
         size = body.record.size;
-        /* Times that do not fit are made out from the rates that go with the columns. */
+        /* Times that do not fit are computed from the rates given with the columns. */
         reader->is_full = is_end_of_columns(reader, body.record.kind);
         if (reader->is_full) return GSYM_OK;
         if (size == 0) {

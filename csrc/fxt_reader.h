@@ -59,8 +59,8 @@ typedef struct fxt_other_columns {
 struct gsym_fxt_reader {
     uint64_t consumed; /* bytes of the trace in front of those that are read */
     uint64_t most_size;
-    uint64_t to_pass_over; /* bytes of a record that is too large ... */
-    uint64_t passed_start; /* ... and where it begins */
+    uint64_t to_pass_over; /* bytes left of a record that is too large ... */
+    uint64_t passed_start; /* ... and its offset */
     uint64_t gap_start;    /* of words that say size 0 ... */
     uint64_t gap_size;     /* ... and how many bytes of them */
     uint32_t kinds;

@@ -21,8 +21,8 @@ typedef struct fxt_table_string {
     bool has_number;
 } fxt_table_string;
 
-/* What a provider lacks is taken from those records that stand before any that names a
- * provider: some writers put their tables there. The implicit provider stands for them. */
+/* Entries that a provider lacks are taken from the implicit provider. It has the records
+ * before the first one that names a provider: some writers put their tables there. */
 typedef struct fxt_tables {
     struct { uint64_t *items; size_t count, capacity; } ids; /* of providers by number */
     struct { uint64_t *items; size_t count, capacity; } rates; /* 0: it has none */
@@ -33,12 +33,12 @@ typedef struct fxt_tables {
     uint32_t provider;    /* number of the one whose records are read */
     uint32_t implicit;
     uint64_t named;    /* providers that are not implicit */
-    uint64_t restarts; /* how often another trace began */
+    uint64_t restarts; /* number of times another trace began */
 } fxt_tables;
 
 bool fxt_tables_init(fxt_tables *tables);
 void fxt_tables_deinit(fxt_tables *tables);
-/* Another trace begins: nothing is defined. Numbers of providers are not used again. */
+/* Begin another trace: drop all definitions. Numbers of providers are not reused. */
 bool fxt_tables_restart(fxt_tables *tables);
 /* The number of the provider with an id, a new one if need be. */
 bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);

@@ -362,8 +362,8 @@ const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
 /* Append bytes as they are. */
 gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
                           gsym_error *error);
-/* From now on put control characters of ASCII in names and paths as \xNN, but for names
- * that have texts: these come as they are. */
+/* From now on write ASCII control characters in names and paths as \xNN, except in names
+ * that have texts, which are written unchanged. */
 void gsym_text_escape(gsym_text *text);
 /* Make room for `size` bytes more at once. */
 gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
@@ -520,8 +520,8 @@ typedef struct gsym_markup_job {
     const gsym_markup_segment *segments; /* sorted, without overlap */
     size_t segment_count;
     size_t line_limit;  /* bytes of a line with an element */
-    size_t prefix_size; /* bytes of a line that stand before each of its frames */
-    const char *lines;  /* the engine's, from one call to the next */
+    size_t prefix_size; /* bytes of a line that are repeated before each of its frames */
+    const char *lines;  /* of the engine, from one call to the next */
     size_t at;
 } gsym_markup_job;
 
@@ -794,7 +794,7 @@ typedef struct gsym_creator_report {
     uint64_t functions_symbol_table; /* added, before pruning */
     uint64_t functions_merged;       /* folded as children, or left out as repeats */
     uint64_t functions_pruned;
-    uint64_t functions_continued;    /* entries for the rest of a function after one inside */
+    uint64_t functions_continued;    /* entries for the rest of an outer function */
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
     uint64_t functions_with_inlines;
@@ -1304,10 +1304,10 @@ void gsym_symbfile_reader_columns(const gsym_symbfile_reader *reader,
 void gsym_symbfile_reader_count(const gsym_symbfile_reader *reader,
                                 gsym_symbfile_counts *counts_ret);
 
-/* The functions of symbfiles on their way to a creator, which answer at each address as
- * all ranges do together, in whatever order they come. Ranges that come depth first become
- * functions one by one; others have to be waited for until all are there. A function that
- * was split where the file of its lines changes is one again. Return pads are passed over. */
+/* Converts the ranges of symbfiles to functions of a creator. At each address these
+ * answer like all ranges together, in any order. Ranges in depth-first order are
+ * converted function by function, others once all are read. A function that was split
+ * where the file of its lines changes is joined again. Return pads are ignored. */
 typedef struct gsym_symbfile_functions gsym_symbfile_functions;
 /* With waits_for_all 1 all ranges are kept until the end. */
 gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
@@ -1315,15 +1315,16 @@ gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits
                                            gsym_error *error);
 void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions);
 /* Take the ranges of the last read, after each read of a file, one file after the other.
- * *is_disordered_ret 1: some do not come depth first; begin anew, with another creator, and
- * wait for all. Fails with GSYM_E_FORMAT where a range ends behind all addresses, with
- * GSYM_E_LIMIT where calls nest more deeply than 256 or a range has 4 GiB or more. */
+ * *is_disordered_ret 1: some are not in depth-first order; start over with another
+ * creator and waits_for_all. Fails with GSYM_E_FORMAT if a range ends beyond the address
+ * space, with GSYM_E_LIMIT if calls are nested more than 256 deep or a range has 4 GiB or
+ * more. */
 gsym_status gsym_symbfile_functions_take(gsym_symbfile_functions *functions,
                                          const gsym_symbfile_reader *reader,
                                          uint32_t *is_disordered_ret, gsym_error *error);
-/* The last file has ended. *count_ret functions are with the creator; *is_disordered_ret as
- * above, or some functions overlap. Fails with GSYM_E_LIMIT where ranges that cross would be
- * cut into too many calls. */
+/* Call after the last file. *count_ret: the functions given to the creator;
+ * *is_disordered_ret as above, also if functions overlap. Fails with GSYM_E_LIMIT if
+ * crossing ranges would be split into too many calls. */
 gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
                                            uint64_t *count_ret,
                                            uint32_t *is_disordered_ret,
@@ -1536,7 +1537,7 @@ typedef enum gsym_fxt_fault {
     GSYM_FXT_UNDEFINED_THREAD,   /* its index */
     GSYM_FXT_NO_TICK_RATE,       /* 0 ticks a second */
     GSYM_FXT_WRONG_MAGIC,        /* the number in its place */
-    GSYM_FXT_FRAME_COUNT,        /* is more than the record has; frames that it has */
+    GSYM_FXT_FRAME_COUNT,        /* more than the record holds; frames that it holds */
     GSYM_FXT_FAULT_COUNT
 } gsym_fxt_fault;
 
@@ -1557,9 +1558,9 @@ typedef struct gsym_fxt_data {
 } gsym_fxt_data;
 
 /* Records as columns: events have their own, other records are words. Strings are numbers
- * from 0, which is the empty one; providers too, and each trace of several in one file
- * has its own. All lives until
- * the next call on the reader, and strings until one tells that all are new. */
+ * from 0, which is the empty one; so are providers, of which each trace in a file has its
+ * own. All lives until the next call on the reader, and strings until one reports that
+ * all are new. */
 typedef struct gsym_fxt_columns {
     size_t count;         /* of records */
     const uint8_t *kinds; /* gsym_fxt_kind */
@@ -1614,8 +1615,8 @@ typedef struct gsym_fxt_columns {
     /* Providers by number */
     size_t provider_count;
     const uint64_t *provider_ids;   /* or GSYM_FXT_NO_PROVIDER */
-    const uint64_t *provider_rates; /* ticks a second; 0: as the next says, or 1e9 */
-    uint32_t provider_implicit;     /* of records before any names a provider */
+    const uint64_t *provider_rates; /* ticks a second; 0: that of the next, or 1e9 */
+    uint32_t provider_implicit;     /* of records before any that names a provider */
     /* What is wrong with what was read; at most as many as are kept. */
     size_t problem_count;
     const gsym_fxt_problem *problems;
@@ -1630,7 +1631,7 @@ typedef struct gsym_fxt_counts {
     uint64_t appended_words;    /* after the fields of records and arguments, left out */
     uint64_t faults[GSYM_FXT_FAULT_COUNT];
     uint64_t providers; /* named by records */
-    uint64_t traces;    /* that a magic number has begun in the middle of the file */
+    uint64_t traces;    /* begun by a magic number in the middle of the file */
     uint64_t left_out;  /* records that do not pass the filter */
 } gsym_fxt_counts;
 
@@ -1651,8 +1652,9 @@ typedef struct gsym_fxt_filter {
 
 typedef struct gsym_fxt_reader gsym_fxt_reader;
 /* `kinds` has bit 1 << k for each gsym_fxt_kind k that is to be handed out; others are
- * counted, and heeded where they are needed. A record of more than `most_size` bytes that
- * is to be handed out is passed over, which is a problem. `is_strict` 1: the first problem is an error. */
+ * counted, and used internally where needed. A record of more than `most_size` bytes that
+ * is to be handed out is skipped, which is a problem. `is_strict` 1: the first problem is
+ * an error. */
 gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t is_strict,
                                    gsym_fxt_reader **reader_ret, gsym_error *error);
 void gsym_fxt_reader_destroy(gsym_fxt_reader *reader);

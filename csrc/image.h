@@ -51,8 +51,8 @@ static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address)
     return size == 0 || address - start < size;
 }
 
-/* Whether a function of the image, decoded from the record at `offset`, and what is
- * merged into it make sense. */
+/* Check a function of the image, decoded from the record at `offset`, and the functions
+ * merged into it. */
 gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
                                  uint64_t offset, gsym_error *error);
 

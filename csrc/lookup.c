@@ -40,7 +40,7 @@ typedef struct frame_sink {
     size_t skip;
     size_t count;
     gsym_frame outermost;
-    bool has_unknown_file; /* these two as in a frame_list */
+    bool has_unknown_file; /* both as in a frame_list */
     uint32_t unknown_file;
 } frame_sink;
 
@@ -218,7 +218,7 @@ static gsym_status put_inline_frames(const lookup_query *query,
         innermost->name = match.name;
         innermost->offset = query->address - match.start;
     }
-    /* LLVM takes what it has where the tree ends early. */
+    /* LLVM keeps the frames found so far if the tree ends early. */
     if (walk.payload.failed && !query->llvm)
         return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
                          "InlineInfo data is truncated");

@@ -28,7 +28,7 @@ typedef struct path_cache {
     buffer bytes;
     path_form form;
     uint32_t generation; /* slots of an earlier one are empty */
-    bool escapes;        /* control characters of ASCII are \xNN */
+    bool escapes;        /* ASCII control characters are written as \xNN */
 } path_cache;
 
 /* The separator between a directory, which has one of its own if it is from Windows, and

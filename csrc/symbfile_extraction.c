@@ -65,7 +65,7 @@ static gsym_status add_range(gsym_symbfile_extraction *extraction,
     if (call != NULL) {
         GSYM_TRY(symbfile_names_file(names, writer, call->call_file, &range.call_file,
                                      error));
-        /* A line without a file is read as one of the caller's file. */
+        /* Readers take a line without a file as one of the caller's file. */
         range.call_line = range.call_file != 0 ? call->call_line : 0;
     }
     range.func = symbfile_names_function(names, level_name(function, level));

@@ -4,8 +4,8 @@
 
 #include "unit_functions.h"
 
-/* Forget the files of the unit before. False where memory ran out, here and below, or
- * where the budget is spent. */
+/* Forget the files of the previous unit. This and the functions below return false if
+ * memory ran out or the budget is spent. */
 bool unit_files_reset(unit_functions *result, unit_joiner *joiner);
 /* Number the path of a DWARF file index that was not seen before. */
 bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,

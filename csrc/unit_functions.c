@@ -202,8 +202,8 @@ static void rows_of_sequence(const row_list *rows, const line_sequence *sequence
     *count_ret = last - *first_ret + 1;
 }
 
-/* Rows of a range that runs on into further sequences or that are another's, copied
- * behind the unit's own. */
+/* Copy the rows of a range that extends into further sequences, or those of a shared
+ * table, after the rows of the unit. */
 static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_t position,
                         unit_function *function, const gsym_range *range) {
     const line_table *lines = joiner->lines;
@@ -248,7 +248,7 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
     if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
                     sequence_by_high(lines, position + 1)->low >= range->end) &&
         (GSYM_LIKELY(joiner->rows == &result->rows) ||
-         function->row_count > joiner->row_budget)) /* number_row_files will say so */
+         function->row_count > joiner->row_budget)) /* number_row_files reports it */
         return true;
     return gather_rows(result, joiner, position, function, range);
 }

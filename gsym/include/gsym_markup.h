@@ -50,8 +50,8 @@ static inline void gsym_markup_add_text(gsym_markup_line *line, const char *text
   while (*text) gsym_markup_add(line, *text++);
 }
 
-/* A name, up to *room* bytes of it: what has a meaning in markup, or cannot be printed,
- * becomes `_`. */
+/* Append up to *room* bytes of a name; characters that have a meaning in markup, or
+ * cannot be printed, become `_`. */
 static inline void gsym_markup_add_name(gsym_markup_line *line, const char *name,
                                         size_t room) {
   for (; *name && room; name++, room--) {
@@ -157,7 +157,7 @@ static inline int gsym_markup_frames(int file, void *const *addresses, unsigned 
   return status;
 }
 
-/* A dump that was just published: what it is of, and by which name it is found. */
+/* A dump that was just published: its type, and the name under which it is found. */
 static inline int gsym_markup_dumpfile(int file, const char *type, const char *name) {
   gsym_markup_line line = {0, {0}};
   gsym_markup_add_text(&line, "{{{dumpfile:");
@@ -168,9 +168,9 @@ static inline int gsym_markup_dumpfile(int file, const char *type, const char *n
   return gsym_markup_write(file, &line);
 }
 
-/* A value by its key, such as a register, which may or may not be an address. */
+/* A key and a value, such as a register, which may or may not be an address. */
 typedef struct {
-  const char *key; /* 32 bytes of it are written; a blank, or an empty key, as `_` */
+  const char *key; /* up to 32 bytes are written; a blank, or an empty key, as `_` */
   uint64_t value;
 } gsym_markup_pair;
 
@@ -187,8 +187,8 @@ static inline void gsym_markup_add_pair(gsym_markup_line *line,
   gsym_markup_add_address(line, pair->value);
 }
 
-/* Values and what is at them, where they are addresses. Each line is a dictionary by
- * itself, so that lines of others may come between. */
+/* Pairs whose values are symbolized if they are addresses. Each line is a complete
+ * dictionary, so that lines of other threads may come between. */
 static inline int gsym_markup_hexdict(int file, const gsym_markup_pair *pairs,
                                       unsigned count) {
   const size_t longest = sizeof " : 0x0123456789abcdef" + 32;
