@@ -2,7 +2,7 @@
 # environment inside the checkout; nothing outside of it is touched.
 #
 #   make demo      build, convert a small program, look addresses up in it
-#   make test      the test suite, without what takes long (MARKERS= includes it)
+#   make test      the test suite without the slow tests (MARKERS= includes them)
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
@@ -17,7 +17,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 SANITIZE_CC ?= gcc
-# One process more than there are cores: many tests wait for others.
+# One process more than there are cores: many tests wait for other processes.
 PROCESSES := $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 PYTEST_ARGS ?= --numprocesses $(PROCESSES)
 MARKERS ?= not slow
@@ -31,8 +31,8 @@ C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Wer
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
-# What is Python alone: HTTP, settings, processes, the browser, profiles, the store and its
-# sources. Answers and downloads of tests/server ask the engine, and stay.
+# Tests of Python alone: HTTP, settings, processes, the browser, profiles, the store and its
+# sources. The tests of answers and downloads in tests/server use the engine and stay.
 NOT_OF_ENGINE = --ignore=tests/profile $(addprefix --ignore=tests/server/test_,\
     $(addsuffix .py,assembly hostile_bodies http openapi page page_data profiler_client \
     reloading request_errors serve_command settings shadow source sources \
@@ -53,8 +53,8 @@ export CC
 
 .PHONY: build demo test lint sanitize bench accept docs clean
 
-# In two steps: the virtual environment comes with an engine, and make would look for it
-# before it is there.
+# In two steps: creating the virtual environment also builds an engine, and make would look
+# for it too early.
 build: $(VENV)/.ready
 	@$(MAKE) --no-print-directory $(CORE)
 
@@ -68,8 +68,8 @@ $(VENV)/.ready: pyproject.toml
 	$(BIN)/python -m compileall -q gsym
 	touch $@
 
-# Not `-e`, which would compile the engine again: the package is installed, what the
-# extra names is not.
+# Without `-e`, which would compile the engine again: only the packages of the extra are
+# missing.
 $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.ready
 	$(PIP) 'gsym[$*]'
 	touch $@

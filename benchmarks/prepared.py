@@ -40,7 +40,7 @@ class Prepared(NamedTuple):
 
     @property
     def binary(self) -> Path:
-        """What all the others were made from."""
+        """The binary from which the other files were made."""
         return self.folder / "binary"
 
     @property

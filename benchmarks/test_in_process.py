@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 SINGLE = 20_000  # addresses that are asked for one by one
-FEW = 20  # that pyelftools answers in seconds
+FEW = 20  # addresses, for which pyelftools takes seconds
 IN_DWARF = "DWARF or GSYM, start included"
-OWN = Path("dwarf.so")  # is compiled
+OWN = Path("dwarf.so")  # compiled by the fixture
 FOLDER = os.environ.get("GSYM_BENCH_INPUTS")
 INPUTS = sorted(Path(FOLDER).glob("*")) if FOLDER else [OWN]
 PROCESSES = {
@@ -143,7 +143,7 @@ def test_a_few_with_pyelftools(benchmark: Any, prepared: Prepared) -> None:
 
 @pytest.mark.parametrize("tool", PROCESSES)
 def test_a_few_by_a_process(benchmark: Any, prepared: Prepared, tool: str) -> None:
-    """The same addresses by a process: ours in the GSYM file, others in the DWARF."""
+    """The same addresses in a process: `gsym` reads the GSYM file, others the DWARF."""
     command = PROCESSES[tool]
     if shutil.which(command[0]) is None:
         pytest.skip(f"not installed: {command[0]}")

@@ -1,18 +1,18 @@
-/* continuations.c - the code of a function after another one that lies inside of it.
+/* continuations.c - entries for the rest of a function after a function nested in it.
  *
  * A lookup takes the last entry that starts at or below the address, so an inner
  * function hides the rest of its outer one. Each hidden part becomes an entry of its
- * own, up to the next one: under the same name, with the rows, inlined calls and call
- * sites of its addresses. The entries that were there stay as they are.
+ * own, up to the next one, with the name of the outer function and the rows, inlined
+ * calls and call sites of its addresses. Existing entries are not changed.
  *
- * Where several functions are around a part, it belongs to the one that starts last, of
- * equal starts to the first entry, as in a lookup. */
+ * If several functions enclose a part, it belongs to the one that starts last; of
+ * functions with the same start to the first entry, as in a lookup. */
 #include <inttypes.h>
 
 #include "creator_state.h"
 
 enum {
-    /* Things visited and bytes made: hostile input may ask for the square of its size. */
+    /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */
     VISIT_LIMIT = 1 << 28,
     GROWTH_LIMIT = 32,
     FREE_GROWTH = 1 << 20
@@ -30,12 +30,12 @@ typedef struct continuation_list {
     size_t count, capacity;
 } continuation_list;
 
-/* ---- which parts are hidden ------------------------------------------------------ */
+/* ---- finding hidden parts -------------------------------------------------------- */
 
 typedef struct search {
     const record_list *records;
     continuation_list found; /* ascending */
-    /* Functions around the present address, those below the top perhaps no longer. */
+    /* Functions around the current address; those below the top may have ended. */
     struct { size_t *items; size_t count, capacity; } open;
 } search;
 
@@ -49,7 +49,8 @@ static void close_below(search *s, uint64_t address) {
         s->open.count--;
 }
 
-/* Addresses from `start` to `last` have no entry: who is around them? */
+/* Assign the addresses from `start` to `last`, which have no entry, to the functions
+ * around them. */
 static bool fill_gap(search *s, uint64_t start, uint64_t last) {
     for (;;) {
         continuation part = {.start = start, .last = last};
@@ -97,9 +98,9 @@ static bool search_all(search *s) {
     return true;
 }
 
-/* ---- what they hold -------------------------------------------------------------- */
+/* ---- contents of the parts ------------------------------------------------------- */
 
-/* Room for the parts of a function and of those merged into it, one after the other. */
+/* Buffers for a part of a function and of those merged into it, one after the other. */
 typedef struct part_maker {
     gsym_creator *creator;
     gsym_record *record; /* the outer function, decoded */
@@ -125,7 +126,7 @@ static size_t rows_below(const gsym_function *function, uint64_t address) {
     return low;
 }
 
-/* The row at the start of the part comes from before it. */
+/* The last row before the part is repeated at its start. */
 static bool cut_rows(part_maker *maker, const gsym_function *function,
                      const continuation *part) {
     row_list *rows = &maker->rows;
@@ -162,7 +163,7 @@ static bool cut_node(part_maker *maker, const gsym_function *function,
     return true;
 }
 
-/* A root without calls says no more than the function. */
+/* A root without calls adds nothing to the function. */
 static bool cut_nodes(part_maker *maker, const gsym_function *function,
                       const continuation *part) {
     size_t first = maker->nodes.count, first_range = maker->ranges.count;
@@ -190,8 +191,9 @@ static bool cut_sites(part_maker *maker, const gsym_function *function,
     return true;
 }
 
-/* What a function holds in the part; its pointers are set when no array grows any more.
- * Information of unknown kinds cannot be cut and stays with the outer function. */
+/* The contents of a function in the part; set_pointers sets its pointers once the arrays
+ * are complete. Information of unknown kinds cannot be cut and stays with the outer
+ * function. */
 static bool cut_function(part_maker *maker, const gsym_function *function,
                          const continuation *part) {
     size_t rows = maker->rows.count, nodes = maker->nodes.count;
@@ -250,7 +252,7 @@ static bool cut_all(part_maker *maker, const gsym_function *outer,
 
 static gsym_status fail_limit(const creator_record *outer, gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0,
-                     "too many functions lie inside of the one at 0x%" PRIx64,
+                     "too many functions are nested in the one at 0x%" PRIx64,
                      outer->address);
 }
 
@@ -266,7 +268,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     made = maker->functions.items;
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
-        return GSYM_OK; /* its record is size and name alone */
+        return GSYM_OK; /* its record has only a size and a name */
     out->size = 0;
     GSYM_TRY(function_info_encode(out, creator->strp_size, made, error));
     if (out->size > maker->bytes_left) return fail_limit(outer_record, error);
@@ -295,7 +297,7 @@ static gsym_status make_parts(part_maker *maker, continuation *parts, size_t cou
                                      creator_big_endian(maker->creator)),
                            strp_size, outer->address, &decoded, error));
     named = *decoded;
-    named.name = outer->name; /* it may have been given another one */
+    named.name = outer->name; /* may differ from the encoded one */
     for (size_t i = 0; i < count; ++i)
         GSYM_TRY(make_part(maker, outer, &named, &parts[i], error));
     return GSYM_OK;
@@ -312,7 +314,7 @@ static gsym_status make_all(part_maker *maker, continuation_list *list,
     return GSYM_OK;
 }
 
-/* ---- into the records -------------------------------------------------------------- */
+/* ---- insertion into the records ---------------------------------------------------- */
 
 static int compare_outer(const void *left, const void *right) {
     const continuation *a = left, *b = right;

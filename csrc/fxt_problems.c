@@ -9,12 +9,12 @@ static const char *const TEXTS[] = {
     [GSYM_FXT_EMPTY_RECORDS] = "%llu bytes that say to be records of size 0",
     [GSYM_FXT_TRUNCATED] = "the trace ends in a record, of which it has %llu bytes",
     [GSYM_FXT_SHORT_RECORD] = "a record of %llu bytes is too short for its fields",
-    [GSYM_FXT_LARGE_RECORD] = "a record of %llu bytes is passed over: it is too large for memory",
+    [GSYM_FXT_LARGE_RECORD] = "a record of %llu bytes is too large for memory: skipped",
     [GSYM_FXT_UNDEFINED_STRING] = "string %llu is not defined",
     [GSYM_FXT_UNDEFINED_THREAD] = "thread %llu is not defined",
     [GSYM_FXT_NO_TICK_RATE] = "time is said to have %llu ticks a second",
     [GSYM_FXT_WRONG_MAGIC] = "the magic number is %llu",
-    [GSYM_FXT_FRAME_COUNT] = "a backtrace has %llu frames, and says that it has more",
+    [GSYM_FXT_FRAME_COUNT] = "a backtrace has %llu frames but declares more",
 };
 
 _Static_assert(sizeof TEXTS / sizeof *TEXTS == GSYM_FXT_FAULT_COUNT, "each has a text");

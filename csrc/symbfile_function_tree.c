@@ -1,20 +1,20 @@
 /* symbfile_function_tree.c - gathered ranges -> functions with lines and trees of calls.
  *
- * At each address all ranges that cover it make the chain, by their depths. Of several of
- * one depth the one that starts last counts; of those that start together the shortest,
- * and of equal ones the first. The addresses are swept in ascending order: a function
- * goes on as long as the outermost range of the chain does, and a call as long as it and
- * all around it do. A line table says from where on bytes are of a line, so bytes without
- * one get a row that says nothing. */
+ * At each address the ranges that cover it, ordered by depth, form the chain. Of several
+ * ranges of one depth the one that starts last applies; of those that start together the
+ * shortest, and of equal ones the first. The addresses are swept in ascending order: a
+ * function lasts as long as the outermost range of the chain, and a call as long as its
+ * range and all ranges around it. A row of a line table applies until the next row, so
+ * bytes without a line get an empty row. */
 #include "symbfile_functions.h"
 
-/* Ranges that cross may be cut into many calls each: beyond so many for each range, and
- * some for all, a small input would make a large output. */
+/* Crossing ranges may be split into many calls each; these limits keep a small input from
+ * making a large output. */
 enum { NODES_PER_RANGE = 16, NODES_FOR_ALL = 1 << 16 };
 
 /* ---- order ------------------------------------------------------------------------ */
 
-/* By start; those of one depth so that the one that counts comes last. */
+/* By start; within one depth, the range that applies comes last. */
 static int compare_ranges(const void *left, const void *right) {
     const gathered_range *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -23,7 +23,7 @@ static int compare_ranges(const void *left, const void *right) {
     return a->number > b->number ? -1 : a->number < b->number;
 }
 
-/* Ranges that come depth first ascend already. */
+/* Ranges in depth-first order are already sorted. */
 static void sort_ranges(gsym_symbfile_functions *functions) {
     gathered_range *ranges = functions->ranges.items;
     size_t count = functions->ranges.count;
@@ -75,8 +75,8 @@ static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset
     return low;
 }
 
-/* The rows of one range for first .. last, which it covers. The file is that of its rows,
- * and of all bytes where it has none. */
+/* The rows of one range for first .. last, which it covers. The file is that of the
+ * range, except for bytes before its first row, which have none. */
 static gsym_status put_rows_of(gsym_symbfile_functions *functions,
                                const gathered_range *range, uint64_t first, uint64_t last,
                                gsym_error *error) {
@@ -113,7 +113,7 @@ static gsym_status begin_function(gsym_symbfile_functions *functions, gsym_error
     return symbfile_texts_name(&functions->texts, func, &functions->name, error);
 }
 
-/* Give the function that is open, if any, to the creator. */
+/* Give the open function, if any, to the creator. */
 static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
     gsym_function made = {.name = functions->name};
     if (functions->chain.size == 0) return GSYM_OK;
@@ -139,7 +139,7 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
 
 /* ---- the chain at an address ------------------------------------------------------ */
 
-/* Let a range count at its depth. */
+/* Make a range the one that applies at its depth. */
 static void push_range(gsym_symbfile_functions *functions, uint32_t index) {
     gathered_range *range = &functions->ranges.items[index];
     while (functions->level_count <= range->depth)
@@ -148,12 +148,12 @@ static void push_range(gsym_symbfile_functions *functions, uint32_t index) {
     functions->tops[range->depth] = index;
 }
 
-/* The file of a call; the schema allows to leave out that of the caller. */
+/* The file of a call; the schema allows omitting it if it is that of the caller. */
 static uint32_t call_file_of(const gathered_range *range, const gathered_range *caller) {
     return range->call_file == 0 && range->call_line != 0 ? caller->file : range->call_file;
 }
 
-/* Find the next chain: the ranges that count at an address. Returns where one ends. */
+/* Find the next chain: the ranges that apply at an address. Returns the first end. */
 static uint64_t find_chain(gsym_symbfile_functions *functions, uint64_t address) {
     const gathered_range *ranges = functions->ranges.items, *caller = NULL;
     call_chain *next = &functions->next;
@@ -173,7 +173,7 @@ static uint64_t find_chain(gsym_symbfile_functions *functions, uint64_t address)
     return end;
 }
 
-/* Whether the function goes on in the next chain. */
+/* Whether the function continues in the next chain. */
 static bool is_same_function(const gsym_symbfile_functions *functions, uint64_t address) {
     const gathered_range *ranges = functions->ranges.items, *last, *next;
     if (functions->chain.size == 0 || functions->next.size == 0) return false;
@@ -186,7 +186,7 @@ static bool is_same_function(const gsym_symbfile_functions *functions, uint64_t 
                                         next));
 }
 
-/* How many calls of the chain go on; of a function that does, the first at least. */
+/* The number of calls of the chain that continue: at least 1, for the function. */
 static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
     const call_chain *chain = &functions->chain, *next = &functions->next;
     uint32_t count = 1;
@@ -199,15 +199,15 @@ static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
 
 /* ---- the sweep -------------------------------------------------------------------- */
 
-/* Until the lines are done, `reserved` of a node is its range and its file is a text. */
+/* Until the function ends, `reserved` of a node is its range and its file is a text. */
 static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                             uint64_t start, gsym_error *error) {
     chain_call *call = &functions->next.calls[depth];
     if (functions->node_total++ / NODES_PER_RANGE >
         functions->range_total + NODES_FOR_ALL / NODES_PER_RANGE)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "ranges that cross would be cut into more than %d inlined calls "
-                         "for each",
+                         "crossing ranges would be split into more than %d inlined calls "
+                         "each",
                          NODES_PER_RANGE);
     if (!ARRAY_RESERVE(functions->nodes, 1) || !ARRAY_RESERVE(functions->spans, 1))
         return gsym_fail_memory(error);
@@ -222,7 +222,7 @@ static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
     return GSYM_OK;
 }
 
-/* Add start .. end, where the next chain counts, to the function or begin one. */
+/* Add start .. end, where the next chain applies, to the function, or begin one. */
 static gsym_status put_chain(gsym_symbfile_functions *functions, uint64_t start,
                              uint64_t end, gsym_error *error) {
     call_chain *chain = &functions->chain, *next = &functions->next;

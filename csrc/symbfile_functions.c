@@ -1,10 +1,10 @@
 /* symbfile_functions.c - ranges of symbfiles, gathered.
  *
- * Ranges may come in any order, but those that come depth first can be converted function
- * by function: a range of depth 0 begins one, unless it goes on with the lines of another
- * file where the function ends, and what follows is inlined into it. That this gives the
- * answers of all ranges together is checked: calls have to lie in their function, and
- * functions must not overlap. */
+ * Ranges may be in any order, but ranges in depth-first order can be converted function
+ * by function: a range of depth 0 begins one, unless it continues the function with the
+ * lines of another file, and the ranges after it are inlined into it. This gives the
+ * answers of all ranges together only if calls lie in their function and functions do not
+ * overlap, which is checked. */
 #include "symbfile_functions.h"
 
 #include <inttypes.h>
@@ -86,8 +86,8 @@ static bool do_functions_overlap(gsym_symbfile_functions *functions) {
 
 /* ---- one range -------------------------------------------------------------------- */
 
-/* Rows behind the end of the range say nothing, but that it has rows: then bytes in front
- * of them are of no file. */
+/* Rows after the end of the range are dropped, except the first: a range with rows has no
+ * file before its first row. */
 static gsym_status add_rows(gsym_symbfile_functions *functions, gathered_range *range,
                             const gsym_symbfile_row *rows, gsym_error *error) {
     size_t count = range->row_count;
@@ -123,7 +123,7 @@ static void set_texts(const symbfile_texts *texts, const gsym_symbfile_columns *
     range->call_file = symbfile_texts_index(texts, columns->call_file[at]);
 }
 
-/* A range of depth 0 goes on with the gathered function, or that one ends. */
+/* A range of depth 0 continues the gathered function, or ends it. */
 static gsym_status place_function(gsym_symbfile_functions *functions,
                                   const gathered_range *range, gsym_error *error) {
     const gathered_range *ranges = functions->ranges.items;
@@ -164,7 +164,7 @@ static gsym_status take_range(gsym_symbfile_functions *functions,
                          SYMBFILE_MOST_DEPTH);
     if (range.end < start)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
-                         "the range at 0x%" PRIx64 " ends behind all addresses", start);
+                         "the range at 0x%" PRIx64 " ends beyond the address space", start);
     if (length > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, offset,
                          "the range at 0x%" PRIx64 " has 4 GiB or more", start);

@@ -1,7 +1,7 @@
-/* symbfile_functions.h - ranges of symbfiles on their way to a creator.
+/* symbfile_functions.h - conversion of ranges of symbfiles to functions of a creator.
  *
- * symbfile_functions.c gathers ranges that answer independently of all others,
- * symbfile_function_tree.c makes functions with lines and trees of calls of them. */
+ * symbfile_functions.c gathers ranges that are independent of all others,
+ * symbfile_function_tree.c converts them to functions with lines and trees of calls. */
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 
@@ -21,7 +21,7 @@ typedef struct gathered_range {
     uint32_t depth;
     uint32_t number; /* in the order of the input */
     uint32_t row_first, row_count;
-    uint32_t below; /* next on the stack of its depth, while they are swept */
+    uint32_t below; /* next on the stack of its depth, during the sweep */
 } gathered_range;
 
 typedef struct gathered_row {
@@ -29,7 +29,7 @@ typedef struct gathered_row {
     uint32_t line;
 } gathered_row;
 
-/* One call of the chain at the present address; the first is the function. */
+/* One call of the chain at the current address; the first is the function. */
 typedef struct chain_call {
     uint32_t range;
     uint32_t call_file; /* text; that of the caller where the range has none */
@@ -51,13 +51,13 @@ struct gsym_symbfile_functions {
     bool waits_for_all; /* no function is made before the input ends */
     /* otherwise they are one function, and calls inlined into it */
     uint32_t last_part; /* the last range of depth 0 */
-    uint64_t calls_start, calls_end; /* what the calls reach */
-    range_list made;    /* of functions that are with the creator */
+    uint64_t calls_start, calls_end; /* extent of the calls */
+    range_list made;    /* of functions given to the creator */
     bool is_made_sorted;
-    bool is_disordered; /* some range answers for a part of another function */
+    bool is_disordered; /* some range covers a part of another function */
     /* scratch: the sweep, and one function as the output holds it */
     uint64_t range_total, node_total; /* of all sweeps */
-    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the range that counts at each depth */
+    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the range that applies at each depth */
     uint32_t level_count;                   /* depths that may have one */
     call_chain chain, next;
     uint64_t name; /* of the function */
@@ -69,11 +69,11 @@ struct gsym_symbfile_functions {
     range_list spans; /* of the nodes, one each */
 };
 
-/* Whether a range goes on with the lines of another file where `last` ends, in a function
- * that begins at `start`. */
+/* Whether `next` continues, with the lines of another file, a function that begins at
+ * `start` and ends with `last`. */
 bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
                                  const gathered_range *last, const gathered_range *next);
-/* Give the functions that the gathered ranges make to the creator. */
+/* Convert the gathered ranges to functions and give these to the creator. */
 gsym_status symbfile_functions_sweep(gsym_symbfile_functions *functions,
                                      gsym_error *error);
 

@@ -95,7 +95,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def uuid_bytes(uuid: object) -> bytes:
-    """An identifier given as bytes, or as hexadecimal text with or without dashes.
+    """A UUID given as bytes, or as hexadecimal text with or without dashes.
 
     Raises:
         TypeError: It is neither.

@@ -31,8 +31,7 @@ class Addr2lineText:
         basenames: Print files without their directories.
         demangle: Print function names as people write them.
         is_64: Whether addresses have 64 bits; else they are cut to 32.
-        escape: Makes what is printed of a name; None: names and paths are printed as
-            they are.
+        escape: Makes names printable; None: names and paths are printed unchanged.
         sections: Start and end of sections that addresses count from; the first that
             has an answer gives it. None: they are link-time addresses.
     """

@@ -1,6 +1,6 @@
 """Checks of arguments that take several values.
 
-A string is a sequence of strings, so that one in place of several would be taken
+A string is also a sequence of strings: given in place of several, it would be taken
 letter by letter.
 """
 
@@ -39,7 +39,7 @@ def strings_of(name: str, values: Iterable[str]) -> tuple[str, ...]:
     """The strings of an argument.
 
     Raises:
-        TypeError: They are no sequence of strings.
+        TypeError: They are not a sequence of strings.
     """
     strings = items_of(name, values, "strings")
     for each in strings:
@@ -52,7 +52,7 @@ def paths_of(name: str, values: Iterable[str | os.PathLike[str]]) -> tuple[str, 
     """The paths of an argument, as strings.
 
     Raises:
-        TypeError: They are no sequence of paths.
+        TypeError: They are not a sequence of paths.
     """
     return tuple(os.fspath(path) for path in items_of(name, values, "paths"))
 
@@ -63,7 +63,7 @@ def pairs_of(
     """The pairs of strings of an argument.
 
     Raises:
-        TypeError: They are no sequence of pairs.
+        TypeError: They are not a sequence of pairs.
     """
     expected = "(old, new) pairs of strings"
     pairs = items_of(name, values, expected)

@@ -3,9 +3,9 @@
 The bytes go to a temporary file in the same directory, which is synced and then
 renamed over the name. A reader that has the old file mapped keeps the old bytes.
 
-Whoever writes to a temporary file holds a lock on it, which ends with the process.
-Their names are numbered, so that the next run for the same name finds and removes what
-a run that was killed has left.
+A process that writes a temporary file holds a lock on it until the process ends. The
+names are numbered, so that the next run for the same output finds and removes the files
+of killed runs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
 
-# Error numbers of a disk to which nothing more can be written.
+# Error numbers of a disk that cannot be written to.
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 _COMPARED_AT_ONCE = 1 << 20
 _HANDED_ON_AT_ONCE = 8 << 20
-_RUNS_AT_ONCE = 8  # for one name, whose temporary files are looked for
+_RUNS_AT_ONCE = 8  # for one output: numbers that are checked for leftover files
 _MOST_NUMBERS = 10_000
 
 
@@ -70,7 +70,7 @@ class AtomicFile:
             self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
             return self
         directory, name = os.path.split(self._path)
-        # Part of the name only, for it may be as long as names can be.
+        # Only part of the name, which may have the maximum length.
         stem = os.path.join(directory, f".{name[:40]}")
         mode = 0o666 if self._mode is None else self._mode
         try:
@@ -126,13 +126,13 @@ class AtomicFile:
                 if self._temporary is not None and self._is_own(self._temporary):
                     os.unlink(self._temporary)
             finally:
-                os.close(self._descriptor)  # with which the lock ends
+                os.close(self._descriptor)  # releases the lock
 
     def _is_own(self, temporary: str) -> bool:
-        """Whether the temporary file is there, and no other one of its name.
+        """Whether the path is still this temporary file.
 
-        Where locks do not reach other machines that share the folder, one of these may
-        have taken it for a file that was left.
+        A machine that shares the folder, but not its locks, may have removed it as the
+        file of a killed run.
         """
         return _is_at(temporary, self._descriptor)
 
@@ -157,12 +157,12 @@ class AtomicFile:
 
 
 def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
-    """A new file that nobody else writes to: its path and a descriptor.
+    """Create a file for this process alone; return its path and a descriptor.
 
-    Those of other runs are left alone, unless these were killed.
+    Files of other runs are kept, unless these were killed.
     """
     for number in range(_RUNS_AT_ONCE):
-        _remove_left(_temporary_path(stem, number))
+        _remove_leftover(_temporary_path(stem, number))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for number in range(_MOST_NUMBERS):
         path = _temporary_path(stem, number)
@@ -170,7 +170,7 @@ def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
             descriptor = os.open(path, flags, mode)
         except FileExistsError:
             continue
-        # Before it is locked, another run may take it for one that was left.
+        # Before it is locked, another run may remove it as a leftover.
         if _lock(descriptor) and _is_at(path, descriptor):
             return path, descriptor
         os.close(descriptor)
@@ -181,16 +181,16 @@ def _temporary_path(stem: str, number: int) -> str:
     return f"{stem}.{number}.tmp"
 
 
-def _remove_left(path: str) -> None:
+def _remove_leftover(path: str) -> None:
     """Remove a temporary file that no process has open any more."""
-    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # it may be anybody's pipe
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # it may be a pipe
     try:
         try:
-            descriptor = os.open(path, os.O_RDWR | flags)  # which locks of NFS ask for
+            descriptor = os.open(path, os.O_RDWR | flags)  # locks on NFS need this
         except PermissionError:
             descriptor = os.open(path, os.O_RDONLY | flags)
     except OSError:
-        return  # there is none, or it is another user's
+        return  # it does not exist, or belongs to another user
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
         if _is_at(path, descriptor):
@@ -202,13 +202,13 @@ def _remove_left(path: str) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Keep others from removing a file; False where another is about to."""
+    """Lock a file; False if another process is about to remove it."""
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        pass  # a file system without locks: nobody else gets one either
+        pass  # a file system without locks: no process can get one
     return True
 
 

@@ -60,7 +60,7 @@ class Comparer:
         units: Offsets of the units that are compared.
         unread: Why pyelftools cannot decode a unit, by its offset.
         undecided: Functions with other records in units outside of the sample.
-        uncompared: Why functions could not be compared -> how many.
+        uncompared: The number of functions that were not compared, by reason.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Comparer:
         self.pclntab_functions = 0
         self.symbols = 0
         self.undecided = 0
-        self._around: list[FunctionInfo] = []  # that reach over the present address
+        self._around: list[FunctionInfo] = []  # that cover the current address
         self.unread: dict[int, str] = {}
         self.all_units = len(self._units.offsets)
         self.units = self._units.offsets if sample is None else self._choose(sample)
@@ -196,7 +196,7 @@ class Comparer:
     # One function.
 
     def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
-        """The function that *info* is the rest of, after one inside of it."""
+        """The function of which *info* is the rest after a nested one."""
         end = info.address + info.size
         self._around = [f for f in self._around if f.address + f.size > info.address]
         for outer in reversed(self._around):
@@ -231,7 +231,7 @@ class Comparer:
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         is_symbol = bool(names) and info.line_table is None and info.inline is None
         if self.unread and not is_symbol and info.name not in names:
-            self.uncompared["no unit that can be decoded has it"] += 1
+            self.uncompared["not in any unit that can be decoded"] += 1
             return
         self.symbols += 1
         if info.name in names:
@@ -291,7 +291,7 @@ def _without_call_sites(
 
 
 def _rest(outer: FunctionInfo, info: FunctionInfo) -> FunctionInfo:
-    """What *outer* says of the addresses of *info*."""
+    """The part of *outer* at the addresses of *info*."""
     start, end = info.address, info.address + info.size
     rows = outer.line_table or ()
     before = [row for row in rows if row.address < start][-1:]

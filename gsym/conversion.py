@@ -134,8 +134,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             that DEBUGINFOD_URLS names; this needs the extra `net`.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
-        symbol_table: File whose symbol table is read, not that of *input*; for the
-            same architecture, of a fat file the slice for it.
+        symbol_table: File whose symbol table is read instead of that of *input*; it
+            must have the same architecture, or a slice for it.
         object_map: (old, new) prefixes of the object files that the debug map of a
             Mach-O file names; the first that fits counts.
         progress: Called now and then from this thread with (bytes done, bytes in
@@ -157,7 +157,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         LimitError: The output does not fit version 1, for its size or for an
             identifier of more than 20 bytes; the text names version 2.
         OSError: A file cannot be read or written.
-        TypeError: A single string stands where several are expected.
+        TypeError: A single string was given where several are expected.
         ValueError: An argument is out of its range, no regular expression, or *output*
             is an input.
     """

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
             functions_merged: Functions kept as part of one with the same range.
             functions_pruned: Functions left out since another says more.
             functions_dropped: Functions left out by name or address.
-            functions_continued: Entries added for the rest of a function after another
-                one inside of it.
+            functions_continued: Entries added for the rest of a function after a
+                function nested in it.
             functions: Functions in the output.
             functions_with_lines: Of these, functions with a line table.
             functions_with_inlines: Of these, functions with inlined calls.

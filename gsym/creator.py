@@ -309,7 +309,7 @@ class Creator:
             rows = [_ROW.pack(at, self._path(p), n) for at, p, n in info.line_table]
             function.rows = array("gsym_line_row[]", rows)
             function.row_count = len(rows)
-        # A root without calls says no more than the function, unless it names a file.
+        # A root without calls adds nothing to the function, unless it names a file.
         if info.inline is not None and (info.inline.children or info.inline.call_path):
             nodes, ranges = self._pack_inline(info.inline)
             function.nodes = array("gsym_inline_node[]", nodes)

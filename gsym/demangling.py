@@ -70,11 +70,11 @@ def demangle_once(name: bytes) -> bytes:
 
 
 def demangle_type(name: bytes) -> bytes:
-    """The same, also for a type of C++ as `type_info::name` gives it: `N3geo5ShapeE`.
+    """`demangle_bytes`, also for a C++ type as in `type_info::name`: `N3geo5ShapeE`.
 
-    Of types only those that can hardly be anything else: `i` may be a function of C.
+    Types that can easily be other names are not demangled: `i` may be a function of C.
     """
-    import re  # whoever looks addresses up can do without
+    import re  # not needed for lookups
 
     if re.match(_TYPE, name) and b"\0" not in name:
         return _from_cxx(name) or name

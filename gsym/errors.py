@@ -16,7 +16,7 @@ class CopyableError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         from copyreg import __newobj__  # type: ignore[attr-defined]
 
-        # Other exceptions are made again from `args`, with which few are made here.
+        # By default an exception is made again from `args`, which few of these take.
         return __newobj__, (type(self), *self.args), self.__dict__ or None
 
 

@@ -51,11 +51,11 @@ class Frames:
         found: How many addresses have an answer.
         damaged: How many addresses fell on a damaged record.
         tables: What tells names and files by their numbers.
-        batch: The engine's own form of all this; in it, indexes count addresses that
-            have 64 bits.
+        batch: The engine's representation; its indexes count only addresses that fit
+            in 64 bits.
 
     Args:
-        left_out: Indexes of the addresses that the engine was not asked for.
+        left_out: Indexes of the addresses that were not given to the engine.
     """
 
     __slots__ = (
@@ -207,11 +207,11 @@ class Frames:
 
 
 def _counted_on(indexes: memoryview, left_out: Sequence[int]) -> memoryview:
-    """Indexes that count the addresses that were left out, too."""
+    """Convert indexes that do not count the addresses left out to ones that do."""
     from array import array
     from bisect import bisect_right
 
-    # How many stay in front of each that was left out.
+    # The number of addresses before each one left out, without others left out.
     before = [index - number for number, index in enumerate(left_out)]
     counted = array("I", [each + bisect_right(before, each) for each in indexes])
     return memoryview(counted).toreadonly()
@@ -226,12 +226,12 @@ def _kept_column(
 
 
 def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]]:
-    """The addresses as unsigned 64-bit integers side by side.
+    """The addresses as an array of unsigned 64-bit integers.
 
     Those that do not fit are left out; the list has their indexes, in ascending order.
 
     Raises:
-        TypeError: They are no integers.
+        TypeError: They are not integers.
     """
     try:
         view = memoryview(addresses)  # type: ignore[arg-type]
@@ -256,10 +256,10 @@ def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]
 
 
 def _take_addresses(column: array[int], items: Iterator[int]) -> bool:
-    """Append items; False where one, which is gone, does not fit."""
+    """Append items; False if one, which is consumed, does not fit."""
     try:
         column.extend(items)
-    except OverflowError:  # those in front of it are in the column
+    except OverflowError:  # those before it are in the column
         return False
     except TypeError as error:
         raise TypeError(f"addresses: expected integers: {error}") from None

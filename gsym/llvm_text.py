@@ -30,7 +30,7 @@ class LlvmText:
 
     Args:
         reader: Where to look.
-        escape: Whether control characters in names and paths are put as `\xNN`.
+        escape: Whether control characters in names and paths are written as `\xNN`.
     """
 
     def __init__(self, reader: Reader, *, escape: bool = False) -> None:

@@ -44,8 +44,8 @@ _new = tuple.__new__  # a named tuple without the handling of its arguments
 class Strings(dict[int, str]):
     """Decoded strings by their offset in the string table.
 
-    How many there are tells single lookups from many at no cost for a lookup, so this
-    is where the system is allowed to read more than the pages that are needed.
+    Their number distinguishes single lookups from many at no cost for a lookup, so
+    reading ahead is enabled here.
     """
 
     __slots__ = ("_image", "by_pages")
@@ -55,7 +55,7 @@ class Strings(dict[int, str]):
         self.by_pages = by_pages
 
     def read_ahead(self) -> None:
-        """Let the system read more pages of the file than the one that is needed."""
+        """Let the system read ahead in the file."""
         mapped, self.by_pages = self.by_pages, None
         if mapped is not None:
             from mmap import MADV_NORMAL

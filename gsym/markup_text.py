@@ -30,8 +30,7 @@ class MarkupText:
         flags: A set of GSYM_MARKUP_*.
         demangle: Print function names as people write them.
         line_limit: Bytes of a line with an element.
-        escape: Makes what is printed of a name; None: names and paths are printed as
-            they are.
+        escape: Makes names printable; None: names and paths are printed unchanged.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class MarkupText:
         Args:
             lines: As they came.
             put: Takes the text, piece by piece; each is gone when it returns.
-            prefix_size: Bytes of each line that stand before each of its frames.
+            prefix_size: Bytes of each line that are repeated before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.

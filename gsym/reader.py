@@ -50,10 +50,10 @@ def open(  # the name is the API
         uuid: The identifier that the file must have, to be sure that it belongs
             to the binary at hand, as bytes or as hexadecimal text; by default any.
         index_limit: See `Reader`.
-        read_ahead: Whether the system may read more pages than the one that is needed.
-            By default it may after the first few lookups, and when `lookup_many` gets
-            more than eight addresses or all functions are read: one lookup in a large
-            file that is not in memory reads some 14 pages of it.
+        read_ahead: Whether the system may read ahead. By default it may after the first
+            few lookups, and when `lookup_many` gets more than eight addresses or all
+            functions are read: one lookup in a large file that is not in memory reads
+            about 14 pages of it.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -98,9 +98,9 @@ class Reader:
         index_limit: Bytes of memory for indexes of large functions, which lookups make
             when they meet one again; 0 for none. By default twice the size of the
             file, but 1 MiB at least and 256 MiB at most.
-        by_pages: The map that *data* is, to read single pages of it for the first few
-            lookups, until `lookup_many` gets more than eight addresses, or all
-            functions are read.
+        by_pages: The mapping of *data*. Only single pages of it are read until after
+            the first few lookups, or until `lookup_many` gets more than eight
+            addresses, or all functions are read.
 
     Raises:
         FormatError: This is no GSYM file, or its tables are damaged.
@@ -215,8 +215,8 @@ class Reader:
 
         Args:
             address: Link-time virtual address in bytes, as in the file's address
-                table (subtract the load bias first). A number that is no address has
-                no answer.
+                table (subtract the load bias first). A number that is not an address
+                has no answer.
             merged: Also answer for the functions that were folded into the same
                 code; their answers stand in `Lookup.merged`.
 
@@ -227,7 +227,7 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             FormatError: The record is damaged; its offset counts from file start.
-            TypeError: The address is no integer.
+            TypeError: The address is not an integer.
         """
         mapped = self._mapped
         if mapped is None:
@@ -250,7 +250,7 @@ class Reader:
 
         Args:
             addresses: Link-time virtual addresses in bytes, in any order and with any
-                repetition; numbers that are no addresses are not found. A contiguous
+                repetition; numbers that are not addresses are not found. A contiguous
                 buffer of 64-bit integers, such as `array("Q")`
                 or a NumPy array, is read in place.
             threads: How many threads may work on it.
@@ -261,7 +261,7 @@ class Reader:
 
         Raises:
             ClosedError: The reader was closed.
-            TypeError: The addresses are no integers.
+            TypeError: The addresses are not integers.
             ValueError: *threads* is no positive number.
         """
         from gsym.batch import look_up_batch

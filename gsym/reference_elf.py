@@ -255,7 +255,7 @@ class ReferenceElf:
             return raw
         self._claimed += size
         if self._claimed > believable_size(len(self._data), _MOST_INFLATED):
-            reason = "its compressed sections claim to hold more than is believable"
+            reason = "its compressed sections declare an implausible size"
             raise LimitError(reason, path=self.path)
         try:
             inflated = _inflate(kind, data, size)

@@ -48,7 +48,7 @@ _SUPPLEMENTARY_REFERENCES = {
 }
 _SUPPLEMENTARY_STRINGS = {"DW_FORM_GNU_strp_alt", "DW_FORM_strp_sup"}
 _SPLIT_NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
-# What pyelftools raises for damaged input, and this decoder for what it does not read.
+# Errors of pyelftools for damaged input, and of this decoder for unsupported input.
 DECODING_ERRORS = (
     *(GsymError, ELFError, DWARFError, ConstructError, struct.error),
     *(ArithmeticError, AssertionError, AttributeError, LookupError),
@@ -71,7 +71,7 @@ class Units:
         damage: Why the list of units ends early, None where it does not.
         end: Offset behind the last unit in the list.
         context: What pyelftools decodes with for the time being.
-        uncompared: Why functions, or parts of them, were not decoded -> how often.
+        uncompared: How often functions or parts of them were not decoded, by reason.
     """
 
     def __init__(
@@ -111,12 +111,12 @@ class Units:
         return self._sizes[offset]
 
     def note_failure(self, what: str, error: Exception | None = None) -> None:
-        """Remember what could not be decoded, until `take_failures` is called."""
+        """Record a failure to decode something until `take_failures` is called."""
         kind = "" if error is None else f" ({type(error).__name__})"
         self._failures.append(what + kind)
 
     def take_failures(self) -> tuple[str, ...]:
-        """What could not be decoded since the last call, each thing once."""
+        """The distinct failures since the last call."""
         taken, self._failures = self._failures, []
         return tuple(dict.fromkeys(taken))
 
@@ -176,7 +176,7 @@ class Units:
         try:
             return self._target(die, value)
         except DECODING_ERRORS as error:
-            self.note_failure(f"{attribute} leads nowhere", error)
+            self.note_failure(f"{attribute} cannot be followed", error)
             return None
 
     def _target(self, die: DIE, value: Any) -> DIE | None:
@@ -285,7 +285,7 @@ class Unit:
             else context.debug_ranges_sec
         )
         if section is None:
-            self.units.note_failure("there is no section of range lists")
+            self.units.note_failure("no section of range lists")
             return
         lists = RangeLists(section.stream, self.cu.structs, version, context)
         base = self._base_address

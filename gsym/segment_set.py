@@ -187,12 +187,12 @@ class SegmentSetReader:
             ClosedError: The reader was closed.
             FormatError: The segment or its record is damaged.
             OSError: The segment cannot be opened or mapped.
-            TypeError: The address is no integer.
+            TypeError: The address is not an integer.
             UuidMismatchError: The segment belongs to another binary than the first.
         """
         try:
             at = bisect_right(self._starts, address) - 1
-        except TypeError:  # which any reader says
+        except TypeError:  # the reader raises a better one
             at = 0
         return self._reader(max(at, 0)).lookup(address, merged)
 
@@ -207,7 +207,7 @@ class SegmentSetReader:
             ClosedError: The reader was closed.
             FormatError: A segment is damaged.
             OSError: A segment cannot be opened or mapped.
-            TypeError: The addresses are no integers.
+            TypeError: The addresses are not integers.
             UuidMismatchError: A segment belongs to another binary than the first.
             ValueError: *threads* is no positive number.
         """

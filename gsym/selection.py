@@ -36,7 +36,7 @@ class Selection:
             address start <= address < end of one of them. None: all addresses.
 
     Raises:
-        TypeError: A single string stands for several.
+        TypeError: A single string was given where several are expected.
         ValueError: A pattern is no regular expression, or a range is empty or ends
             behind the last address.
     """

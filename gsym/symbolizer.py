@@ -135,7 +135,7 @@ class OpenModule:
         """What is at each of many offsets, as `Reader.lookup_many` says.
 
         Args:
-            offsets: From the base of the module, in bytes. One that no address fits
+            offsets: From the base of the module, in bytes. One beyond the address space
                 has no answer.
 
         Raises:
@@ -148,7 +148,7 @@ class OpenModule:
         last = _ADDRESS_END - 1
         if max(offsets, default=0) <= last - base and min(offsets, default=0) >= 0:
             return reader.lookup_many(array("Q", [base + each for each in offsets]))
-        # An offset that no address fits stays one that is no address.
+        # An offset beyond the address space must not become an address.
         return reader.lookup_many(
             [base + offset if offset >= 0 else offset for offset in offsets]
         )

@@ -32,8 +32,7 @@ class SymbolizerText:
         flags: A set of GSYM_SYMBOLIZER_*.
         demangle: Print function names as people write them.
         module: The name of the module; JSON has it.
-        escape: Makes what is printed of a name, where it is not JSON; None: the name
-            itself.
+        escape: Makes names printable, except in JSON; None: they are unchanged.
     """
 
     def __init__(  # noqa: PLR0913 - what one line of a module needs

@@ -21,10 +21,10 @@ _TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
 
 
 class TextBuffer:
-    r"""A `gsym_text` and the way out of it; for one thread at a time.
+    r"""A `gsym_text` and access to its bytes; for one thread at a time.
 
     Args:
-        escape: Whether control characters in names and paths are put as `\xNN`.
+        escape: Whether control characters in names and paths are written as `\xNN`.
 
     Attributes:
         handle: The engine's, which its functions append to.

@@ -46,13 +46,13 @@ class Comparison(NamedTuple):
         differences: The first thousand; none: the file says what the binary says.
         functions: Functions of the DWARF or the pclntab that were compared.
         symbols: Functions of the file that are only in the symbol table.
-        units: Compilation units whose functions were compared, or could not be.
+        units: Compilation units that were examined, also if they could not be compared.
         units_in_all: Compilation units of the binary.
         undecided: Functions that units outside of the sample describe as well, and
             may describe better.
         unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
         pclntab_functions: Functions of the binary that only its pclntab describes.
-        uncompared: Why functions could not be compared -> how many.
+        uncompared: The number of functions that were not compared, by reason.
     """
 
     differences: list[Difference]
@@ -67,7 +67,7 @@ class Comparison(NamedTuple):
 
 
 class Unanswered(NamedTuple):
-    """Addresses start <= address < end of function *name* that no lookup answers."""
+    """Addresses start <= address < end of function *name* without an answer."""
 
     start: int
     end: int
@@ -93,12 +93,12 @@ def check_structure(path: str) -> list[Finding]:
 def check_answers(path: str) -> list[Unanswered]:
     """Parts of functions for which a lookup has no answer, the first thousand.
 
-    A lookup takes the last function that starts at or below an address, so a function
-    inside another one hides the rest of that. Files written here have an entry for the
-    rest; those of other writers need not.
+    A lookup takes the last function that starts at or below an address, so a nested
+    function hides the rest of the outer one. Files written here have an entry for the
+    rest; those of other writers may not.
 
     Args:
-        path: A GSYM file of which `check_structure` finds nothing.
+        path: A GSYM file in which `check_structure` finds nothing.
 
     Raises:
         FormatError: The file is damaged.

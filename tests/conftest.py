@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many tests were skipped, for each reason, instead of a line for each test."""
+    """Print the number of skipped tests by reason, instead of a line for each test."""
     skipped = terminalreporter.stats.get("skipped", [])
     if not skipped:
         return

@@ -69,7 +69,7 @@ def keep(
     is_merging: bool = False,
     **options: Any,  # noqa: ANN401
 ) -> Kept:
-    """What is left of functions and symbols, without what continues an outer one."""
+    """The remaining functions and symbols, without entries that continue others."""
     with Creator(**options) as creator:
         for function in functions:
             creator.add(function)

@@ -144,7 +144,7 @@ def inline_infos(draw: st.DrawFn, start: int, size: int) -> gsym.InlineInfo:
     children = draw(_inline_children(ranges, 1))
     call = draw(st.just(("", 0)) | st.tuples(paths, st.integers(0, 9)))
     if not children and not call[0]:
-        call = ("a.c", 1)  # nobody writes a root that says nothing
+        call = ("a.c", 1)  # an empty root is left out
     return gsym.InlineInfo(draw(names | st.just("")), *call, ranges, children)
 
 

@@ -35,7 +35,7 @@ def own_line(record: Range, address: int) -> int:
 
 
 def chain_at(ranges: Iterable[Range], address: int) -> list[Range]:
-    """The ranges that count at an address, outermost first.
+    """The ranges that apply at an address, outermost first.
 
     Of several of one depth that is the one that starts last, of those that start
     together the shortest, of equal ones the first.
@@ -50,7 +50,7 @@ def chain_at(ranges: Iterable[Range], address: int) -> list[Range]:
 
 
 def call_file(outer: Range, inner: Range) -> str | None:
-    """The schema allows to leave the file of a call out that is that of the caller."""
+    """The file of a call; the schema allows omitting it if it is the caller's."""
     is_left_out = inner.call_file is None and inner.call_line
     return outer.file if is_left_out else inner.call_file
 

@@ -37,12 +37,12 @@ class _Stretch(NamedTuple):
 
 
 def iter_functions(records: Iterable[Record]) -> Iterator[FunctionInfo]:
-    """The functions of symbfiles; return pads are passed over.
+    """The functions of symbfiles; return pads are ignored.
 
-    A function that was split where the file of its lines changes is one again.
+    A function that was split where the file of its lines changes is joined again.
 
     Raises:
-        FormatError: A range ends behind all addresses.
+        FormatError: A range ends beyond the address space.
         LimitError: Calls nest more deeply than 256, or a range has 4 GiB or more.
     """
     ranges = [each for each in records if isinstance(each, Range)]
@@ -51,13 +51,13 @@ def iter_functions(records: Iterable[Record]) -> Iterator[FunctionInfo]:
             raise LimitError(f"calls nest more deeply than {MOST_DEPTH}")
         if each.elf_va + each.length >= _ADDRESS_END:
             raise FormatError(
-                f"the range at {each.elf_va:#x} ends behind all addresses"
+                f"the range at {each.elf_va:#x} ends beyond the address space"
             )
         if each.length > _MOST_SIZE:
             raise LimitError(f"the range at {each.elf_va:#x} has 4 GiB or more")
     function: list[_Stretch] = []
     for stretch in _stretches(ranges):
-        if function and not _goes_on(function, stretch):
+        if function and not _continues(function, stretch):
             yield _function(function)
             function = []
         function.append(stretch)
@@ -74,8 +74,8 @@ def _stretches(ranges: list[Range]) -> Iterator[_Stretch]:
             yield _Stretch(start, end, chain)
 
 
-def _goes_on(function: list[_Stretch], stretch: _Stretch) -> bool:
-    """Whether a function has a stretch as well, which may be of the next file."""
+def _continues(function: list[_Stretch], stretch: _Stretch) -> bool:
+    """Whether a stretch continues a function, maybe with lines of another file."""
     last, first = function[-1].chain[0], stretch.chain[0]
     if function[-1].end != stretch.start:
         return False
@@ -117,7 +117,7 @@ def _text(text: str | None) -> str:
 
 
 def _calls(stretches: list[_Stretch], level: int) -> Iterator[InlineInfo]:
-    """The calls of one level, of stretches that are in the same call around them."""
+    """The calls of one level, for stretches within one call of the level above."""
 
     def call(stretch: _Stretch) -> tuple[int, str | None] | None:
         chain = stretch.chain

@@ -54,7 +54,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("app")
 @pytest.mark.parametrize("parameter", CALLS)
-def test_a_bare_string_is_not_taken_letter_by_letter(parameter: str) -> None:
+def test_a_single_string_is_refused(parameter: str) -> None:
     name = parameter.partition(" ")[0]
     for value in ("main", b"main", 7):
         with pytest.raises(TypeError, match=f"^{name}: expected a sequence of .*, not"):
@@ -63,7 +63,7 @@ def test_a_bare_string_is_not_taken_letter_by_letter(parameter: str) -> None:
 
 @pytest.mark.usefixtures("app")
 @pytest.mark.parametrize("parameter", ["path_map", "object_map"])
-def test_one_pair_is_not_taken_for_several(parameter: str) -> None:
+def test_a_single_pair_is_refused(parameter: str) -> None:
     for pair in (("/a", "/b"), ("ab", "cd")):
         with pytest.raises(TypeError, match=f"{parameter}: .* pairs of strings"):
             CALLS[parameter](pair)

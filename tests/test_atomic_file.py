@@ -279,7 +279,7 @@ def test_a_file_system_that_cannot_sync_folders_is_no_error(
     assert (tmp_path / "a").read_bytes() == b"x"
 
 
-def test_runs_that_write_the_same_file_at_once_leave_each_other_alone(
+def test_runs_that_write_the_same_file_at_once_do_not_interfere(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "a"
@@ -292,7 +292,7 @@ def test_runs_that_write_the_same_file_at_once_leave_each_other_alone(
     assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208 - names
 
 
-# Begins a file, says so, and waits to be killed.
+# Begins a file, prints a line, and waits for a signal.
 BEGIN = """
 import sys, time
 from gsym.atomic_file import AtomicFile
@@ -307,7 +307,7 @@ sys.exit(run_program(work, print))
 
 
 def killed(path: Path, how: signal.Signals, mode: str = "644") -> int:
-    """How a process ends that was killed while it wrote *path*."""
+    """The exit status of a process that gets a signal while it writes *path*."""
     command = [sys.executable, "-c", BEGIN, str(path), mode]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -316,17 +316,17 @@ def killed(path: Path, how: signal.Signals, mode: str = "644") -> int:
         return process.wait()
 
 
-def test_a_run_that_is_told_to_end_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_terminated_run_leaves_no_temporary_file(tmp_path: Path) -> None:
     assert killed(tmp_path / "a", signal.SIGTERM) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", ["644", "444"])
-def test_what_a_killed_run_has_left_is_removed_by_the_next(
+def test_temporary_files_of_a_killed_run_are_removed_by_the_next(
     tmp_path: Path, mode: str
 ) -> None:
     path = tmp_path / "a"
-    with AtomicFile(path):  # so that what is left is not the first one
+    with AtomicFile(path):  # so that the leftover file does not have the first number
         killed(path, signal.SIGKILL, mode)
     assert len(list(tmp_path.glob(".a.*"))) == 1
     write(path, b"whole")
@@ -343,7 +343,7 @@ def test_a_file_that_another_machine_began_is_neither_published_nor_removed(
     def write_while_it_is_taken() -> None:
         with AtomicFile(path) as file:
             file.write(b"whole")
-            temporary.unlink()  # by a machine whose locks do not see ours
+            temporary.unlink()  # by a machine that does not share locks
             temporary.write_bytes(b"half")
 
     with pytest.raises(OSError, match="Another machine removed"):

@@ -282,7 +282,7 @@ CASES = [
 def test_the_text_is_as_expected(
     case: Case, version: int, byteorder: str, tmp_path: Path
 ) -> None:
-    # As any writer may have made it: also with what no creator writes.
+    # As from any writer, also with content that a creator does not write.
     data = oracle.encode_file(to_oracle(case.functions, version, byteorder))
     text, report = export(tmp_path, data)
     assert text == words(case.expected)

@@ -155,15 +155,15 @@ def test_quiet_prints_nothing_but_errors(tmp_path: Path, capsys: Captured) -> No
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_missing_split_file_is_told_though_quiet_and_fails_a_strict_run(
+def test_a_missing_split_file_is_reported_if_quiet_and_fails_a_strict_run(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "app"
     path.write_bytes(build("in_split").binary)
     assert main(["convert", "-q", str(path)]) == 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert f"{path}: warning: Split unit (.dwo) not found (1 time)\n" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"{path}: warning: Split unit (.dwo) not found (1 time)\n" in printed.err
     Path(f"{path}.gsym").unlink()
     assert main(["convert", "-q", "--strict", str(path)]) == 3
     assert Path(f"{path}.gsym").exists()

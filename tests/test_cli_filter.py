@@ -167,7 +167,7 @@ def test_a_page_of_no_log_is_whole(run: Run, tmp_path: Path) -> None:
     assert out.endswith(HTML_END)
 
 
-def test_colours_that_are_put_together_are_removed_and_shown_like_others(
+def test_combined_colours_are_removed_and_shown_like_others(
     run: Run,
 ) -> None:
     log = b"\x1b[1;31ma {{{symbol:x}}}\x1b[m b \x1b[01mc\x1b[0m\n"
@@ -188,9 +188,7 @@ def test_the_options_of_llvm_symbolizer(run: Run) -> None:
 
 
 @pytest.mark.parametrize("style", ["spec", "fuchsia", "llvm"])
-def test_no_colour_of_the_log_is_left_where_there_shall_be_none(
-    style: str, run: Run
-) -> None:
+def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None:
     log = CONTEXT + b"\x1b[31mred {{{symbol:\x1b[1mx}}} {{{pc:0x1041:pc}}}\x1b[0m\n"
     options = [f"--style={style}", "--context=elide"]
     shown = run(log, "--color=never", *options).out
@@ -199,7 +197,7 @@ def test_no_colour_of_the_log_is_left_where_there_shall_be_none(
     )
     page = run(log, "--color=never", "--format=html", *options).out
     assert b'class="s' not in page
-    if style != "llvm":  # where it is not asked for, the log stays as it is
+    if style != "llvm":  # without the option, the log is not changed
         assert run(log, *options).out.startswith(b"\x1b[31mred ")
 
 
@@ -431,7 +429,7 @@ PAGE_ONLY = re.compile(rb"<span role=.*?</span>|<[^>]*>", re.DOTALL)
 
 @pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_all_that_is_made_of_a_line_tells_its_process(
+def test_all_lines_made_from_a_line_name_its_process(
     style: str, form: str, run: Run
 ) -> None:
     log = (
@@ -478,6 +476,12 @@ def test_lines_that_were_split_among_those_of_others(run: Run) -> None:
 
 # ---- other forms
 
+# The frames at 0x1018.
+SECOND = [
+    {"function": "second", "file": "/src/b.h", "line": 8},
+    {"function": "first()", "file": "/src/a.c", "line": 4},
+]
+
 
 def test_one_object_for_each_element(run: Run) -> None:
     log = CONTEXT + b"x {{{bt:3:0x1019}}} {{{data:0x1041}}}\n{{{pc:0x9}}}\n"
@@ -498,10 +502,7 @@ def test_one_object_for_each_element(run: Run) -> None:
         "module": "a.o",
         "build_id": "abcdef",
         "linked_address": "0x18",
-        "frames": [
-            {"function": "second", "file": "/src/b.h", "line": 8},
-            {"function": "first()", "file": "/src/a.c", "line": 4},
-        ],
+        "frames": SECOND,
     }
     assert (records[3]["name"], records[3]["offset"]) == ("bare", 1)
     assert records[4]["reason"] == "in no module of the log"
@@ -653,10 +654,7 @@ def test_registers_as_an_object_have_the_frames_of_each_address(run: Run) -> Non
             "module": "a.o",
             "build_id": "abcdef",
             "linked_address": "0x18",
-            "frames": [
-                {"function": "second", "file": "/src/b.h", "line": 8},
-                {"function": "first()", "file": "/src/a.c", "line": 4},
-            ],
+            "frames": SECOND,
         },
         {
             "key": "RIP",

@@ -269,7 +269,7 @@ def test_a_damaged_record_is_told_and_the_rest_is_answered(
     assert second == "0x401000: outer at /src/a.c:10"
 
 
-def test_a_file_of_another_uuid_is_not_asked(tmp_path: Path, capsys: Captured) -> None:
+def test_a_file_of_another_uuid_is_refused(tmp_path: Path, capsys: Captured) -> None:
     path = str(tmp_path / "a.gsym")
     with gsym.Creator(uuid="a65a-0b") as creator:
         creator.add(BARE)

@@ -286,7 +286,7 @@ def test_a_kernel_without_a_build_id_has_no_id(
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Path:
-    """A binary with a unit that cannot be read behind one that can."""
+    """A binary with a valid unit, followed by one that cannot be read."""
     sections = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
     sections[".debug_info"] += b"\xff" * 8
     debug = [Section(name, data) for name, data in sections.items()]
@@ -317,8 +317,8 @@ def test_a_report_on_an_extraction_has_the_warnings_of_the_conversion(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("extract", "--json", damaged) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert sum(told["conversion"]["warnings"].values()) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert sum(printed["conversion"]["warnings"].values()) == 1
     report = extract_ranges(damaged, damaged.with_name("ranges"))
     assert report.conversion is not None
-    assert report.conversion.warnings == told["conversion"]["warnings"]
+    assert report.conversion.warnings == printed["conversion"]["warnings"]

@@ -557,7 +557,7 @@ def test_version_4_is_asked_where_there_is_no_version_5() -> None:
     assert functions(second) == [["f (in) 7"]]
 
 
-def test_each_request_says_its_version() -> None:
+def test_each_request_contains_its_version() -> None:
     versions: list[int] = []
 
     def answer(path: str, body: bytes) -> Answer:

@@ -1,4 +1,4 @@
-"""A function that lies inside of another one, and the rest of the outer one."""
+"""A function nested in another one, and the rest of the outer one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def names_of(data: bytes) -> dict[int, str]:
 
 
 def cut_file(version: int = 1, byteorder: str = "little") -> bytes:
-    """A file whose writer has left the rest of the outer function without an answer."""
+    """A file in which the rest of the outer function has no answer."""
     data = oracle.encode_file(to_oracle([BIG, INNER], version, byteorder))
     assert 0x1018 not in names_of(data)
     return data
@@ -102,13 +102,13 @@ def test_verify_finds_addresses_that_a_nested_function_has_cut_off(
     assert main(["verify", str(path)]) == 0
 
 
-# ---- what it holds ---------------------------------------------------------------
+# ---- contents --------------------------------------------------------------------
 
 START = 0x100
 
 
 def some_function(start: int, size: int, calls: int, rows: int, n: int) -> FunctionInfo:
-    """Rows, calls in calls and call sites at places that depend on *n*."""
+    """A function with rows, nested calls and call sites, with names from *n*."""
     end = start + size
     whole = (Range(start, end),)
     inner: tuple[InlineInfo, ...] = ()
@@ -131,7 +131,7 @@ def some_function(start: int, size: int, calls: int, rows: int, n: int) -> Funct
 
 
 def answer_of(reader: gsym.Reader, address: int) -> object:
-    """Without what counts from the start of an entry."""
+    """An answer without offsets from the start of an entry."""
     answer = reader.lookup(address)
     if answer is None:
         return None
@@ -149,7 +149,7 @@ _shapes = st.tuples(
 def test_every_address_is_answered_by_the_last_function_that_covers_it(
     shapes: list[tuple[int, int, int, int]],
 ) -> None:
-    """With the answer that it has in a file of that function alone."""
+    """The answer is the same as in a file of that function alone."""
     functions = [some_function(*shape, n) for n, shape in enumerate(shapes)]
     alone = {each.name: gsym.Reader(create([each])) for each in functions}
     with gsym.Reader(create(functions)) as reader:
@@ -163,7 +163,7 @@ def test_every_address_is_answered_by_the_last_function_that_covers_it(
             assert answer_of(reader, address) == expected
 
 
-def test_functions_merged_into_one_that_is_cut_go_on_too() -> None:
+def test_functions_merged_into_one_that_is_cut_continue_too() -> None:
     twin = BIG._replace(name="twin", line_table=(LineEntry(0x1000, "t.c", 3),))
     data = create([BIG._replace(merged=(twin,)), INNER])
     with gsym.Reader(data) as reader:
@@ -173,7 +173,7 @@ def test_functions_merged_into_one_that_is_cut_go_on_too() -> None:
         assert (merged.function.name, merged.frames[0].line) == ("twin", 3)
 
 
-def test_what_is_added_for_a_nested_function_is_as_the_binary_says(
+def test_entries_added_for_a_nested_function_agree_with_the_binary(
     tmp_path: Path,
 ) -> None:
     lines = LineProgram(sequence((0x1000, 1), (0x1010, 2), (0x1020, 3), end=0x1040))
@@ -213,15 +213,15 @@ def test_a_function_cut_into_too_many_parts_is_refused_in_time() -> None:
         tree = InlineInfo("call", "a.c", 1, whole, (tree,))
     outer = FunctionInfo(0x1000, end - 0x1000, "outer", None, tree)
     inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
-    with pytest.raises(gsym.LimitError, match="too many functions lie inside"):
+    with pytest.raises(gsym.LimitError, match="too many functions are nested"):
         create([outer, *inner])
 
 
 def test_a_function_with_too_many_call_sites_for_its_parts_is_refused_in_time() -> None:
-    """Each part visits all of them, and keeps none."""
+    """All of them are visited for each part, and none is kept."""
     sites = tuple(CallSite(1, 0, ("to",)) for _ in range(100_000))
     end = 0x1000 + 4 * 3_000
     outer = FunctionInfo(0x1000, end - 0x1000, "outer", call_sites=sites)
     inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
-    with pytest.raises(gsym.LimitError, match="too many functions lie inside"):
+    with pytest.raises(gsym.LimitError, match="too many functions are nested"):
         create([outer, *inner])

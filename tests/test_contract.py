@@ -254,7 +254,7 @@ def test_only_the_cursor_reads_bytes_of_an_input() -> None:
     found = [
         f"{path.name}: {read}"
         for path in (ROOT / "csrc").glob("*.[ch]")
-        # `name_reduction.c` has an `at` of its own, in a name that is in memory.
+        # The `at` of `name_reduction.c` is in a name in memory.
         if path.name not in {"cursor.h", "name_reduction.c"}
         for read in by_hand.findall(path.read_text("utf-8"))
     ]

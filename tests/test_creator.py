@@ -278,7 +278,7 @@ def test_a_function_that_contradicts_itself_is_refused_and_leaves_no_trace(
 
 
 def test_a_uuid_may_be_text() -> None:
-    """With the digits of a build id as readelf prints it, or the dashes of a UUID."""
+    """As readelf prints a build id, or with the dashes of a UUID."""
     data = create([WORK], uuid="0A65-ff")
     for uuid in ("0a65ff", "0A65-FF", b"\x0a\x65\xff"):
         with Reader(data, uuid=uuid) as reader:

@@ -50,7 +50,7 @@ def units_with_tables_of_their_own(count: int) -> bytes:
     return elf_of(sections, symbols=[SYMBOL])
 
 
-def units_whose_tables_are_ends_of_one_another(count: int) -> bytes:
+def units_whose_tables_are_suffixes_of_one_another(count: int) -> bytes:
     """Each has a root of its own and shares the abbreviation of its function."""
     name = uleb(At.name) + uleb(Form.string)
     extent = uleb(At.low_pc) + uleb(Form.addr) + uleb(At.high_pc) + uleb(Form.data1)
@@ -101,7 +101,7 @@ def files_in_one_long_folder(count: int) -> bytes:
     return program(unit(*dies, version=4, lines=lines), symbols=[SYMBOL])
 
 
-def units_that_all_have_all_rows(count: int) -> bytes:
+def units_that_share_all_rows(count: int) -> bytes:
     """Units of one line table, each with a function that spans all of its rows."""
     ops = [set_address(0x1000), b"\x4b" * 3_000, *ROWS]
     first, *others = (function(f"f{n}", 0x1000, 0x1F00) for n in range(count))
@@ -187,10 +187,10 @@ def test_rows_that_many_functions_share_are_not_copied_without_end(
     assert int(result.stdout) < 400 << 20
 
 
-def test_units_whose_tables_are_ends_of_one_another_are_all_converted(
+def test_units_whose_tables_are_suffixes_of_one_another_are_all_converted(
     tmp_path: Path,
 ) -> None:
-    image = units_whose_tables_are_ends_of_one_another(300)
+    image = units_whose_tables_are_suffixes_of_one_another(300)
     report, functions = convert_bytes(tmp_path, image)
     assert [function.name for function in functions] == [f"f{n}" for n in range(300)]
     assert not report.warnings
@@ -198,14 +198,14 @@ def test_units_whose_tables_are_ends_of_one_another_are_all_converted(
 
 def test_units_beyond_what_tables_may_overlap_are_counted(tmp_path: Path) -> None:
     count = 10_000
-    image = units_whose_tables_are_ends_of_one_another(count)
+    image = units_whose_tables_are_suffixes_of_one_another(count)
     report, functions = convert_bytes(tmp_path, image)
     left_out = report.warnings["Limit reached, part of a unit or function is left out"]
     assert functions
     assert len(functions) + left_out == count
 
 
-# Prints the peak of memory in bytes, and what the conversion ended with.
+# Prints the peak memory in bytes, and the error of the conversion.
 CONVERT = """
 import gsym, sys
 try:
@@ -223,10 +223,10 @@ except gsym.LimitError as error:
     [
         (functions_in_long_scopes, 200, "its names share their bytes"),
         (files_in_one_long_folder, 3_000, "its names share their bytes"),
-        (units_that_all_have_all_rows, 500, "its line tables share their bytes"),
+        (units_that_share_all_rows, 500, "its line tables share their bytes"),
     ],
 )
-def test_what_shares_its_bytes_is_counted_as_it_is_made(
+def test_shared_bytes_are_counted_as_they_are_made(
     shape: Callable[[int], bytes], count: int, reason: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "input"
@@ -238,13 +238,13 @@ def test_what_shares_its_bytes_is_counted_as_it_is_made(
         text=True,
         timeout=SECONDS,
     )
-    peak, _, said = done.stdout.partition(" ")
-    assert said.startswith(reason)
+    peak, _, message = done.stdout.partition(" ")
+    assert message.startswith(reason)
     assert int(peak) < 128 << 20
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_units_that_share_a_line_table_are_as_if_each_had_its_own(
+def test_units_that_share_a_line_table_are_like_units_with_their_own(
     threads: int, tmp_path: Path
 ) -> None:
     rows = sequence(*((0x1000 + 4 * n, n + 1) for n in range(100)), end=0x1200)

@@ -38,7 +38,7 @@ def test_scopes_that_specify_each_other_end(tmp_path: Path) -> None:
         (65536, b"", []),
     ],
 )
-def test_a_name_has_64_kib_and_its_end(
+def test_a_name_has_at_most_64_kib_and_ends_with_a_nul(
     size: int, ending: bytes, sizes: list[int], tmp_path: Path
 ) -> None:
     where = {At.low_pc: 0x1000, At.high_pc: 0x1010}

@@ -1,4 +1,4 @@
-"""Exceptions of the package travel: by pickle, by copy, between processes."""
+"""Exceptions of the package can be pickled, copied and sent between processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-# Something for a parameter of the constructor, by its annotation.
+# A value for a parameter of the constructor, by its annotation.
 VALUES = {
     "str": "why",
     "str | None": "/a/file",
@@ -65,7 +65,7 @@ def _own_subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
 
 
 def made(kind: type[Exception]) -> Exception:
-    """An exception with something for each attribute."""
+    """An exception with a value for each attribute."""
     if kind.__init__ is Exception.__init__:
         return kind("why")
     words: list[Any] = []
@@ -84,16 +84,16 @@ def test_every_exception_survives_pickle_and_copy() -> None:
     assert FormatError in classes
     for kind in classes:
         error = made(kind)
-        error.note = "of the one who caught it"  # type: ignore[attr-defined]
+        error.note = "added later"  # type: ignore[attr-defined]
         for again in WAYS:
             other = again(error)
-            said = f"{kind.__module__}.{kind.__name__}, {again}"
-            assert type(other) is kind, said
-            assert (str(other), other.args) == (str(error), error.args), said
-            assert vars(other) == vars(error), said
+            case = f"{kind.__module__}.{kind.__name__}, {again}"
+            assert type(other) is kind, case
+            assert (str(other), other.args) == (str(error), error.args), case
+            assert vars(other) == vars(error), case
 
 
-def test_a_process_pool_hands_on_the_error_of_a_bad_file(tmp_path: Path) -> None:
+def test_a_process_pool_returns_the_error_of_a_bad_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.gsym"
     path.write_bytes(b"GSYM")
     with pytest.raises(FormatError) as here:

@@ -116,7 +116,7 @@ def test_a_binary_of_any_name_is_found_by_its_build_id(run: Run, binary: Path) -
     assert shown == b"counter+0x4 f[%s:2]\n" % bytes(binary.with_name("a.c"))
 
 
-def test_a_gsym_file_beside_its_binary_hides_no_variable(
+def test_a_gsym_file_next_to_its_binary_does_not_hide_variables(
     run: Run, binary: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "symbols"
@@ -128,7 +128,7 @@ def test_a_gsym_file_beside_its_binary_hides_no_variable(
     (folder / "a.so").rename(tmp_path / "a.so")
     shown = run(log_of(binary), f"--gsym-dir={folder}")
     assert shown.startswith(b"a.so+0x")
-    assert b"variables are in the binary, its debug file, or a GSYM file" in run.err
+    assert b"no file with variables found (binary, debug file, or GSYM file" in run.err
 
 
 def test_a_larger_binary_without_functions_does_not_hide_its_debug_file(

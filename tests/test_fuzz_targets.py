@@ -1,4 +1,4 @@
-"""The fuzz targets of tools/ compile against the engine as it is, and have seeds."""
+"""The fuzz targets of tools/ compile with the current engine, and have seeds."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_an_argument_of_an_unknown_type_is_left_out() -> None:
     assert decoder.counts().unknown_arguments == 2
 
 
-def test_words_after_what_is_known_are_passed_over_and_counted() -> None:
+def test_words_after_known_fields_are_skipped_and_counted() -> None:
     w = LITTLE
     scope = w.event(0, 1, (0, 0, inline(b"e")), w(7, 8) + stream(b"e") + w(2))
     start = w.record(1, 0, w(10**9, 5, 6))
@@ -259,7 +259,7 @@ def test_equal_strings_are_one_object() -> None:
     assert first.name is second.name
 
 
-def test_a_magic_number_ends_what_was_defined_before_it() -> None:
+def test_a_magic_number_ends_earlier_definitions() -> None:
     w = LITTLE
     first = (
         *(w.magic(), w.initialization(2), w.string(1, b"front"), w.thread(1, 7, 8)),
@@ -349,7 +349,7 @@ def test_a_backtrace_has_the_frames_that_are_there() -> None:
     sample = w.record(10, 2 << 16 | 3 << 28, w(5, 7, 8, 1, 2))
     records, problems = mended(sample)
     assert records == [Backtrace(5, 7, 8, (1, 2), 5)]
-    assert problems == [(0, "a backtrace has 2 frames, and says that it has more")]
+    assert problems == [(0, "a backtrace has 2 frames but declares more")]
 
 
 def test_words_may_be_appended_to_a_backtrace() -> None:
@@ -463,10 +463,7 @@ def test_a_record_larger_than_is_read_is_passed_over() -> None:
             records = list(decoder.records(pieces))
             assert len(events(records)) == 2
             assert any(isinstance(record, LargeBlob) for record in records) is is_read
-            reason = (
-                f"a record of {len(large)} bytes is passed over: it is too large for "
-                "memory"
-            )
+            reason = f"a record of {len(large)} bytes is too large for memory: skipped"
             assert decoder.problems == ([] if is_read else [(len(event), reason)])
 
 

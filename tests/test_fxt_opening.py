@@ -57,7 +57,7 @@ def test_a_trace_is_read_from_a_path_bytes_or_a_stream(
             assert trace.size in {len(data), None}
 
 
-def test_a_record_larger_than_memory_should_hold_is_read_where_it_is(
+def test_a_large_record_is_read_from_the_mapped_file(
     tmp_path: Path,
 ) -> None:
     path, size = tmp_path / "large.fxt", (256 << 20) + 5
@@ -65,7 +65,7 @@ def test_a_record_larger_than_memory_should_hold_is_read_where_it_is(
     head += W(15 | (3 + size // 8 + 1) << 4 | 1 << 40, 0, size)
     with path.open("wb") as file:
         file.write(head)
-        file.seek(size - 1, os.SEEK_CUR)  # the file system keeps no zeros
+        file.seek(size - 1, os.SEEK_CUR)  # a sparse file
         file.write(b"\1" + bytes(3) + W.named_event(0, 2, b"e"))
     tracemalloc.start()
     try:
@@ -102,7 +102,7 @@ def test_a_big_endian_trace_needs_no_magic_number(
     "line",
     ["line of a text", "* item of a list", "zzzzzzz", "import datetime", "main;f24 1"],
 )
-def test_text_is_no_trace(line: str) -> None:
+def test_text_is_not_a_trace(line: str) -> None:
     assert not is_trace(f"{line}\n".encode() * 2000)
 
 

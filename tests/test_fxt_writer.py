@@ -242,7 +242,7 @@ def test_a_large_blob_without_a_time_has_no_other_metadata(
         encoded([LargeBlob("a", "b", b"data", **fields)])
 
 
-def test_a_surrogate_that_stands_for_no_byte_is_named() -> None:
+def test_a_surrogate_that_does_not_represent_a_byte_is_named() -> None:
     reason = r"the text 'ab\\ud800' has the surrogate U\+D800 at 2"
     with pytest.raises(ValueError, match=reason):
         encoded([EVENT._replace(name="ab\ud800")])

@@ -116,7 +116,7 @@ def test_every_address_has_the_same_answer(
 ) -> None:
     """Also where functions overlap, start together or have one range.
 
-    What a function inside another one has cut off gets an answer.
+    Addresses that a nested function hides get an answer.
     """
     data = oracle.encode_file(to_oracle(functions, *kind))
     folder = tmp_path_factory.mktemp("again")

@@ -50,9 +50,9 @@ def test_symbols_are_taken_from_the_file_named_for_them(folder: Path, run: Run) 
     (folder / "full").write_bytes(Elf([code_section()], symbols=[other]).to_bytes())
     arm = Elf([code_section()], symbols=[other], machine=_AARCH64).to_bytes()
     (folder / "arm").write_bytes(arm)
-    status, said, _ = run("--convert=app", "--symtab-file=full", "--out-file=a.gsym")
+    status, printed, _ = run("--convert=app", "--symtab-file=full", "--out-file=a.gsym")
     assert status == 0
-    assert "Using symbol table file: full\nLoaded 1 functions from symbol" in said
+    assert "Using symbol table file: full\nLoaded 1 functions from symbol" in printed
     with gsym.open(folder / "a.gsym") as reader:
         assert [each.name for each in reader.functions()] == ["other"]
     status, _, reason = run("--convert=app", "--symtab-file=arm")

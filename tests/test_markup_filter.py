@@ -167,9 +167,7 @@ def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
         *((name, name) for name in ("i", "P4init", "main", "9counter", "N1aE.", "1\0")),
     ],
 )
-def test_a_type_is_demangled_where_it_can_be_nothing_else(
-    name: str, shown: str, run: Run
-) -> None:
+def test_an_unambiguous_type_is_demangled(name: str, shown: str, run: Run) -> None:
     log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
     assert run(log) == f"{shown}\n".encode()
     if not name.startswith("_"):
@@ -654,7 +652,7 @@ def test_segments_are_found_as_by_a_search_through_all(
 
 
 @given(SPANS)
-def test_a_later_segment_counts_wherever_it_is(spans: list[tuple[int, int]]) -> None:
+def test_a_later_segment_applies_wherever_it_is(spans: list[tuple[int, int]]) -> None:
     room = Room(64)
     space = AddressSpace(room, keeps_mmaps=False)
     space.add_module(Module(0, "", b"\1"))
@@ -680,9 +678,9 @@ def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
     assert run(log, context="elide") == (
         b"bare\nb.o+0x1\nfirst()[/src/a.c:3] a.o+0x52\nbare\n"
     )
-    assert [told.splitlines()[0] for told in run.told] == [
-        b"warning: mmap takes the place of #0x0 [0x1000-0x10ff]",
-        b"warning: mmap takes the place of #0x1 [0x1040-0x104f]",
+    assert [each.splitlines()[0] for each in run.told] == [
+        b"warning: mmap replaces #0x0 [0x1000-0x10ff]",
+        b"warning: mmap replaces #0x1 [0x1040-0x104f]",
     ]
     shown = run(log, "llvm")
     assert b"b.o+0x1" not in shown
@@ -692,12 +690,12 @@ def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
 @pytest.mark.parametrize(
     ("mmaps", "linked", "remark"),
     [
-        # Pages of 4 KiB, the smallest there are; then what the first segment shows.
-        (["0x30000:0x1000:load:0:rx:0x2010"], 0x2000, "start rounded to a page"),
+        # Pages of 4 KiB, the smallest there are; then the bias of the first segment.
+        (["0x30000:0x1000:load:0:rx:0x2010"], 0x2000, "using 0x2000"),
         (
             ["0x10000:0x10:load:0:r:0x0", "0x30000:0x10:load:0:rx:0x22010"],
             0x20000,
-            "start rounded to a page",
+            "using 0x20000",
         ),
         (
             ["0x20008:0x10:load:0:r:0x18", "0x30000:0x1000:load:0:rx:0x10010"],
@@ -707,18 +705,19 @@ def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
         (
             ["0x30000:0x800:load:0:rx:0x2010"],
             0x2010,
-            "start on a page, but address not",
+            "off by 0x10?",
         ),
     ],
 )
-def test_an_address_of_a_segment_is_rounded_as_its_start_is(
+def test_an_address_of_a_segment_is_rounded_like_its_start(
     mmaps: list[str], linked: int, remark: str, run: Run
 ) -> None:
     lines = ["module:0:a.o:elf:12", *map("mmap:{}".format, mmaps), "pc:0x30003:pc"]
     log = "".join(f"{{{{{{{line}}}}}}}\n" for line in lines).encode()
     assert run(log, context="elide") == b"a.o+0x%x\n" % (linked + 3)
     assert len(run.told) == bool(remark)
-    assert all(told.startswith(b"warning: " + remark.encode()) for told in run.told)
+    start = b"warning: start is page-aligned, but address is not: "
+    assert all(each.startswith(start + remark.encode()) for each in run.told)
 
 
 def test_gsym_has_the_filter() -> None:

@@ -95,8 +95,8 @@ def test_llvm_answers_as_the_oracle_in_random_files(
         check=True,
     ).stdout
     expected = expected_text(file.as_version(1), path.name, arguments)
-    # After a call from an unknown file LLVM goes on with what follows in the tree, so
-    # that it may report the file of another one.
+    # After a call from an unknown file LLVM continues with the rest of the tree, so it
+    # may report the file of another call.
     printed, expected = (
         re.sub(rb"file\[\d+\]", b"file[]", each) for each in (printed, expected)
     )

@@ -1,4 +1,4 @@
-"""What the pages promise is kept by tests that they name, and by these."""
+"""Guarantees in the documentation name tests that exist, or are tested here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NAMED = re.compile(r"tests/[\w/]+\.py::\w+")
-# Which tests/differential and test_contract keep.
+# Checks in tests/differential and test_contract.
 CHECKS = re.compile(r"Check:\s+`\w+`")
 
 
@@ -56,7 +56,7 @@ def rows(text: str) -> list[str]:
 
 
 def sections(text: str) -> list[str]:
-    """The sections that have none below them, and what is in front of those that do."""
+    """The sections without their subsections, if they have text."""
     parts = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)[1:]
     return [part for part in parts if part.count("\n") > 2]
 
@@ -114,7 +114,7 @@ def test_nothing_unpickles_or_runs_what_files_hold() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a binary, its GSYM file and a log; nothing else is anybody's."""
+    """A folder with a binary, its GSYM file and a log, and private user folders."""
     (tmp_path / "app").write_bytes(stripped(build_id=ID))
     with gsym.Creator(uuid=ID) as creator:
         creator.add(gsym.FunctionInfo(0x1000, 0x10, "main"))
@@ -179,7 +179,7 @@ def test_a_lookup_in_a_binary_writes_to_the_cache_alone(folder: Path) -> None:
 
 # ---- memory
 
-# Converts with so much memory of its own at the most; maps of files do not count.
+# Converts with a limit on private memory; mapped files do not count.
 CONVERT_WITHIN = """
 import gsym, re, resource, sys
 gsym.convert(sys.argv[1], threads=1)
@@ -191,7 +191,7 @@ gsym.convert(sys.argv[2], threads=1)
 
 
 def write_dead_units(path: Path, compression: Compression | None) -> int:
-    """Write a program of many units whose code is not there; bytes of these."""
+    """Write a program of many units without code; return the size of the units."""
     dead = [function(f"f{n}", 0, 0x10) for n in range(2_000)]
     sections_ = Dwarf([unit(*dead, version=4)]).sections()
     sections_[".debug_info"] *= 1_000

@@ -208,7 +208,7 @@ def test_an_answer_names_function_and_frames(version: int) -> None:
 
 
 @pytest.mark.parametrize("address", [-1, 2**64, 2**70])
-def test_a_number_that_is_no_address_has_no_answer(address: int) -> None:
+def test_a_number_that_is_not_an_address_has_no_answer(address: int) -> None:
     endless = gsym.Reader(create([gsym.FunctionInfo(0, 0, "f")]))  # has all addresses
     assert endless.lookup(2**64 - 1) is not None
     assert endless.lookup(address) is None

@@ -48,7 +48,7 @@ def places(lines: list[str]) -> set[tuple[str, int]]:
 
 
 def places_of_main(path: Path) -> set[tuple[str, int]]:
-    """All that the code of `main` has, whatever the compiler made of it."""
+    """All functions and lines of the code of `main`, for any compiler."""
     with gsym.open(path) as reader:
         (main,) = reader.find("main")
         answers = map(reader.lookup, range(main.start, main.start + main.size))

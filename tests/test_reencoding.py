@@ -222,7 +222,7 @@ def test_a_file_number_without_a_file_is_not_copied() -> None:
 
 
 @pytest.mark.parametrize("complaint", UNSOUND)
-def test_what_verify_rejects_is_not_copied(complaint: str, tmp_path: Path) -> None:
+def test_what_verify_rejects_is_refused(complaint: str, tmp_path: Path) -> None:
     path = tmp_path / "unsound.gsym"
     path.write_bytes(file_with(1, UNSOUND[complaint](1) + END_OF_LIST))
     assert check_structure(str(path))

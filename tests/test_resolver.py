@@ -349,7 +349,7 @@ def test_a_store_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["ENOSPC", "EDQUOT", "EROFS"])
-def test_a_full_disk_is_logged_and_no_fault_of_the_source(
+def test_a_full_disk_is_logged_and_not_counted_for_the_source(
     store: Store,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -369,10 +369,10 @@ def test_a_full_disk_is_logged_and_no_fault_of_the_source(
     (record,) = caplog.records
     assert (record.levelname, record.name) == ("ERROR", "gsym.store")
     assert record.getMessage() == f"the store {store.path}: {detail}"
-    assert resolver.resolve(key()).entry is not None  # no miss is remembered
+    assert resolver.resolve(key()).entry is not None  # not in the negative cache
 
 
-def test_a_source_is_asked_on_although_what_it_sends_cannot_be_kept(
+def test_a_source_stays_in_use_if_its_files_cannot_be_kept(
     store: Store,
 ) -> None:
     def find(_key: ModuleKey, folder: str) -> FoundFile:

@@ -60,7 +60,7 @@ def assert_equal_answers(data: bytes) -> None:
         if is_endless and address >= last:
             continue  # where the last function ends is not known
         own, *callers = looked_up(reader, address) or ((),)
-        # A call without a file has no line: it would be one of the caller's file.
+        # A call without a file has no line: readers take it from the caller's file.
         callers = [each if each.file else each._replace(line=0) for each in callers]
         expected = (own, *callers) if own else ()
         assert sweep(ranges, address) == expected, hex(address)

@@ -1,4 +1,4 @@
-"""What files call their functions reaches a terminal without what it would act on."""
+"""Names in files reach a terminal without control characters."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ MAIN = {
     "gsym-addr2line": addr2line_main,
     "gsym-symbolizer": symbolizer_main,
 }
-# A title of a window, the end of a line, CSI as a byte and in UTF-8, text to the left.
+# A window title, a line end, CSI as a byte and in UTF-8, right-to-left text.
 EVIL = "e\x1b]0;pwned\x07\nforged;\udc9b31m\x9b\x7f\u202e"
 START = 0x1000
 SIZE = 0x40
 
-# `{d}` is the folder of the files, `{e}` a path in it that ends with `EVIL`; what comes
-# after `<` is standard input.
+# `{d}` is the folder of the files, `{e}` a path in it that ends with `EVIL`; `<` comes
+# before standard input.
 COMMANDS = """
 gsym lookup {d}/app.gsym 0x1008
 gsym lookup --json {d}/app.gsym 0x1008
@@ -173,7 +173,7 @@ def profile_bytes(name: str) -> bytes:
 
 
 def write_files(folder: Path) -> None:
-    """Files of every kind whose names, and the names in them, are `EVIL`."""
+    """Write files of every kind, with `EVIL` as their names and the names in them."""
     line = EVIL.replace("\n", "")
     ranges = [Range(START, SIZE, UTF8, UTF8, line_table=(LineTableRow(0, 3),))]
     job = {
@@ -230,13 +230,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(words: list[str], given: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a command shows on its terminal, on both streams."""
+    """The output of a command on its terminal, of both streams."""
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     pieces: list[bytes] = []
 
     def read() -> None:
-        with suppress(OSError):  # of a terminal that is closed
+        with suppress(OSError):  # the terminal is closed
             while piece := os.read(ours, 1 << 16):
                 pieces.append(piece)
 
@@ -272,7 +272,7 @@ def test_no_control_character_reaches_a_terminal(
     places = {"d": str(folder), "e": f"{folder}/{EVIL}", "log": log}
     words = [word.format(**places) for word in command.split()]
     seen = run(words, f"{given.format(**places)}\n", monkeypatch)
-    assert re.search("pwned|u202e", seen), "the command shows no name"
+    assert re.search("pwned|u202e", seen), "the command does not show the name"
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff\u202e]", seen)
     assert not re.search("^forged", seen, re.MULTILINE)
 

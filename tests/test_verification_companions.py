@@ -91,7 +91,7 @@ def test_split_units_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     assert "in a split unit, which is not read" in found.unread[0]
 
 
-def test_a_binary_of_split_units_alone_is_not_taken_for_compared(
+def test_a_binary_of_split_units_alone_is_not_reported_as_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     built = build("in_split")
@@ -99,7 +99,7 @@ def test_a_binary_of_split_units_alone_is_not_taken_for_compared(
     place(tmp_path / "a.dwo", built.splits[0])
     gsym.convert(binary)
     assert main(["verify", f"{binary}.gsym", "--against", binary]) == 1
-    said = capsys.readouterr()
-    assert "0 functions of 0 of 1 units compared" in said.out
-    assert "none of its functions could be compared" in said.out
-    assert "warning: 1 unit not compared" in said.err
+    printed = capsys.readouterr()
+    assert "0 functions of 0 of 1 units compared" in printed.out
+    assert "none of its functions could be compared" in printed.out
+    assert "warning: 1 unit not compared" in printed.err

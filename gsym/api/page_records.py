@@ -66,7 +66,7 @@ class ModuleShown(msgspec.Struct):
         os: "Linux", "mac" or "windows".
         architecture: "x86_64" and the like.
         size: Bytes of all files.
-        functions: How many; 0: it was not converted yet.
+        functions: Their number; 0 if it was not converted yet.
         level: What is known of them.
         source: Where the debug information is from.
         added: Seconds since 1970.

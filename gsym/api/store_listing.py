@@ -1,7 +1,4 @@
-"""The modules of a store, and of folders, as a person looks for them.
-
-That is by a part of a name or of an id.
-"""
+"""Search for modules of a store, and of folders, by a part of a name or id."""
 
 from __future__ import annotations
 
@@ -19,13 +16,13 @@ if TYPE_CHECKING:
     from gsym.store.entry import Entry
     from gsym.store.loose_files import LooseFiles
 
-_PATIENCE = 1.0  # seconds for somebody else who reads the folders
+_PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 
 
 class StoreListing:
-    """What was in a store, and in folders, a moment ago. Safe to use from many threads.
+    """Recent contents of a store and of folders. Safe to use from many threads.
 
-    While one thread looks through the folders, others soon go on with what was known.
+    While one thread reads the folders, others soon continue with the previous contents.
 
     Args:
         store: The store.

@@ -59,11 +59,11 @@ def placement_lines(report: ConversionReport) -> Iterator[str]:
 
 
 def warning_lines(report: ConversionReport) -> Iterator[str]:
-    """What is wrong with the input, and whether the output says what it is made of."""
+    """Warnings about the input, and about the identifier of the output."""
     yield from input_warning_lines(report)
     head = _warning_head(report)
     if not report.uuid:
-        yield f"{head}no build id: nobody can tell when the file is stale (see --uuid)"
+        yield f"{head}no build id: a stale file cannot be detected (see --uuid)"
     if report.build_id not in {b"", report.uuid}:
         yield f"{head}the binary's own build id is {report.build_id.hex()}"
 
@@ -87,12 +87,12 @@ def _warning_head(report: ConversionReport) -> str:
 
 
 def is_complete(report: ConversionReport) -> bool:
-    """Whether nothing of the input, or of what belongs to it, is missing."""
+    """Whether the input and the files that belong to it were converted completely."""
     return not report.warnings and not report.notes
 
 
 def loss_lines(report: ConversionReport) -> Iterator[str]:
-    """What is missing: the count of each category, and the files not found."""
+    """The losses: the count of each category, and the files not found."""
     head = printable(f"{_label(report)}: warning: ")
     for category, count in report.warnings.items():
         yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
@@ -140,7 +140,7 @@ def write_json(path: str, reports: list[ConversionReport]) -> None:
 
 
 def json_report(report: ConversionReport) -> dict[str, Any]:
-    """A report as JSON can hold it."""
+    """A report as a JSON object."""
     return {
         **report._asdict(),
         "uuid": report.uuid.hex(),

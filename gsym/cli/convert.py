@@ -160,13 +160,10 @@ COMMAND = Command(
         ),
         Option(
             "--strict",
-            "exit with 3 when an output is incomplete: something of INPUT was left "
-            "out, or a file that belongs to it was not found; it is written all the "
-            "same",
+            "exit with 3 when an output is incomplete (part of INPUT was left out, or "
+            "a file that belongs to it was not found); the output is still written",
         ),
-        Option(
-            "--quiet", "print only errors and what an output is missing", short="-q"
-        ),
+        Option("--quiet", "print only errors and reports of missing data", short="-q"),
         Option(
             "--verbose",
             "print each warning with the offset of its DIE or its line, and where "
@@ -249,7 +246,7 @@ def _exit_code(reports: list[ConversionReport], is_done: bool, *, strict: bool) 
 
 
 def _check_data_symbols(values: Values) -> None:
-    """Refuse what leaves no place for the symbols of variables."""
+    """Refuse options with which the symbols of variables cannot be stored."""
     if not values.flag("--data-symbols"):
         return
     if values.texts("--segment-size"):

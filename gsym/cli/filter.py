@@ -46,8 +46,8 @@ COMMAND = Command(
         *MODULE_OPTIONS,
         Option(
             "--color",
-            "colours: always, auto (default: on a terminal), never, which also removes "
-            "those of the log; alone: always",
+            "colours: always, auto (default: on a terminal) or never, which also "
+            "removes those of the log; without WHEN: always",
             metavar="WHEN",
         ),
         Option(
@@ -250,7 +250,7 @@ def _settings(
     settings = FilterSettings(
         style=style,
         colour=is_coloured and form == "text",
-        # Objects say at which byte of a line they are, and show no text.
+        # Objects contain columns of the original line, and not its text.
         keeps_colours=when != "never" or form == "json",
         context=_choice(values, "--context", ("summary", "elide", "keep")),
         hexdict=hexdict or ("plain" if form == "html" else "notes"),

@@ -150,7 +150,7 @@ def _paths(folder: str, digits: str) -> Iterator[str]:
 
 
 def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
-    """What files of any names may say of a module; of Breakpad, the debug id only."""
+    """Keys of a module in files of any names; Breakpad files have only the debug id."""
     yield key
     if len(key.code_id) > _MOST_DIGITS:
         yield key._replace(code_id=key.code_id[:_MOST_DIGITS])

@@ -61,7 +61,7 @@ def say(text: str) -> None:
 
 
 def say_line(text: str) -> None:
-    """Put a line on standard output; no name in it ends the line on a terminal."""
+    """Write a line to standard output; on a terminal, names cannot break it."""
     say(f"{one_line(text, sys.stdout)}\n")
 
 

@@ -54,10 +54,9 @@ COMMAND = Command(
         ),
         Option(
             "--strict",
-            "exit with 3 when something of a FILE was left out; OUT is written all the "
-            "same",
+            "exit with 3 when part of a FILE was left out; OUT is still written",
         ),
-        Option("--quiet", "print only errors and what was left out", short="-q"),
+        Option("--quiet", "print only errors and reports of missing data", short="-q"),
     ),
     """\
 Of functions with the same range the one that says most is taken. The segments that

@@ -29,8 +29,8 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
     return (
         Option(
             "--gsym-dir",
-            "folder of GSYM files, debug files, binaries or Breakpad files: by build "
-            "id, or of any names",
+            "folder of GSYM files, debug files, binaries or Breakpad files, named by "
+            "build id or otherwise",
             metavar="DIR",
             repeatable=True,
         ),

@@ -38,24 +38,24 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
     """Do *work*, which gives the exit code, unless it fails.
 
     A reader of the output that goes away, as in `gsym dump FILE | head`, has seen
-    enough: that is no failure. SIGTERM ends the run as an error does: what it has open
-    is closed, and its temporary files are removed.
+    enough: that is not a failure. SIGTERM ends the run like an error: files are closed,
+    and temporary files are removed.
 
     Args:
         work: Prints to standard output.
         complain: Gets one line on what failed, behind all output.
 
     Raises:
-        SystemExit: The process was told to end by SIGTERM.
+        SystemExit: The process received SIGTERM.
     """
-    is_heeded = _heed_termination()
+    is_handled = _handle_sigterm()
     try:
         guard_terminals()
         return _run(work, complain)
     finally:
         unguard_terminals()
-        if is_heeded:
-            _heed_termination_no_more()
+        if is_handled:
+            _restore_sigterm()
 
 
 def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
@@ -75,8 +75,8 @@ def _run(work: Callable[[], int], complain: Callable[[str], object]) -> int:
     return status
 
 
-def _heed_termination() -> bool:
-    """Whether SIGTERM has a handler now that it did not have before."""
+def _handle_sigterm() -> bool:
+    """Install a handler for SIGTERM; False if there is another one, or none can be."""
     if getsignal(SIGTERM) != SIG_DFL:
         return False
     try:
@@ -86,15 +86,15 @@ def _heed_termination() -> bool:
     return True
 
 
-def _heed_termination_no_more() -> None:
+def _restore_sigterm() -> None:
     if getsignal(SIGTERM) is _terminate:
         signal(SIGTERM, SIG_DFL)
 
 
-# A program that is traced may fork: its children have nothing here to clean up.
-os.register_at_fork(after_in_child=_heed_termination_no_more)
+# A traced program may fork: its children have nothing to clean up here.
+os.register_at_fork(after_in_child=_restore_sigterm)
 
 
 def _terminate(_number: int, _frame: object) -> None:
-    signal(SIGTERM, SIG_DFL)  # who asks a second time does not want to wait
+    signal(SIGTERM, SIG_DFL)  # a second signal ends the process at once
     raise SystemExit(EXIT_TERMINATED)

@@ -172,7 +172,7 @@ def _flags(values: Values) -> dict[str, object]:
 
 
 def _greeting(url: str, settings: Settings, symbolizer: Symbolizer) -> list[str]:
-    """Where the server is, and where it has modules from."""
+    """Lines with the address of the server, its store and its sources."""
     from gsym.server.modules import source_names, store_path
 
     profiler = f"https://profiler.firefox.com/from-url/...?symbolServer={url}"

@@ -134,11 +134,11 @@ def _print_json(path: str, reports: KindReports) -> None:
     """One object with the report of each kind, null for what was not written."""
     import json
 
-    told: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
-    told["input"], told["missing"] = path, reports.missing or None
+    record: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
+    record["input"], record["missing"] = path, reports.missing or None
     if reports.conversion is not None:
-        told["conversion"] = json_report(reports.conversion)
+        record["conversion"] = json_report(reports.conversion)
     for kind, report in reports.written.items():
-        told[kind] = report._asdict()
-        del told[kind]["conversion"]  # one is made for all kinds
-    print(json.dumps(told))
+        record[kind] = report._asdict()
+        del record[kind]["conversion"]  # the same for all kinds
+    print(json.dumps(record))

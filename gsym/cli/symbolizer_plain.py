@@ -81,8 +81,8 @@ class PlainStyle:
         if symbol is None:
             return f"{header}{_UNKNOWN}\n0 0\n??:?\n{self._footer}"
         name = self._shown(self._name_of(symbol.name)) or _UNKNOWN
-        place = f"{self._shown(symbol.file)}:0" if symbol.file else "??:?"
-        return f"{header}{name}\n{symbol.start} {symbol.size}\n{place}\n{self._footer}"
+        line = f"{self._shown(symbol.file)}:0" if symbol.file else "??:?"
+        return f"{header}{name}\n{symbol.start} {symbol.size}\n{line}\n{self._footer}"
 
     def variables(self, request: Request) -> str:
         """The variables of a frame: a GSYM file has none."""

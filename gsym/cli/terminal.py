@@ -20,8 +20,8 @@ _MOST_SHOWN = 1023  # characters of what came as input
 _OUTPUTS = ("stdout", "stderr")
 
 
-# What a terminal acts on: control characters, those among bytes that are not UTF-8, and
-# what changes the direction of text.
+# Characters that a terminal interprets: control characters, also as bytes that are not
+# UTF-8, and those that change the direction of text.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
 _DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 ESCAPES = {
@@ -40,21 +40,21 @@ def printable(text: str) -> str:
 
 
 def printable_bytes(raw: bytes) -> bytes:
-    """The same of text in any encoding."""
+    """`printable` for text in any encoding."""
     shown = printable(raw.decode("utf-8", "surrogateescape"))
     return shown.encode("utf-8", "surrogateescape")
 
 
 def one_line(text: str, stream: TextIO) -> str:
-    """A line that another program prints as it is: `printable` on a terminal only."""
+    """A line of a drop-in command: `printable` on a terminal, otherwise unchanged."""
     return printable(text) if stream.isatty() else text
 
 
 def escape_for_output() -> Callable[[bytes], bytes] | None:
-    """What makes names printable where another program prints them as they are.
+    """The function by which a drop-in command makes names printable.
 
     Returns:
-        None where standard output is no terminal: then they are printed likewise.
+        None if standard output is not a terminal: names are printed unchanged.
     """
     return printable_bytes if sys.stdout.isatty() else None
 
@@ -104,7 +104,7 @@ def discard_output() -> None:
 
 
 def guard_terminals() -> None:
-    """Let nothing through to a terminal that it would act on."""
+    """Escape control characters in everything that is written to a terminal."""
     for name in _OUTPUTS:
         stream = getattr(sys, name)
         if hasattr(stream, "buffer") and stream.isatty():
@@ -114,7 +114,7 @@ def guard_terminals() -> None:
 
 
 def unguard_terminals() -> None:
-    """Give the streams back as they were."""
+    """Restore the streams."""
     for name in _OUTPUTS:
         setattr(sys, name, _unguarded(getattr(sys, name)))
 
@@ -124,7 +124,7 @@ def _unguarded(stream: Any) -> Any:
 
 
 def let_colours_through() -> None:
-    """Let standard output have the colours of a log, also on a terminal."""
+    """Pass the colours of a log on to standard output, also on a terminal."""
     guard: Any = sys.stdout
     if _unguarded(guard) is not guard:
         guard.let_colours_through()
@@ -157,7 +157,7 @@ class Progress:
             self._drawn = False
 
     def _put(self, text: str) -> None:
-        terminal = _unguarded(sys.stderr)  # which moves its cursor for a bar
+        terminal = _unguarded(sys.stderr)  # a bar moves the cursor
         terminal.write(text)
         terminal.flush()
 

@@ -1,7 +1,7 @@
-"""A standard stream that lets nothing through to its terminal that this would act on.
+"""A standard stream that escapes control characters before they reach a terminal.
 
-Whatever prints a name escapes what the name must not hold there. This comes after all
-of it: for text that is printed as another program prints it, and what was forgotten.
+Code that prints a name escapes it already. This is a second safeguard, for other text
+of the drop-in commands and for omissions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLOUR_OR_LINE_END = re.compile(r"(\x1b\[[0-9;]*m|\r\n)")
 
 
 class _GuardedOutput(io.BufferedIOBase):
-    """The bytes on their way to a terminal."""
+    """A binary stream that escapes control characters."""
 
     def __init__(self, terminal: BinaryIO) -> None:
         self.has_colours = False
@@ -61,10 +61,10 @@ class _GuardedOutput(io.BufferedIOBase):
 
 
 class GuardedStream(io.TextIOWrapper):
-    """Stands for *terminal*.
+    """A text stream that replaces *terminal*.
 
     Attributes:
-        terminal: The stream that it stands for.
+        terminal: The stream that it replaces.
     """
 
     def __init__(self, terminal: io.TextIOWrapper) -> None:
@@ -79,5 +79,5 @@ class GuardedStream(io.TextIOWrapper):
         self.terminal = terminal
 
     def let_colours_through(self) -> None:
-        """Let colours through, and lines that end as on Windows: logs have them."""
+        """Pass on colours, and line ends of Windows, which logs contain."""
         self._output.has_colours = True

@@ -25,7 +25,7 @@ COMMAND = Command(
     "List the data that a trace carries, or write it to files",
     (TRACE,),
     (
-        Option("--extract", "write a file for each of them into DIR", metavar="DIR"),
+        Option("--extract", "write each of them to a file in DIR", metavar="DIR"),
         JSON_LINES,
         *FILTERS,
         STRICT,
@@ -33,8 +33,8 @@ COMMAND = Command(
     f"""\
 {FILTER_HELP}
 Blobs of one name are pieces of one stream, joined in order for each provider; a large
-blob is always whole. Names of files hold letters, digits, dots, lines and underscores
-only; files that are there are replaced.""",
+blob is always complete. File names contain only letters, digits, dots, hyphens and
+underscores; existing files are replaced.""",
 )
 
 _KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")

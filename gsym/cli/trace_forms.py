@@ -64,7 +64,7 @@ class ProfileForm:
         self._dropped = merger.dropped
 
     def _value(self, profile: Profile, values: Values) -> int:
-        """The number of the value type that is written."""
+        """The index of the value type that is written."""
         if self._form != "firefox":
             return chosen_value(profile, values)
         from gsym.profile.firefox import default_value, weight_of
@@ -72,7 +72,7 @@ class ProfileForm:
         value = chosen_value(profile, values, default_value(profile))
         chosen = profile.value_types[value]
         if weight_of(chosen) is None:
-            text = f"firefox has no unit for '{chosen.type}' and calls it samples"
+            text = f"firefox has no unit for '{chosen.type}': written as samples"
             warn(f"{self._source.name}: {text}")
         return value
 

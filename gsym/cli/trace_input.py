@@ -52,8 +52,8 @@ def warn(text: str) -> None:
 class TraceInput:
     """One trace, which can be read several times, also when it comes from a pipe.
 
-    Whoever uses it `with` hears of dropped records, of faults and of what was left out
-    for it has no meaning here, at its end.
+    At the end of a `with` block, dropped records, faults, and data that was left out as
+    it has no meaning here are reported.
 
     Args:
         path: Of a file or a pipe; `STANDARD_INPUT`.
@@ -185,7 +185,7 @@ class TraceInput:
         return self._read.size if self._read is not None else None
 
     def _warn(self) -> None:
-        """Tell of dropped records, of what is wrong and of what was left out."""
+        """Report dropped records, faults, and data that was left out."""
         for number, count in self._dropped.items():
             if count:
                 name = self._names.get(number, "")
@@ -203,7 +203,7 @@ class TraceInput:
             warn(f"{self.name}: {counts.problems - _MOST_TOLD} more faults")
         if counts.traces:
             number = counts.traces + 1
-            warn(f"{self.name}: it holds {number} traces, one after the other")
+            warn(f"{self.name}: the file holds {number} consecutive traces")
         if counts.unknown_arguments:
             number = counts.unknown_arguments
             warn(f"{self.name}: arguments of unknown types left out ({number})")

@@ -193,7 +193,7 @@ def open_profile_input(
 
 
 def chosen_value(profile: Profile, values: Values, default: int | None = None) -> int:
-    """The number of the value type that is asked for; by default the last.
+    """The index of the requested value type; by default the last.
 
     Raises:
         UsageError: There is no such one.

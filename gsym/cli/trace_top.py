@@ -81,17 +81,17 @@ def run(arguments: list[str]) -> int:
             _print_samples(profile, by, value, limit)
             _print_threads(threads, limit)
         if by == "line":
-            _tell_functions(profile, value, source.name)
+            _warn_of_missing_lines(profile, value, source.name)
         tell_losses(profile, {}, source.name, "a profile")
     return 0
 
 
-def _tell_functions(profile: Profile, value: int, name: str) -> None:
-    """Tell how much of a table of lines is not of lines."""
+def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
+    """Report the share of samples whose rows are functions, not lines."""
     missing = without_line(profile, value)
     if missing:
-        whole = sum(sample.values[value] for sample in profile.samples)
-        part = f"{share(missing, whole)} of the samples"
+        total = sum(sample.values[value] for sample in profile.samples)
+        part = f"{share(missing, total)} of the samples"
         warn(f"{name}: {part} have no known line: their rows name functions")
 
 

@@ -42,11 +42,11 @@ COMMAND = Command(
         *SEARCH_OPTIONS,
     ),
     """\
-The exit code is 1 if anything is wrong, also if a function inside another one hides
-the rest of that from lookups, as in files of other writers. Decoding by pyelftools
-takes about two seconds a megabyte of .debug_info, so big files ask for --sample. Units
-that it cannot decode, such as split ones, are reported, and fail the run where it can
-compare none.""",
+The exit code is 1 if anything is wrong, including a nested function that hides the rest
+of the outer one from lookups, as in files of other writers. pyelftools takes about two
+seconds for a megabyte of .debug_info: use --sample for large files. Units that it
+cannot decode, such as split ones, are reported; the run fails if no function can be
+compared.""",
 )
 
 EXIT_WRONG = 1
@@ -104,7 +104,7 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
     unanswered = check_answers(path)
     _print_all(
         f"{path}: {start:#x}-{end:#x}: no answer: other functions start inside {name} "
-        "('gsym convert' of the file adds one)"
+        "('gsym convert' adds the missing entry)"
         for start, end, name in unanswered
     )
     if binary is None:

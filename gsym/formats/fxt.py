@@ -45,7 +45,7 @@ if TYPE_CHECKING:
             appended_words: Those after the fields of records and arguments, which newer
                 writers may append; they are left out.
             providers: How many have been named.
-            traces: How many a magic number has begun in the middle of the file.
+            traces: Those begun by a magic number in the middle of the file.
             left_out: Records that do not pass the filter.
             problems: How many there are; `Decoder.problems` lists up to 65536.
         """
@@ -100,7 +100,7 @@ KINDS = (
 MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 
 _NO_LIMIT = 2**64 - 1
-_LARGE_SIZE = 1 << 20  # of records that are rather not copied
+_LARGE_SIZE = 1 << 20  # of records that are not copied if possible
 
 
 class Decoder:
@@ -112,10 +112,10 @@ class Decoder:
         kinds: Those of KINDS to hand out; None: all. Others cost next to nothing.
         chosen: Which of them to hand out; None: all.
         byteorder: "little" or "big", up to the first magic number, which tells it.
-        most_record_size: In bytes; a larger record that is to be handed out is passed
-            over, and is a problem. By default 256 MiB, and no limit with *whole*.
-        whole: All that the pieces will have, where it is at hand, such as a file that
-            is mapped: a large record is read there, and not put together from pieces.
+        most_record_size: In bytes; a larger record that is to be handed out is skipped,
+            and is a problem. By default 256 MiB, and no limit with *whole*.
+        whole: The complete input, if available, such as a mapped file: large records
+            are read from it instead of being assembled from pieces.
 
     Attributes:
         problems: What is wrong with what has been read, by offset; up to 65536.
@@ -159,7 +159,7 @@ class Decoder:
         self._held: bytearray | memoryview = bytearray()  # first bytes of a record
         self._whole = whole
         self._fed = 0  # bytes of all pieces
-        self._ahead = 0  # bytes that were taken, of some pieces that are to come too
+        self._ahead = 0  # bytes that were taken, including some of later pieces
         self._texts = Texts()
         self._failure: FormatError | None = None
 
@@ -255,8 +255,8 @@ class Decoder:
         """Columns up to the last whole record; returns what is behind it."""
         data = memoryview(piece).cast("B")
         start = 0
-        # Released in any case: the garbage collection of Python 3.11.7 crashes where an
-        # error holds a memoryview that something still looks into.
+        # Always released: the garbage collector of Python 3.11.7 crashes if an error
+        # holds a memoryview that is still in use.
         with ffi.from_buffer("uint8_t[]", piece) as view:
             while True:
                 status = lib.gsym_fxt_reader_read(

@@ -41,7 +41,7 @@ class Texts:
 
     Attributes:
         strings: Of all columns up to the last.
-        providers: Likewise; None where records stand before any provider.
+        providers: Of all columns; None for records before any provider.
         version: Another number whenever strings have changed.
     """
 

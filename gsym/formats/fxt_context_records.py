@@ -93,5 +93,5 @@ else:
 
 
 def begins_trace(record: object) -> bool:
-    """Whether a record is the magic number: the state of what is before it ends."""
+    """Whether a record is the magic number, which ends the state of earlier records."""
     return isinstance(record, TraceInfo) and record[:2] == (0, lib.GSYM_FXT_MAGIC)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 MOST_COPIED_SIZE = 256 << 20
-"""Data of more bytes stays where it was read."""
+"""Larger data is returned as a view of the input."""
 
 # What each field is made from: n, the next word; u, one
 # that may stand for None; s, the number of a string; b and t,

@@ -273,7 +273,7 @@ if TYPE_CHECKING:
     class LargeBlob(NamedTuple):
         """Data of any size; without metadata *ticks*, *process*, *thread* are None.
 
-        Of more than 256 MiB of a file, *data* is a view of the file.
+        If *data* of a file has more than 256 MiB, it is a view of the file.
         """
 
         category: str

@@ -80,7 +80,7 @@ def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
 
     Raises:
         LimitError: There are more than *most*.
-        ValueError: A surrogate in it stands for no byte.
+        ValueError: It has a surrogate that does not represent a byte.
     """
     try:
         data = text.encode("utf-8", "surrogateescape")
@@ -88,7 +88,7 @@ def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
         wrong = ord(text[error.start])
         raise ValueError(
             f"the text {text[:_MOST_QUOTED]!a} has the surrogate U+{wrong:04X} at "
-            f"{error.start}, for which UTF-8 has no bytes"
+            f"{error.start}, which cannot be encoded as UTF-8"
         ) from None
     if len(data) > most:
         raise LimitError(f"a text of {len(data)} bytes; there is room for {most}")

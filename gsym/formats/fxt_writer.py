@@ -77,8 +77,8 @@ class Encoder:
             OverflowError: A number does not fit its field.
             ValueError: A kind or type is not known, or an event lacks its id or end, or
                 a large blob without a time has other metadata, or a record of type
-                `Unknown` is not of whole words, or a text has a surrogate that stands
-                for no byte.
+                `Unknown` is not of whole words, or a text has a surrogate that does not
+                represent a byte.
         """
         kind = type(record)
         if kind not in _OF_NO_PROVIDER and record.provider != self._provider:
@@ -151,8 +151,8 @@ class Encoder:
             body += words(record.ticks) + koids + args
         elif record.args or (record.process, record.thread) != (None, None):
             raise ValueError(
-                f"large blob '{record.name}' has arguments or a thread but no time: "
-                "the format has them together only"
+                f"large blob '{record.name}' has arguments or a thread but no time, "
+                "which the format requires"
             )
         data = record.data
         size = 3 + (len(body) + len(data) + 7) // 8  # in words

@@ -44,12 +44,12 @@ BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
 class Blobs:
     """Gathers the blobs of a trace while it is read.
 
-    Blobs of one name are pieces of one stream of data, as the document says; of a large
-    blob it says no such thing, so that each is a stream by itself.
+    Blobs of one name are pieces of one stream of data, as the document defines it. It
+    has no such rule for large blobs, so each is a stream by itself.
     """
 
     def __init__(self) -> None:
-        # Each with all of its fields but the pieces.
+        # Each with all of its fields except the pieces.
         self._streams: list[tuple[_Head, list[bytes | memoryview]]] = []
         self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
 

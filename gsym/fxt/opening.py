@@ -141,7 +141,7 @@ def open_trace(
         strict: The first problem is an error.
         kinds: Those of `gsym.formats.fxt.KINDS` to hand out; None: all.
         chosen: Which of them to hand out; None: all.
-        byteorder: As for `Decoder`; None: as the first records tell.
+        byteorder: As for `Decoder`; None: detected from the first records.
 
     Raises:
         FormatError: The file is empty or no regular file, or, while it is read, it is

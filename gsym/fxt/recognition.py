@@ -25,8 +25,8 @@ _ENOUGH_RECORDS = 8
 def is_trace(head: bytes) -> bool:
     """Whether a file that begins with these bytes, not compressed, is one.
 
-    Without the magic number its first records have to lead from one to the next, which
-    those of programs do not, and a byte of them is 0, which none of a text is.
+    Without the magic number it must begin with valid consecutive records, which
+    programs do not, and contain a zero byte, which text does not.
     """
     return trace_byteorder(head) is not None
 
@@ -39,11 +39,11 @@ def trace_byteorder(head: bytes) -> Literal["little", "big"] | None:
             return order
     if 0 not in head:
         return None
-    return next((order for order in orders if _leads_on(head, order)), None)
+    return next((order for order in orders if _has_records(head, order)), None)
 
 
-def _leads_on(head: bytes, order: Literal["little", "big"]) -> bool:
-    """Whether records in a byte order lead from one to the next."""
+def _has_records(head: bytes, order: Literal["little", "big"]) -> bool:
+    """Whether the bytes are consecutive records in a byte order."""
     at = records = 0
     while len(head) - at >= _WORD:
         words = _words(int.from_bytes(head[at : at + _WORD], order))
@@ -81,7 +81,7 @@ def _bits(*ranges: tuple[int, int]) -> int:
     return sum((1 << last + 1) - (1 << first) for first, last in ranges)
 
 
-# By type of record: bits that have to be 0, and numbers of what it may be.
+# By type of record: bits that must be 0, and valid subtypes.
 _RESERVED = {
     0: 0,
     1: _bits((16, 63)),

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
             """The link-time address of an address in memory."""
 
         def agrees_with(self, other: Segment) -> bool:
-            """Whether the other one says the same of addresses that are in both."""
+            """Whether both give the same result for addresses that are in both."""
 
 else:
     from gsym.records import record_type
@@ -77,14 +77,14 @@ else:
             return (address - self.start + self.address) & _MASK
 
         def agrees_with(self, other: Segment) -> bool:
-            """Whether the other one says the same of addresses that are in both."""
+            """Whether both give the same result for addresses that are in both."""
             is_same = self.module is other.module
             return is_same and self.linked(other.start) == other.address & _MASK
 
 
 _MASK = (1 << 64) - 1
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
-_MOST_TOLD = 4  # mmaps that one replaces
+_MOST_NAMED = 4  # replaced mmaps in a remark
 
 
 class ContextError(Exception):
@@ -112,14 +112,14 @@ class AddressSpace:
 
     Args:
         room: What it may take.
-        keeps_mmaps: An mmap counts as it says, and not where it overlaps an earlier
-            one. Else it replaces what was there, and its module-relative address is
-            rounded down as its start is.
+        keeps_mmaps: An mmap is used unchanged, and refused if it overlaps an earlier
+            one. Otherwise it replaces the earlier one, and its module-relative address
+            is rounded down like its start.
 
     Attributes:
         modules: By their numbers.
         version: Another one after each change.
-        remarks: What is odd about the last mmap, which counts all the same.
+        remarks: Warnings about the last mmap, which is used nevertheless.
     """
 
     def __init__(self, room: Room | None = None, *, keeps_mmaps: bool = True) -> None:
@@ -201,9 +201,9 @@ class AddressSpace:
     def _rounded(self, added: Segment) -> int:
         """The link-time address of the first byte of a segment.
 
-        By the document it is the p_vaddr of a program header where the start is rounded
-        down to a page, and the size up: then p_vaddr has to be rounded, too. How large
-        a page is can be seen from another segment: all are moved by the same distance.
+        The document defines it as the p_vaddr of a program header, with a start rounded
+        down to a page and a size rounded up: then p_vaddr must be rounded, too. The
+        page size follows from another segment: all have the same load bias.
         """
         module, address = added.module.id, added.address
         rest = address % _PAGE
@@ -215,24 +215,24 @@ class AddressSpace:
             elif added.size % _PAGE == 0:
                 address -= rest
             else:
-                remark = f"start on a page, but address not: off by {rest:#x}?"
+                remark = f"start is page-aligned, but address is not: off by {rest:#x}?"
                 self.remarks.append(remark)
         if address != added.address:
-            remark = f"start rounded to a page, but address not: taken as {address:#x}"
+            remark = f"start is page-aligned, but address is not: using {address:#x}"
             self.remarks.append(remark)
         self._bases.setdefault(module, (added.start - address) & _MASK)
         return address
 
     def _replace(self, added: Segment) -> Segment:
-        """Put a segment in place of all that is where it is."""
+        """Insert a segment and replace everything that it overlaps."""
         if not added.covers(added.start):
             return added  # it is empty, or past the last address
         end = added.start + added.size
         begin = bisect_left(self._starts, added.start)
-        behind = bisect_left(self._starts, end)
+        after = bisect_left(self._starts, end)
         if begin and self._segments[begin - 1].covers(added.start):
             begin -= 1
-        old = self._segments[begin:behind]
+        old = self._segments[begin:after]
         if old == [added]:
             return old[0]
         new = [added]
@@ -241,16 +241,14 @@ class AddressSpace:
         if old and (left := old[-1].start + old[-1].size - end) > 0:
             address = old[-1].linked(end)
             new.append(old[-1]._replace(start=end, size=left, address=address))
-        self._put(begin, behind, new)
+        self._put(begin, after, new)
         spans = [_span(each) for each in old if not each.agrees_with(added)]
         if spans:
-            self.remarks.append(
-                f"mmap takes the place of {', '.join(spans[:_MOST_TOLD])}"
-            )
+            self.remarks.append(f"mmap replaces {', '.join(spans[:_MOST_NAMED])}")
         return added
 
     def _put(self, begin: int, end: int, segments: list[Segment]) -> None:
-        """Put segments in place of some, none or many that follow each other."""
+        """Replace the segments from index *begin* to *end*."""
         more = len(segments) - (end - begin)
         if more > self._room.segments:
             raise ContextError("too many mmaps")

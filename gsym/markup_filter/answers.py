@@ -89,7 +89,7 @@ def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
 
 
 def reason_of(answer: Answer) -> str:
-    """Why nothing is known of an address that was looked up."""
+    """The reason why an address that was looked up has no symbol."""
     if answer.symbols is None:
         return "in no module of the log"
     if isinstance(answer.element, Data):

@@ -19,7 +19,7 @@ _BLUE, _CYAN, _GREEN = b"34", b"36", b"32"
 
 
 def remove_colours(lines: bytes) -> bytes:
-    """Lines of a log without its colours; in the fields of elements there are none."""
+    """Lines of a log without its colours; fields of elements do not contain any."""
     return _ELEMENT_OR_SGR.sub(rb"\1", lines) if b"\x1b" in lines else lines
 
 

@@ -66,7 +66,7 @@ class ContextualElements:
             element: It.
             token: As it stands in the log.
             ending: Ends a line.
-            prefix: Begins one, so that it tells the process.
+            prefix: Begins a line and names the process.
             put_before: Prints what is in front of it, before what it prints.
 
         Returns:

@@ -127,7 +127,7 @@ class ElementRuns:
         Args:
             lines: Whole lines; only the last of a log may lack its end.
             number: Of the first one, from 1.
-            prefix: What each line begins with that stands before each of its frames.
+            prefix: The beginning of each line, repeated before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.

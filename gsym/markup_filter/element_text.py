@@ -61,7 +61,7 @@ class ElementText:
         return self._pc(answer, token, answer.segment)
 
     def place(self, answer: Answer) -> bytes:
-        """What is at an address, on one line; b"" where nothing is known of it."""
+        """The symbols at an address, on one line; b"" if there are none."""
         if answer.segment is None:
             return b""
         at = b"(%s+0x%x)" % (answer.segment.module.name, answer.linked)

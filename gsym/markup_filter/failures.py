@@ -56,7 +56,7 @@ class Failures:
     def count_in(
         self, module: LoadedModule, symbols: ModuleSymbols, count: int
     ) -> None:
-        """So many addresses of code in a module, for which there is no symbol."""
+        """Count addresses of code in a module for which there is no symbol."""
         self._count(module, symbols.reason or "no symbol is there", count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:

@@ -83,7 +83,7 @@ class FrameRuns:
             element: Offset of that.
             put: Takes text, which is gone when it returns.
             count_unknown: Is told how many addresses of a module have no symbol.
-            prefix: What each line begins with that stands before each of its frames.
+            prefix: The beginning of each line, repeated before each of its frames.
 
         Returns:
             How many bytes of *lines* were answered.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
             key: What stands in front of it.
             start: Offset of its first byte in the text of the dictionary.
             end: Offset behind it.
-            answer: What is there.
-            place: The same in words.
+            answer: The result of its lookup.
+            place: The same as text.
         """
 
         key: bytes
@@ -59,8 +59,8 @@ def annotate(
 
     Args:
         text: All of it behind the tag.
-        look_up: Says what is at an address.
-        place: Puts that into words; b"" where it is in nothing that is known.
+        look_up: Looks up an address.
+        place: Formats the result; b"" if the address is not known.
         form: One of HEXDICT_FORMS.
     """
     found = (

@@ -58,8 +58,8 @@ HTML_END = b"</pre>\n</html>\n"
 
 
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
-_OF_MANY = frozenset({b"38", b"48"})  # the numbers after it choose one of many colours
-# What changes how text looks up to the end of the line.
+_OF_MANY = frozenset({b"38", b"48"})  # followed by the number of one of many colours
+# Changes of the look of text; the end of a line resets it.
 _LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
 
 

@@ -38,7 +38,7 @@ class LineElements:
 
     Attributes:
         line: The one that elements are of, with its end.
-        prefix: What it begins with that tells the process; b"" where nothing does.
+        prefix: Its beginning that names the process; b"" without one.
     """
 
     def __init__(  # noqa: PLR0913 - who has a part in it

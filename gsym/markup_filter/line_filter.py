@@ -38,12 +38,11 @@ class LineFilter:
         failures: Is told what is wrong.
         output: Gets what comes out.
         room: For what is loaded.
-        key: Finds in a line what tells its process, as a `Demultiplexer` does; what a
-            line begins with up to there begins all lines that are made of it. None:
-            nothing does.
+        key: Finds the process of a line, as in a `Demultiplexer`; the line up to the
+            end of the match begins all lines that are made from it. None: no prefix.
     """
 
-    def __init__(  # noqa: PLR0913 - who has a part in it
+    def __init__(  # noqa: PLR0913 - the parts of the filter
         self,
         settings: FilterSettings,
         symbols: Symbols,
@@ -110,7 +109,7 @@ class LineFilter:
         if self.awaits_line:
             return 0
         prefix = b""
-        if self._key is not None:  # which is another one in the next line
+        if self._key is not None:  # the prefix may differ in the next line
             lines = lines[: bytes(lines).find(b"\n", element) + 1 or len(lines)]
             prefix = self._prefix_of(bytes(lines[:element]))
         if self._element_runs is not None:
@@ -128,12 +127,12 @@ class LineFilter:
         self._rules.filter(line)
 
     def _prefix_of(self, before: bytes) -> bytes:
-        """What tells the process in the text before the elements of a line."""
+        """The beginning of the text before the elements that names the process."""
         found = self._key and self._key.search(before)
         if not found:
             return b""
-        behind = before[found.end() :]
-        return before[: len(before) - len(behind.lstrip(b" \t"))]
+        rest = before[found.end() :]
+        return before[: len(before) - len(rest.lstrip(b" \t"))]
 
     def close_line(self) -> None:
         """End the line on a module that waits for more of its segments."""

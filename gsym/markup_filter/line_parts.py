@@ -34,12 +34,12 @@ def between_split(before: bytes, behind: bytes, ending: bytes) -> bytes:
 
 
 def before_frames(before: bytes, prefix: bytes, style: Style) -> bytes:
-    """What of the text before an element stands before each of its frames.
+    """The part of the text before an element that is repeated before each frame.
 
     Args:
         before: All of that text.
-        prefix: The beginning of it that tells the process.
-        style: Says whether blanks do.
+        prefix: The beginning of it that names the process.
+        style: Defines whether blanks are repeated.
     """
     is_indented = style.indents_frames and not before[len(prefix) :].strip(b" \t")
     return before if is_indented else prefix
@@ -52,7 +52,7 @@ class LineParts:
         line: As it came.
         ending: Ends lines that are made of it.
         style: Says what stands round frames.
-        prefix: What it begins with that tells the process.
+        prefix: Its beginning that names the process.
 
     Attributes:
         notes: Lines that go behind it.
@@ -144,7 +144,7 @@ class LineParts:
             self._parts.clear()
 
     def is_blank(self) -> bool:
-        """Whether nothing can be seen of it but which process it is of."""
+        """Whether only its process can be seen."""
         texts = (part for part in self._parts if isinstance(part, bytes))
         text = (b"".join(texts) + self._rest).removeprefix(self._prefix)
         return not (self.has_other or text.strip())

@@ -72,7 +72,7 @@ class LlvmLines:
             self._elements.close_module_line()
             self._put_nodes(tokens, len(line))
         elif self._elements.prefix:
-            # What it prints comes later, when lines of other processes may have come.
+            # Its output is printed later, maybe after lines of other processes.
             self._elements.prefix = remove_colours(line[: context.start])
             self._elements.take(context)
         else:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
             elides_prefixes: A line vanishes whole where no element of it is seen.
             lists_segments: The line on a module lists its segments, and waits for
                 them; else it has the load address, and comes with the first of them.
-            keeps_mmaps: An mmap counts as it says, and not where it overlaps an
-                earlier one; else it replaces that, and its module-relative address is
-                rounded as its start is.
+            keeps_mmaps: An mmap is used unchanged, and refused if it overlaps an
+                earlier one; otherwise it replaces that, and its module-relative address
+                is rounded like its start.
             interprets_sgr: Colours of the log are made anew, or removed; else they are
                 text.
             ends_last_line: A last line without an end gets one.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
             inlines: Whether inlined calls are frames of their own.
             demangle: Whether names are shown as people write them.
             basenames: Whether files are shown without their folders.
-            escape: Makes what is shown of a name or path; None: it as it is.
+            escape: Makes names and paths printable; None: they are unchanged.
         """
 
         functions: str = "linkage"
@@ -75,8 +75,8 @@ else:
 
 # Those that the linker knows; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")
-# Under this name an open module may carry a function that gives the paths of its binary
-# and its debug files, for its variables.
+# Key of an open module's texts: a function that returns the paths of its binary and its
+# debug files, for its variables.
 BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
@@ -174,8 +174,8 @@ class ModuleSymbols:
         if self._kept_variables() is not None or self._data_symbols() is not None:
             return "no symbol is there"
         return (
-            "variables are in the binary, its debug file, or a GSYM file made with "
-            "--data-symbols, and none of these is there"
+            "no file with variables found (binary, debug file, or GSYM file made with "
+            "--data-symbols)"
         )
 
     def _look_up(self, address: int) -> tuple[Location, ...]:
@@ -215,7 +215,7 @@ class ModuleSymbols:
         return _escaped(shown, self._options)
 
     def _named(self, reader: Reader | None, address: int) -> tuple[bytes, int] | None:
-        """What a GSYM file has at an address, and the offset from its start."""
+        """The symbol of a GSYM file at an address, and the offset from its start."""
         try:
             lookup = None if reader is None else reader.lookup(address)
         except GsymError:
@@ -297,14 +297,14 @@ class Symbols:
 def has_uuid(build_id: bytes, uuid: bytes) -> bool:
     """Whether the UUID of a GSYM file is that of a build id.
 
-    It is the first bytes of a long one. One that comes from the debug id of a Breakpad
-    file has 16 bytes, with zeros after those of a short build id.
+    It may be the first bytes of a long build id. If it comes from the debug id of a
+    Breakpad file it has 16 bytes: a short build id is padded with zeros.
     """
     return build_id.ljust(len(uuid), b"\0").startswith(uuid)
 
 
 def _binaries(module: OpenModule) -> list[str]:
-    """The binary of a module and its debug files, as far as they are at hand."""
+    """The available paths of the binary of a module and its debug files."""
     find = module.texts.get(BINARIES)
     paths = [] if find is None else find()
     if module.entry is not None and "debuginfo" in module.entry.originals:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gsym.profile.model import Profile
 
-# What ends a frame, or a line, in this format; what a terminal acts on.
+# Characters that end a frame or a line in this format, or that a terminal interprets.
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0xDC80, 0xDCA0))
 _REPLACED = {ord(";"): ":", **dict.fromkeys(_CONTROLS, " ")}
 
@@ -31,8 +31,8 @@ def collapsed_lines(
         roots: Which of `call_stacks.ROOTS` stand in front of each stack.
 
     Yields:
-        Names without what the format cannot hold: `:` stands for `;`, a space for a
-        control character. Stacks whose sum is 0 have no line.
+        Names have `:` in place of `;`, and a space in place of a control character.
+        Stacks whose sum is 0 have no line.
     """
     sums: dict[str, int] = {}
     for frames, weight in call_stacks(profile, value, roots):

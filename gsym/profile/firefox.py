@@ -51,10 +51,10 @@ _ADDRESS_MASK = (1 << 64) - 1
 
 
 def weight_of(value_type: ValueType) -> tuple[str, float] | None:
-    """The type of weight for values, and what they are multiplied by.
+    """The weight type of values, and the factor for them.
 
     Returns:
-        None for what the profiler has no unit for, such as cycles.
+        None for values without a unit in the profiler, such as cycles.
     """
     if value_type.unit in _MILLISECONDS:
         return "tracing-ms", _MILLISECONDS[value_type.unit]
@@ -64,7 +64,7 @@ def weight_of(value_type: ValueType) -> tuple[str, float] | None:
 
 
 def default_value(profile: Profile) -> int:
-    """The number of the value type that the profiler shows best.
+    """The index of the value type that the profiler shows best.
 
     It is that of samples, else the last with a unit in the profiler, else the last.
     """
@@ -83,8 +83,8 @@ def firefox_profile(
     Args:
         profile: Its samples are in the order of their times. Where one has no time,
             all stand a period apart, or a millisecond if that is no time.
-        value: Which of its value types is the weight, counted from 0. What has no
-            unit in the profiler is called samples.
+        value: Which of its value types is the weight, counted from 0. Values without
+            a unit in the profiler are called samples.
         product: What is said to have been recorded.
     """
     libraries = _Libraries(profile)
@@ -122,7 +122,7 @@ def firefox_profile(
 
 
 def _interval(profile: Profile) -> float:
-    """Milliseconds between two samples: as the profile says, else as is usual in it."""
+    """Milliseconds between samples: the period of the profile, else the median."""
     period = profile.period_type
     if period is not None and period.unit in _MILLISECONDS and profile.period > 0:
         return profile.period * _MILLISECONDS[period.unit]

@@ -2,7 +2,7 @@
 
 Specification: Fuchsia trace format, "Profiler record". Each provider numbers the
 modules of each process on its own. Modules and mappings may come after the samples in
-the file; their times say which of those that overlap holds for a sample. The innermost
+the file; if they overlap, the time of a sample decides which one applies. The innermost
 address of a backtrace is where the thread was; the others are where calls return to.
 """
 
@@ -55,7 +55,7 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
 
 
 class _Samples:
-    """Those of one trace, which become samples of a profile at its end."""
+    """The samples of one trace, which are added to a profile at its end."""
 
     def __init__(self, builder: ProfileBuilder) -> None:
         self._builder = builder
@@ -64,7 +64,7 @@ class _Samples:
         self._objects = Objects()
 
     def add(self, record: Record) -> None:
-        """Take a record, if it says something of samples."""
+        """Take a record that concerns samples; others are ignored."""
         if isinstance(record, Backtrace):
             self._backtraces.append(record)
         elif isinstance(record, (Module, Mmap)):
@@ -101,7 +101,7 @@ class _Samples:
         in_order = sorted(enumerate(self._backtraces), key=lambda each: _time(each[1]))
         for number, each in in_order:
             space = spaces.get((each.provider, each.process))
-            if space is None:  # as with tables, what is before any provider serves all
+            if space is None:  # as with tables, those before any provider serve all
                 space = spaces.get((None, each.process))
             if space is None and each.process in processes:
                 self._builder.lose("mappings that another provider has of the process")
@@ -121,7 +121,7 @@ class _Samples:
 
 
 class _AddressSpace:
-    """What a provider has seen mapped in a process, at one time after the other.
+    """The mappings of a process over time, as recorded by a provider.
 
     Args:
         builder: Takes the mappings.
@@ -139,10 +139,10 @@ class _AddressSpace:
             self._first.add(*mapping)
 
     def find(self, address: int, ns: int) -> int | None:
-        """The index of the mapping of an address at a time, not before the last one.
+        """The index of the mapping of an address at a time; times must not decrease.
 
-        Some profilers give what is mapped the time at which they write it: an address
-        that nothing has covered yet is in the first mapping that will.
+        Some profilers give mappings the time at which they write them: an address that
+        no mapping has covered yet is in the first mapping that covers it later.
         """
         while self._begun < len(self._mappings):
             begin, *mapping = self._mappings[self._begun]
@@ -170,7 +170,7 @@ def _mappings(
     made = []
     for mmap, module in pairs:
         start, end = mmap.start_address, mmap.start_address + mmap.address_range
-        # The trace does not say the offset in the file; this is so where a file is laid
+        # The trace has no offset in the file; this is correct for a file that is laid
         # out as it is loaded.
         offset = mmap.vaddr - lowest[module]
         mapping = Mapping(
@@ -200,14 +200,14 @@ def _modules_of_mmaps(
             found.append(None if known is None else (record, known))
         elif known is None:
             modules[number] = record
-            for place in waiting.pop(number, ()):
-                found[place] = (mmaps[place], record)
+            for index in waiting.pop(number, ()):
+                found[index] = (mmaps[index], record)
         elif (known.name, known.build_id) != (record.name, record.build_id):
             modules[number] = record
-            if is_ambiguous:  # which of the two do mappings of this time name?
+            if is_ambiguous:  # mappings of this time may mean either of the two
                 builder.lose("modules whose number another one has at the same time")
-    for places in waiting.values():
-        builder.lose("mappings of a module that is not named", len(places))
+    for indexes in waiting.values():
+        builder.lose("mappings of a module that is not named", len(indexes))
     return [pair for pair in found if pair is not None]
 
 

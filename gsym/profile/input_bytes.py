@@ -32,7 +32,7 @@ def read_inflated(
 
     Args:
         path: A regular file, compressed by gzip or zstd, or not.
-        most_bytes: How many there may be; fewer where a small file is compressed.
+        most_bytes: The limit on their number; lower for a small compressed file.
 
     Raises:
         FormatError: The file is empty or no regular file, or what is compressed is
@@ -46,9 +46,9 @@ def read_inflated(
 def read_pieces(
     path: str, most_bytes: int = MOST_BYTES, *, is_text: bool = True
 ) -> Iterator[bytes]:
-    """Likewise, piece by piece.
+    """The bytes of a file, inflated, piece by piece.
 
-    Text may be compressed by any ratio: that of perf repeats whole stacks, and zstd
+    Text may be compressed by any ratio: that of perf repeats complete stacks, and zstd
     shrinks it to a thousandth. It is not held in memory.
     """
     data = map_file(path)

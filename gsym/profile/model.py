@@ -66,8 +66,8 @@ if TYPE_CHECKING:
                 stands in front of it.
             frames: The functions there, innermost first: all but the last are inlined.
             reason: Why there are none; "" where there are, and before somebody asked.
-            is_named_only: Whether the frames are only what the profiler itself called
-                the address, so that those of its module are better.
+            is_named_only: Whether the frames are only symbols of the profiler itself,
+                so that those of the module are better.
         """
 
         address: int
@@ -150,8 +150,8 @@ class Profile:
         duration: How long samples were taken, in nanoseconds; 0: not known.
         comments: What the source says besides.
         losses: What could not be taken over, and how often.
-        assumed_build_ids: Those that the source does not have: they are of the files
-            that are at the paths of mappings now.
+        assumed_build_ids: Those that are not in the source, but were read from the
+            files that are at the paths of mappings now.
     """
 
     __slots__ = (

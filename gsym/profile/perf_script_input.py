@@ -51,9 +51,9 @@ def read_perf_script(
         path: The file, compressed by gzip or not.
         build_ids: Of modules by their paths, as `read_build_ids` gives them; other
             modules are asked for theirs at their paths.
-        keep_symbols: Locations for which perf has a symbol have that as their frame,
-            which `symbolize` replaces where it finds more. Else they are without frames
-            where the build id of their module is known.
+        keep_symbols: Locations for which perf has a symbol have it as their frame,
+            which `symbolize` replaces if it finds more. Otherwise they have no frames
+            if the build id of their module is known.
         most_bytes: How large it may be, inflated.
 
     Raises:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
 _SIGN = 1 << 63
 # The kernel, code without a file, and libraries, as pprof itself recognizes them.
-_IS_NO_PROGRAM = re.compile(r"\[|//|.*\.so(?:[._]\d+)*$|$")
+_NOT_A_PROGRAM = re.compile(r"\[|//|.*\.so(?:[._]\d+)*$|$")
 
 
 def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:
@@ -136,21 +136,21 @@ class _Writer:
 
 
 def _main_first(profile: Profile) -> list[int]:
-    """The indexes of the mappings, that of the program first, as pprof wants it.
+    """The indexes of the mappings, that of the program first, as pprof expects.
 
-    It is the first as they stand, if that can be one, else the one in most samples.
+    The program is the first mapping if that can be one, else the one in most samples.
     """
     indexes = list(range(len(profile.mappings)))
-    if not indexes or not _IS_NO_PROGRAM.match(profile.mappings[0].path):
+    if not indexes or not _NOT_A_PROGRAM.match(profile.mappings[0].path):
         return indexes
     counts: Counter[int | None] = Counter()
     for stack, samples in Counter(each.stack for each in profile.samples).items():
-        places = (profile.locations[at].mapping for at in profile.stacks[stack])
-        counts.update(dict.fromkeys(places, samples))
+        mappings = (profile.locations[at].mapping for at in profile.stacks[stack])
+        counts.update(dict.fromkeys(mappings, samples))
     programs = [
         index
         for index in indexes
-        if not _IS_NO_PROGRAM.match(profile.mappings[index].path)
+        if not _NOT_A_PROGRAM.match(profile.mappings[index].path)
     ]
     if programs:
         main = max(programs, key=lambda index: counts[index])

@@ -41,9 +41,9 @@ def symbolize(
 ) -> None:
     """Give the locations that have no frames theirs, or a reason why they have none.
 
-    Frames that are only what the profiler called an address are replaced by those of
-    its module, if these have a line or inlined calls. Where the build id is assumed,
-    the file may be another one than ran: then both must name the same function.
+    Frames that are only symbols of the profiler are replaced by those of the module if
+    these have a line or inlined calls. If the build id is assumed, the file may not be
+    the one that ran: then both must name the same function.
 
     Args:
         profile: What to complete.
@@ -127,14 +127,14 @@ def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool
 
 
 def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
-    """Whether frames say more than those that a profiler gave an address."""
+    """Whether frames have more information than those of the profiler."""
     return len(found) > len(named) or any(frame.line for frame in found)
 
 
 def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
     """Whether two answers for an address name one function, inlined calls apart.
 
-    perf leaves out the parameters of a C++ function, and so what it returns.
+    perf omits the parameters and the return type of a C++ function.
     """
     name, system_name, *_ = found[-1]
     symbols = {named[-1].name, named[-1].system_name} - {""}

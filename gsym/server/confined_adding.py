@@ -1,10 +1,10 @@
-"""Files that sources give are converted by confined processes.
+"""Conversion of files from sources by confined processes.
 
 Such a process reads the file and its neighbours. The debug information may be in other
 files, which it names by their paths. For a file that was fetched they are not read. For
-one in a folder that the operator named as a source, the process answers which files it
+one in a folder that the operator named as a source, the process reports which files it
 was not allowed to read. It is run again with those of them that are object files or
-archives, so that no path in a debug file leads to any other file of this machine.
+archives, so that paths in a debug file do not give access to other files.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from gsym.store.publication import Publication
 
 _COMPANION_KINDS = frozenset({"object", "fat", "archive"})
-# A debug link leads to a debug file, which names split units or what dwz shares.
+# A debug link leads to a debug file, which names split units or the file of dwz.
 _MOST_RUNS = 4
-_MOST_REFUSED = 50_000  # files in an answer, which has a largest size
+_MOST_REFUSED = 50_000  # files in an answer, whose size is limited
 
 
 class ConfinedAdder:
@@ -119,7 +119,7 @@ class ConfinedAdder:
 
 
 def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedModule]:
-    """What the process has made of a file: one module."""
+    """The module that the process has made of a file."""
     if "mismatch" in answer:
         raise UuidMismatchError(str(answer["mismatch"]), path=path)
     if "failure" in answer:
@@ -131,14 +131,14 @@ def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedMo
 
 
 def _companions(refused: object) -> list[str]:
-    """Those of the files that a process may not read that it needs."""
+    """The files that a process needs, of those that it was not allowed to read."""
     paths = refused if isinstance(refused, list) else []
     return [each for each in paths if isinstance(each, str) and _is_companion(each)]
 
 
 def _is_companion(path: str) -> bool:
     try:
-        # What the kernel makes up has no true size, and may have no end.
+        # Files of the kernel have no valid size, and may be endless.
         is_kept = not os.path.realpath(path).startswith(("/proc/", "/sys/", "/dev/"))
         is_file = os.path.isabs(path) and is_kept and os.path.isfile(path)
         return is_file and recognise_file(path) in _COMPANION_KINDS
@@ -152,8 +152,8 @@ def add_alone(
     """Convert a file into a store of its own; runs in the confined process.
 
     Returns:
-        `modules`: the one that the store has; or `mismatch` or `failure`: why there is
-        none. `refused`: files that the process is not allowed to read.
+        `modules`: the one that the store has; or `mismatch` or `failure`: the reason
+        why there is none. `refused`: files that the process is not allowed to read.
     """
     opened: dict[str, None] = {}
 
@@ -180,7 +180,7 @@ def add_alone(
 
 
 def _refused(paths: Iterable[str]) -> list[str]:
-    """Those of *paths* that are files which this process is not allowed to read."""
+    """The files among *paths* that this process is not allowed to read."""
     found: list[str] = []
     for path in list(paths):
         if len(found) < _MOST_REFUSED and os.path.isfile(path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gsym.server.confinement import ChildLimits
 
 ANSWER = "answer.json"
-FULL = 28  # exit code of a process that has no room for its answer
+FULL = 28  # exit code of a process whose answer does not fit on the disk
 _LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files
 _STARTING = 10  # seconds more by the clock, for an interpreter to start
 _PER_SIZE = 100 << 20

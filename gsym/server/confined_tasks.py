@@ -28,7 +28,7 @@ def run_order(order: dict[str, Any]) -> None:
     folder = order["folder"]
     limits = ChildLimits(*order["limits"])
     module, name = _TASKS[order["task"]]
-    # Before, for Python has odd errors where it has no memory for its own code.
+    # Imported first: without memory for its own code, Python raises misleading errors.
     task = getattr(import_module(module), name)
     holds = confine(
         *(limits, order["seconds"], order["memory"]), folder, order["readable"]

@@ -1,7 +1,7 @@
-"""What browsers may ask for on behalf of other sites: the symbolication API alone.
+"""Requests that browsers may send for other sites: only the symbolication API.
 
-Pages of any origin may use that, the Firefox Profiler above all. All else that browsers
-ask for, they ask for the page of this server.
+Pages of any origin may use it, such as the Firefox Profiler. Other requests of browsers
+are meant for the page of this server.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _MISDIRECTED = 421
 
 
 class HostCheck:
-    """Refuses requests for other hosts, on a server that is for its machine alone.
+    """Refuses requests for other hosts on a server that listens on loopback.
 
-    The name of a web site may be made to stand for 127.0.0.1. A browser then takes this
-    server for a part of that site, and lets pages of it read every answer.
+    By DNS rebinding, the name of a web site may resolve to 127.0.0.1. A browser then
+    treats this server as part of that site, and lets its pages read every answer.
 
     Args:
-        app: What answers the other requests.
-        address: What the server listens on.
-        names: Further hosts that it answers for; "*" is any. Where there are some, they
-            count on any address.
+        app: Answers the accepted requests.
+        address: The address that the server listens on.
+        names: Further accepted hosts; "*" is any. If there are some, hosts are checked
+            on every address.
     """
 
     def __init__(self, app: ASGIApp, address: str, names: Sequence[str]) -> None:
@@ -58,11 +58,11 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http" and self._is_on:
-            host = Headers(scope=scope).get("host", "localhost")  # of old clients
+            host = Headers(scope=scope).get("host", "localhost")  # optional in HTTP/1.0
             if _name_of(host) not in self._names:
                 title = (
-                    f"this server does not answer for the host '{host[:256]}': the "
-                    "setting allowed_hosts names those that it answers for"
+                    f"the host '{host[:256]}' is not allowed (see the setting "
+                    "allowed_hosts)"
                 )
                 await _refusal(_MISDIRECTED, title)(scope, receive, send)
                 return
@@ -70,9 +70,9 @@ class HostCheck:
 
 
 class Cors:
-    """Lets pages of any origin read what the symbolication API answers, errors too.
+    """Lets pages of any origin read answers of the symbolication API, errors too.
 
-    What they send elsewhere is refused, even where they could not read the answer.
+    Their other requests are refused, even if they could not read the answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -85,7 +85,7 @@ class Cors:
             return
         headers = Headers(scope=scope)
         if not _is_for_all(scope):
-            # Not by Origin: a proxy may have hidden what the host is for browsers.
+            # Not by Origin: a proxy may hide the host name that browsers use.
             site = headers.get("sec-fetch-site", "none")
             if site in {"none", "same-origin"} or scope["method"] in _CHANGES_NOTHING:
                 await self._app(scope, receive, send)
@@ -138,13 +138,13 @@ def _name_of(host: str) -> str:
     """The name or address in a `Host` header."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
-    if host.count(":") > 1:  # as only settings write an address of IPv6
+    if host.count(":") > 1:  # an IPv6 address without brackets, in settings only
         return host.lower()
     return host.partition(":")[0].rstrip(".").lower()
 
 
 def _is_loopback(address: str) -> bool:
-    try:  # a name leads where `bind` finds it
+    try:  # a name is resolved as by `bind`
         found = address if ":" in address else gethostbyname(address)
         return ip_address(found).is_loopback
     except (OSError, ValueError):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
             uuid: Its whole identifier.
             quality: How much the GSYM file knows.
             originals: Files to keep with it, by kind.
-            missing: What was not found, as `Entry.missing`.
+            missing: As `Entry.missing`.
         """
 
         member: int

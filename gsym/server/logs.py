@@ -125,7 +125,7 @@ def is_for_people(settings: Settings) -> bool:
 
 
 def configure_logs(settings: Settings) -> None:
-    """Have the logs of this process written to standard error."""
+    """Write the logs of this process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_TextLines() if is_for_people(settings) else _JsonLines())
     level = getattr(logging, settings.log_level.upper())

@@ -194,7 +194,7 @@ class PageData:
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
-        """A module of the store, or of a folder, what is known of it, and its file.
+        """A module of the store, or of a folder, its properties, and its file.
 
         Raises:
             ServerError: It is not there, or cannot be converted.

@@ -86,7 +86,7 @@ class ReloadingApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     def close(self) -> None:
-        """Let go of all, where nothing was served."""
+        """Release everything, if nothing was served."""
         self.serving.retire()
 
     def reload(self) -> None:

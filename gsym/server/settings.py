@@ -77,8 +77,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allowed_hosts: Annotated[
         list[str],
         _said(
-            "hosts that requests may be for, besides `localhost`, `127.0.0.1` and "
-            "`[::1]`; `*`: any. None: any, but for a server that listens on loopback"
+            "accepted hosts of requests, besides `localhost`, `127.0.0.1` and `[::1]`; "
+            "`*`: any. None: any, except on a server that listens on loopback"
         ),
     ] = []
     trusted_proxies: Annotated[

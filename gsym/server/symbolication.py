@@ -47,8 +47,8 @@ class _Answering:
         self._service = service
         self._version = version
         self._is_debug = bool(headers.get("debug"))
-        # What sources say names folders of this machine. A browser sends its origin for
-        # a page, and any site may have one open here.
+        # Errors of sources name folders of this machine. A request with an origin comes
+        # from a page in a browser, which may be of any site.
         self._has_errors = service.settings.module_errors and "origin" not in headers
 
     def begin(self, body: bytes) -> tuple[Symbolication, list[ModuleWork]]:

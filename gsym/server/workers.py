@@ -50,7 +50,8 @@ def serve(
 
     Args:
         load: Reads the settings again. Workers are new processes: it is pickled.
-        app: Made with it. Several workers make their own; it is closed.
+        app: Made with it, for a single worker. Several workers make their own; then it
+            is closed.
         settings: What it gave the first time.
         listener: From `bind`.
         greet: Called once nobody who connects is refused.
@@ -149,7 +150,7 @@ class _Workers(Multiprocess):
         before = {worker.pid for worker in self.processes}
         super().keep_subprocess_alive()
         for dead in before - {worker.pid for worker in self.processes}:
-            _LOG.warning("worker %d has died; another one takes its place", dead)
+            _LOG.warning("worker %d has died; it is replaced", dead)
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         *debug_directories* are folders of installed debug files, with *debuginfod*
         servers are asked as well; *dwp* is the package with its split units;
         *object_map* has (old, new) prefixes of the object files that a debug map names;
-        *symbol_table* is the file whose symbols are taken, not those of the binary.
+        *symbol_table* is the file whose symbols are used instead of the binary's.
         """
 
         debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES

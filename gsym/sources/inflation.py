@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 # Debug information shrinks to a fifth, seldom to a fiftieth; zlib can write a byte for
 # a thousand, and zstd for thirty thousand.
 _MOST_RATIO = 100
-_FREE = 16 << 20  # so much may come of anything
+_FREE = 16 << 20  # allowed for any input
 
 _READ_SIZE = 64 << 10
 _GIVE_BACK_SIZE = 4 << 20
 
 
 def believable_size(compressed: int, most: int) -> int:
-    """Bytes that a file of *compressed* bytes may stand for, but not more than *most*.
+    """The limit on the inflated size of *compressed* bytes, *most* or less.
 
-    Whatever is inflated, to memory or to a file, keeps to this.
+    It applies to everything that is inflated, to memory or to a file.
     """
     return min(most, _FREE + compressed * _MOST_RATIO)
 
@@ -43,7 +43,7 @@ def inflate(
 
     Args:
         payload: Its compressed bytes, without the header of the compression.
-        size: Bytes it holds when inflated, which the caller finds believable.
+        size: Bytes it holds when inflated, which the caller has checked.
         compression: A `gsym_compression`.
         path: File that holds it, for errors.
         offset: Of the payload in that file, for errors.

@@ -298,14 +298,14 @@ class ObjectFile:
         return payload, False
 
     def _count_inflated(self, section: Any) -> None:
-        """Refuse a section with which the file would hold more than it can.
+        """Refuse a section with which the inflated sections exceed the limit.
 
-        One that holds zeros shrinks to nearly nothing, so all of them count together.
+        They count together, as sections of zeros shrink to almost nothing.
         """
         self._inflated[section.index] = int(section.uncompressed_size)
         most = believable_size(len(self.data), _MOST_INFLATED)
         if sum(list(self._inflated.values())) > most:  # others may be counted meanwhile
-            reason = f"its compressed sections claim to hold more than {most} bytes"
+            reason = f"its compressed sections declare more than {most} bytes"
             raise LimitError(reason, path=self.path)
 
     def _relocate(self, payload: memoryview, index: int) -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _MOST_KNOWN = 16384
 _OPEN_TRIES = 10
-_MOST_NOTES, _LONGEST_NOTE = 16, 4096  # they come from anybody's files
+_MOST_NOTES, _LONGEST_NOTE = 16, 4096  # they come from untrusted files
 
 
 class Store:
@@ -186,8 +186,7 @@ class Store:
             source: Where the debug information is from.
             originals: Files to move in with it, by kind as in `Entry.originals`.
             key: Names that the module is found under as well.
-            missing: As `Entry.missing`; of what is too long for a store the start is
-                kept.
+            missing: As `Entry.missing`; cut if too long.
 
         Raises:
             OSError: The store cannot be written to.

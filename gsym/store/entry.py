@@ -37,8 +37,8 @@ if TYPE_CHECKING:
             originals: Files it was made from and that are kept, by kind: "sym" for a
                 Breakpad file, "ranges" for a symbfile in a zstd stream, "debuginfo"
                 for any other.
-            missing: Sentences on what belongs to the binary and could not be read
-                when it was converted, such as its split units.
+            missing: Messages on files of the binary that could not be read when it was
+                converted, such as its split units.
         """
 
         path: str

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.store.module_key import ModuleKey
 
     class _File(NamedTuple):
-        """The modules in a file, and all ids that they may be asked for by."""
+        """The modules in a file, and all their ids."""
 
         modules: Sequence[ModuleIdentity] = ()
         ids: Sequence[str] = ()
@@ -105,9 +105,9 @@ class LooseFiles:
         return paths
 
     def entries(self) -> list[Entry]:
-        """The modules of all files, as a store has them once they are converted.
+        """The modules of all files, like entries of a store.
 
-        Until then each has the path and the size of its file, and no functions.
+        Each has the path and the size of its file, and no functions.
         """
         with self._lock:
             if time.monotonic() - self._looked > self._look_again_after:
@@ -191,13 +191,13 @@ def _read(path: str) -> _File:
             return _File()
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
     except (GsymError, OSError, ValueError):
-        return _File()  # no debug file, or none that is whole
+        return _File()  # not a debug file, or a damaged one
     ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
     return _File([_named(each, path) for each in modules], [*ids])
 
 
 def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
-    """With the name that the module gets in a store."""
+    """An identity with the name that the module gets in a store."""
     if identity.debug_file in {"", os.path.basename(path)}:
         return identity._replace(debug_file=bare_name(path))
     return identity

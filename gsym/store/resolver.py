@@ -152,7 +152,7 @@ class Resolver:
             return self._broken(error)
 
     def _broken(self, error: Exception) -> Resolution:
-        """The store cannot be read or written, which is not the fault of any source."""
+        """The store cannot be read or written, which is not an error of a source."""
         attempt = _local_failure(error)
         _LOG.error("the store %s: %s", self.store.path, attempt.detail)
         return Resolution(None, (attempt,))
@@ -212,10 +212,10 @@ class Resolver:
     def _ask(
         self, source: Source, key: ModuleKey, *, is_probe: bool
     ) -> tuple[Attempt, Entry | None]:
-        """What a source says, and the module if it has it.
+        """The answer of a source, and the module if it has it.
 
         Raises:
-            OSError: The store has no room for what the source gives.
+            OSError: The store cannot be written to.
         """
         name, started = source.name, time.monotonic()
         if not is_probe and not self.health.is_asked(name):

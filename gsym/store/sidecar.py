@@ -156,7 +156,7 @@ def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
     """A list of texts, which older stores do not have."""
     found = record.get(name, [])
     if type(found) is not list or any(type(each) is not str for each in found):
-        raise ValueError(f"'{name}' is wrong")
+        raise ValueError(f"'{name}' is not a list of strings")
     return tuple(found)
 
 

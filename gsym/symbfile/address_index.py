@@ -2,7 +2,7 @@
 
 A return pad answers for its own address. Else all ranges that cover the address make
 the chain, in the order of their depths; their order in the file makes no difference.
-Of several of one depth the one that starts last counts; of those that start together
+Of several of one depth the one that starts last applies; of those that start together
 the shortest, and of equal ones the first in the file.
 """
 
@@ -77,11 +77,11 @@ class _Level:
     """
 
     def __init__(self, ranges: list[Range]) -> None:
-        # Of those that cover an address the last one counts.
+        # Of those that cover an address the last one applies.
         self._ranges = ranges[::-1]
         self._ranges.sort(key=lambda each: (each.elf_va, -each.length))
         self._starts = [each.elf_va for each in self._ranges]
-        # Behind all that starts up to there: ranges may overlap.
+        # The end of all ranges that start up to there: they may overlap.
         self._reached = list(accumulate(map(_end, self._ranges), max))
 
     def range_at(self, address: int) -> Range | None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class FunctionTrees:
-    """Adds the functions of symbfiles to a creator; lookups answer as the ranges do.
+    """Adds the functions of symbfiles to a creator; lookups answer like the ranges.
 
-    A function that was split where the file of its lines changes is one again.
+    A function that was split where the file of its lines changes is joined again.
 
     Args:
         creator: Where they go.
@@ -49,12 +49,13 @@ class FunctionTrees:
             path: What it is called, for errors.
 
         Returns:
-            False where ranges do not come depth first: all have to be added anew, to
-            another creator, by trees that wait for all.
+            False if ranges are not in depth-first order: add all files again, to
+            another creator, with *waits_for_all*.
 
         Raises:
             ClosedError: The creator has written its file or was closed.
-            FormatError: The file is damaged, or a range ends behind all addresses.
+            FormatError: The file is damaged, or a range ends beyond the address
+                space.
             LimitError: Calls nest more deeply than 256, a range has 4 GiB or more,
                 or strings do not fit version 1.
         """
@@ -69,13 +70,13 @@ class FunctionTrees:
         return True
 
     def finish(self, path: str | None = None) -> int | None:
-        """How many functions there are, once all files were added.
+        """The number of functions, once all files are added.
 
         Args:
             path: What the last file is called, for errors.
 
         Returns:
-            None where functions overlap, which is to be handled as `add` says.
+            None if functions overlap: proceed as described for `add`.
 
         Raises:
             ClosedError: The creator has written its file or was closed.

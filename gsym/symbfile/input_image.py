@@ -45,8 +45,8 @@ def open_image(
 ) -> Iterator[tuple[Reader, ConversionReport | None]]:
     """A reader of a GSYM file, or of what a conversion makes of another input.
 
-    With it comes the report on the conversion, whose outputs do not last; None where
-    there was none.
+    The report on the conversion comes with it, without its outputs, which are
+    temporary; None without a conversion.
 
     Args:
         source: What `gsym.convert` takes, a GSYM file, or a reader, which stays open.

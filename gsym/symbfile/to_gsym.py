@@ -43,8 +43,8 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
 
     Raises:
         EmptyError: There are return pads alone, or nothing.
-        FormatError: A file is damaged, or a range ends behind all addresses that a GSYM
-            file can hold.
+        FormatError: A file is damaged, or a range ends beyond the address space of a
+            GSYM file.
         LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
             would be cut into too many calls, or the output does not fit version 1.
         OSError: A file cannot be read or written.
@@ -64,7 +64,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
-    """Whether the functions are all added, for which trees may have to wait for all."""
+    """Add all functions; False if the trees have to wait for all ranges."""
     has_pads = False
     for path in paths:
         decoder = open_symbfile(path)
@@ -74,7 +74,7 @@ def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
     count = trees.finish(paths[-1])
     if count == 0:
         reason = (
-            "return pads alone make no GSYM file: they tell of single addresses"
+            "it has only return pads, which describe single addresses"
             if has_pads
             else "it has no ranges"
         )

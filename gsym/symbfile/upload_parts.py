@@ -127,7 +127,7 @@ def _notes(reports: KindReports) -> Iterator[str]:
         yield f"return pads left out: {reports.missing}"
     ranges, converted = reports.written.get("ranges"), reports.conversion
     if converted is not None and not converted.functions_debug_info:
-        return  # which its own warnings say
+        return  # the warnings of the conversion report it
     if isinstance(ranges, ExtractionReport) and not ranges.line_rows:
         yield "no lines: there is no debug information that tells them"
 

@@ -2,7 +2,7 @@
 
 Events are as Fuchsia's trace2json writes them, but sorted by time, and processes and
 threads are named by metadata events. `systemTraceEvents` is Linux ftrace text, as the
-format has it; trace2json puts an object there, and Perfetto refuses files with that.
+format requires; trace2json writes an object there, and Perfetto refuses such files.
 
 Source: Google's document "Trace Event Format"; what Perfetto's importer reads.
 """
@@ -64,7 +64,7 @@ _MOST_INTEGER = 2**53  # a double holds all integers up to it
 # A double holds microseconds with all three decimals up to this many nanoseconds.
 _MOST_NANOSECONDS = 2**51
 _SECOND = 10**9
-_KOIDS = 2**32  # Perfetto keeps as many apart
+_KOIDS = 2**32  # Perfetto distinguishes this many
 _ID_MASK = 2**64 - 1
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -77,7 +77,7 @@ class ChromeJson:
         left_out: How many records of each kind Chrome JSON has no place for.
         closed: How many durations and operations end with the trace, for want of an
             end of their own.
-        changed: What is written differently from what was recorded, and how often.
+        changed: Differences from the recorded data, and their number.
     """
 
     def __init__(self) -> None:
@@ -90,10 +90,10 @@ class ChromeJson:
         self._processes: dict[int, str] = {}
         self._threads: dict[tuple[int | None, int], str] = {}
         self._koids: set[int] = set()
-        self._numbers: dict[int, int] = {}  # of koids that Perfetto would cut off
+        self._numbers: dict[int, int] = {}  # of koids that Perfetto would truncate
         self._origin = 0
         self._last = 0
-        # What has begun and has no end yet.
+        # Events that have begun and have no end yet.
         self._durations: dict[tuple[int, int], list[dict[str, Any]]] = {}
         operations, flows = OpenById(), OpenById()
         self._open = {**dict.fromkeys("bne", operations), **dict.fromkeys("stf", flows)}
@@ -152,7 +152,7 @@ class ChromeJson:
     def _add(self, event: dict[str, Any]) -> None:
         if event.get("dur", 0) < 0:
             event["dur"] = 0
-            _count(self.changed, "durations that end before they begin have no length")
+            _count(self.changed, "durations that end before they begin: set to 0")
         self._koids.update((event["pid"], event["tid"]))
         self._last = max(self._last, event["ts"] + event.get("dur", 0))
         self._events.add(event["ts"], event)
@@ -174,10 +174,10 @@ class ChromeJson:
         free = (number for number in count(_KOIDS // 2) if number not in self._koids)
         for koid in sorted(koid for koid in self._koids if koid >= _KOIDS):
             self._numbers[koid] = next(free)
-            _count(self.changed, "koids of more than 32 bits have other numbers")
+            _count(self.changed, "koids of more than 32 bits: renumbered")
 
     def _move_origin(self) -> None:
-        """Count times from the first second if a double is too short for them."""
+        """Count times from the first second if a double cannot hold them."""
         spools = (self._events, self._scheduling.events)
         first = min((spool.first_time() for spool in spools if spool), default=0)
         if first > _MOST_NANOSECONDS:
@@ -216,7 +216,7 @@ class ChromeJson:
         """Give an event the category, name and id of the one that it belongs to.
 
         Viewers match by all of these; a trace matches durations by their threads, other
-        events as `OpenById` says.
+        events as `OpenById` does.
         """
         phase = event["ph"]
         if phase == "B":
@@ -290,7 +290,7 @@ def _is_shown(blob: LargeBlob) -> bool:
 
 
 def _place(record: Any) -> dict[str, Any]:
-    """When, in nanoseconds, and where something was."""
+    """The time of a record in nanoseconds, its process and its thread."""
     return {"ts": record.ns or 0, "pid": record.process, "tid": record.thread}
 
 
@@ -300,10 +300,10 @@ def _name_event(kind: str, process: int, thread: int, name: str) -> dict[str, An
 
 
 def _arranged(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Events of one time, so that what is within a duration follows its begin.
+    """Sort events of one time so that those within a duration follow its begin.
 
-    Complete durations, of which traces tell when they have ended, come before what else
-    is recorded at the time, unless that is recorded before an end; the longest first.
+    Complete durations, which traces record at their end, come before other events of
+    the time, unless these are recorded before an end; the longest first.
     """
     if len(events) == 1:
         return events
@@ -324,18 +324,18 @@ def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
 
 
 def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:
-    """Make an event part of what has begun."""
+    """Give an event the category, name and id of its begin."""
     event.pop("id", None)
     event.update({key: begin[key] for key in _LINKS if key in begin})
-    if "id2" in begin:  # which is that of the process
+    if "id2" in begin:  # it is local to the process
         event["pid"] = begin["pid"]
 
 
 def _keep_apart(begin: dict[str, Any]) -> None:
-    """Give what begins an id of its own; that of a flow is one of its process."""
+    """Give a begin an id of its own, made from its name or, for a flow, its process."""
     if begin["ph"] == "b":
         begin["id2"] = {"local": f"{begin.pop('id')} {begin['name']}"}
-    else:  # viewers know flows by plain numbers only
+    else:  # viewers accept only plain numbers for flows
         begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & _ID_MASK)
 
 
@@ -381,8 +381,8 @@ def _value(argument: Argument) -> Any:
         return b64encode(value).decode()
     if kind == "string":
         return _text(value)
-    is_no_double = kind in {"int64", "uint64"} and abs(value) > _MOST_INTEGER
-    if is_no_double or (kind == "double" and not math.isfinite(value)):
+    exceeds_double = kind in {"int64", "uint64"} and abs(value) > _MOST_INTEGER
+    if exceeds_double or (kind == "double" and not math.isfinite(value)):
         return str(value)  # JSON has no such numbers, or readers round them
     return value
 

@@ -1,4 +1,4 @@
-"""The scheduling of a trace as Linux ftrace text, which Chrome JSON has room for.
+"""The scheduling of a trace as Linux ftrace text, which Chrome JSON may contain.
 
 Source: Linux, `include/trace/events/sched.h`; what Perfetto's importer reads of it.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Task = Callable[[int], tuple[str, int]]
 
-# Letters of Linux for THREAD_STATES, as Perfetto has them for a Fuchsia trace.
+# Letters of Linux for THREAD_STATES, as Perfetto uses them for a Fuchsia trace.
 _STATES = "RRTSZX"
 _UNKNOWN_STATE = "S"
 _INTEGERS = frozenset({"int32", "uint32", "int64", "uint64"})
@@ -34,7 +34,7 @@ class SchedulingText:
     """Takes the records of the scheduler.
 
     Attributes:
-        events: What they say, by time.
+        events: Their fields, by time.
         threads: Koids of all threads that they name; 0 is idle.
     """
 
@@ -45,7 +45,7 @@ class SchedulingText:
     def add(
         self, record: ContextSwitch | LegacyContextSwitch | ThreadWakeup
     ) -> tuple[int, ...]:
-        """Take a record; the koids of the threads that it names."""
+        """Take a record; return the koids of the threads that it names."""
         if isinstance(record, ThreadWakeup):
             threads: tuple[int, ...] = (record.thread,)
             more: tuple[int, ...] = (_weight(record.args, "weight"),)
@@ -66,15 +66,15 @@ class SchedulingText:
         """The text, line by line, in the order of time.
 
         Args:
-            task: The name of a thread, and the number that stands for its koid.
-            origin: The time in nanoseconds that others are counted from.
+            task: Returns the name of a thread, and the number used for its koid.
+            origin: The time in nanoseconds from which others are counted.
         """
         yield "# tracer: nop\n"
         for time, cpu, *values in self.events.values():
             seconds, nanoseconds = divmod(time - origin, 10**9)
             at = f"[{cpu:03}] .... {seconds}.{nanoseconds:09}"
             if len(values) == len(("thread", "weight")):
-                # Nothing says which thread woke it.
+                # The trace does not record which thread woke it.
                 koid, weight = values
                 name, number = _named(task, koid)
                 what = f"sched_waking: comm={name} pid={number} prio={weight}"
@@ -90,7 +90,7 @@ class SchedulingText:
 
 
 def _named(task: _Task, koid: int) -> tuple[str, int]:
-    """What stands for a thread in the text; 0 is idle."""
+    """The name and number of a thread in the text; 0 is idle."""
     name, number = task(koid) if koid else ("swapper", 0)
     return _NOT_IN_NAMES.sub(_NO_BREAK_SPACE, name) or "<...>", number
 

@@ -1,8 +1,8 @@
 """Events of a trace that belong together: durations, asynchronous operations, flows.
 
 Specification: Fuchsia trace format, "Event record". Durations nest within their thread.
-Events of an operation or of a flow share an id, as `OpenById` says. Events at one time
-happened in the order of the file.
+Events of an operation or of a flow are matched by id, as `OpenById` does. Events at one
+time happened in the order of the file.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def match_events(events: Iterable[Event]) -> Matches:
     """
     ordered = sorted(enumerate(events), key=_order)
     matching = _Matching(max((_last(event) for _, event in ordered), default=0))
-    for place, event in ordered:
-        matching.take(event, place)
+    for position, event in ordered:
+        matching.take(event, position)
     return matching.finish()
 
 
@@ -114,8 +114,8 @@ def _order(item: tuple[int, Event]) -> tuple[int, bool, int]:
     Of those that begin together, the longest comes first.
     """
     _, event = item
-    is_whole = event.kind == "duration_complete"
-    return event.ns or 0, is_whole, -(event.end_ns or 0) if is_whole else 0
+    is_complete = event.kind == "duration_complete"
+    return event.ns or 0, is_complete, -(event.end_ns or 0) if is_complete else 0
 
 
 def _last(event: Event) -> int:
@@ -123,45 +123,45 @@ def _last(event: Event) -> int:
 
 
 class _Open:
-    """A duration that goes on.
+    """An open duration.
 
     Attributes:
         index: Among all durations.
-        end_ns: When it ends, as soon as that is known.
-        place: Of a complete duration in the file: what stands before it there and is at
-            the time of its end is within it, for it was written as it ended.
+        end_ns: The time of its end, once known.
+        position: Its index in the file. Events before a complete duration in the file,
+            at the time of its end, are within it, as it was written when it ended.
     """
 
-    __slots__ = ("end_ns", "index", "place")
+    __slots__ = ("end_ns", "index", "position")
 
-    def __init__(self, index: int, end_ns: int | None, place: int) -> None:
+    def __init__(self, index: int, end_ns: int | None, position: int) -> None:
         self.index = index
         self.end_ns = end_ns
-        self.place = place
+        self.position = position
 
 
 class _Thread:
-    """The durations of a thread that go on, and what happens at one time.
+    """The open durations of a thread, and its flow events at one time.
 
     Attributes:
         stack: All of them, the innermost last.
         waiting: Those that wait for the event of their end.
-        points: Of flows at the time *now*, each with the innermost duration by then.
-        whole: The innermost complete duration that began at that time.
+        points: Of flows at the time *now*, each with the innermost duration so far.
+        complete: The innermost complete duration that began at that time.
         now: In nanoseconds.
     """
 
-    __slots__ = ("now", "points", "stack", "waiting", "whole")
+    __slots__ = ("complete", "now", "points", "stack", "waiting")
 
     def __init__(self) -> None:
         self.stack: list[_Open] = []
         self.waiting: list[_Open] = []
         self.points: list[tuple[list[Any], _Open | None]] = []
-        self.whole: int | None = None
+        self.complete: int | None = None
         self.now = 0
 
     def advance(self, now: int) -> None:
-        """Go on to a time: the duration around each point is certain then.
+        """Advance to a time; then the duration around each point is known.
 
         One that began at the same time is around it, unless the point came before the
         end of another one.
@@ -170,10 +170,10 @@ class _Thread:
             return
         for point, around in self.points:
             is_over = around is not None and around.end_ns == self.now
-            if self.whole is not None and not is_over:
-                point[1] = self.whole
+            if self.complete is not None and not is_over:
+                point[1] = self.complete
         self.points.clear()
-        self.whole = None
+        self.complete = None
         self.now = now
 
 
@@ -188,15 +188,15 @@ class _Matching:
         self._flows = _Chains()
         self._unmatched: dict[str, int] = {}
 
-    def take(self, event: Event, place: int) -> None:
-        """Take one event in, and its place in the file."""
+    def take(self, event: Event, position: int) -> None:
+        """Take one event and its index in the file."""
         kind = event.kind
         if kind.startswith("duration"):
-            self._take_duration(event, place)
+            self._take_duration(event, position)
         elif kind.startswith("async"):
             self._take_half(self._operations, event, event)
         elif kind.startswith("flow"):
-            thread = self._thread(event, place)
+            thread = self._thread(event, position)
             around = thread.stack[-1] if thread.stack else None
             point = [event, None if around is None else around.index]
             thread.points.append((point, around))
@@ -228,18 +228,20 @@ class _Matching:
             self._end_ns,
         )
 
-    def _take_duration(self, event: Event, place: int) -> None:
-        thread = self._thread(event, place)
+    def _take_duration(self, event: Event, position: int) -> None:
+        thread = self._thread(event, position)
         if event.kind == "duration_end":
             self._end_duration(thread, event)
             return
         parent = thread.stack[-1].index if thread.stack else None
         depth = 0 if parent is None else self._durations[parent].depth + 1
-        is_whole = event.kind == "duration_complete"
-        entry = _Open(len(self._durations), event.end_ns if is_whole else None, place)
+        is_complete = event.kind == "duration_complete"
+        entry = _Open(
+            len(self._durations), event.end_ns if is_complete else None, position
+        )
         thread.stack.append(entry)
-        if is_whole:
-            thread.whole = entry.index
+        if is_complete:
+            thread.complete = entry.index
         else:
             thread.waiting.append(entry)
         until = self._end_ns if entry.end_ns is None else entry.end_ns
@@ -257,7 +259,7 @@ class _Matching:
         if thread.stack[-1] is entry:
             thread.stack.pop()
 
-    def _thread(self, event: Event, place: int) -> _Thread:
+    def _thread(self, event: Event, position: int) -> _Thread:
         """The thread of an event, without durations that have ended by then."""
         key = (event.process, event.thread)
         thread = self._threads.get(key)
@@ -266,7 +268,7 @@ class _Matching:
         stack, now = thread.stack, event.ns or 0
         thread.advance(now)
         while stack and stack[-1].end_ns is not None and stack[-1].end_ns <= now:
-            is_within = stack[-1].end_ns == now and place < stack[-1].place
+            is_within = stack[-1].end_ns == now and position < stack[-1].position
             if is_within and event.kind.startswith("flow"):
                 break
             stack.pop()

@@ -201,7 +201,7 @@ class _Trace:
 
     def _take_metadata(self, record: Record) -> None:
         if isinstance(record, TraceInfo):
-            self._merger.drop("trace infos that are no magic number")
+            self._merger.drop("trace infos that are not a magic number")
         elif isinstance(record, ProviderInfo):
             self._take_provider_info(record)
         elif isinstance(record, ProviderEvent):

@@ -1,8 +1,8 @@
-"""What has begun with an id and has no end yet: asynchronous operations and flows.
+"""Open asynchronous operations and flows, found by their ids.
 
-Categories and processes number theirs on their own: of what is open with an id, that of
-the same category and name comes first, then that of the same category, then any; each
-in the process first, then in others, if one alone has it open.
+Categories and processes assign ids on their own: of those open with an id, the one of
+the same category and name comes first, then one of the same category, then any; each
+first in the same process, then in another one, if only one has it open.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Begun:
-    """What is open, or has ended.
+    """An operation or flow that has begun.
 
     Attributes:
-        item: What stands for it; None after its end.
+        item: The object given for it; None after its end.
     """
 
     __slots__ = ("item", "keys", "process")
@@ -32,7 +32,7 @@ class Begun:
 
 
 class _Stack:
-    """What one process has open; what has ended is removed when it is met."""
+    """Those of one process; ended ones are removed when they come to the top."""
 
     __slots__ = ("begun", "open_count")
 
@@ -42,7 +42,7 @@ class _Stack:
 
 
 class OpenById:
-    """Finds what an event belongs to.
+    """Finds the operation or flow of an event.
 
     Events are given by their id, category, name and process.
 
@@ -57,7 +57,7 @@ class OpenById:
     def begin(
         self, number: int | str, category: str, name: str, process: int, item: Any
     ) -> None:
-        """Open something, for which *item* stands."""
+        """Open an operation or flow, represented by *item*."""
         begun = Begun(item, _keys(number, category, name), process)
         self.open[begun] = None
         for key in begun.keys:
@@ -68,7 +68,7 @@ class OpenById:
     def find(
         self, number: int | str, category: str, name: str, process: int
     ) -> Begun | None:
-        """What is open and fits an event best; None without any."""
+        """The open one that fits an event best; None without any."""
         for key in _keys(number, category, name):
             by_process = self._stacks.get(key, {})
             stack = by_process.get(process)
@@ -94,7 +94,7 @@ class OpenById:
         return sum(stack.open_count for stack in self._stacks.get(key, {}).values())
 
     def end(self, begun: Begun) -> None:
-        """Close what `find` has returned."""
+        """Close a result of `find`."""
         begun.item = None
         del self.open[begun]
         for key in begun.keys:
@@ -107,5 +107,5 @@ class OpenById:
 
 
 def _keys(number: int | str, category: str, name: str) -> tuple[_Key, ...]:
-    """What an event may share with others, the most first."""
+    """The keys of an event, the most specific first."""
     return (number, category, name), (number, category), (number,)

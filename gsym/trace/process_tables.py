@@ -34,7 +34,7 @@ class ProcessTables:
         words: Makes words.
         put: Takes the records of the tables.
         lock: Guards the tables, and the order of their records.
-        lose: Counts what is cut.
+        lose: Counts texts that are cut.
     """
 
     def __init__(

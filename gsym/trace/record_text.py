@@ -60,10 +60,10 @@ def seconds(ns: int) -> str:
 class RecordText:
     """Makes lines of the records of one trace, in their order.
 
-    Koids are told with the names that records of their trace have given them before.
+    Koids are printed with the names that earlier records of their trace gave them.
 
     Args:
-        objects: Names of the whole trace; without, those before each record count.
+        objects: Names of the complete trace; by default those before each record.
     """
 
     def __init__(self, objects: Objects | None = None) -> None:

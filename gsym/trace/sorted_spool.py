@@ -1,4 +1,4 @@
-"""Values with times, put in order on disk: a trace may be larger than the memory."""
+"""Values sorted by time, kept on disk: a trace may be larger than the memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LAST_TIME = 2**64 - 1
 class SortedSpool:
     """Takes values in any order and returns them in the order of their times.
 
-    They are of the types that `marshal` writes. Memory holds 16 bytes for each, and
-    about 100 while they are sorted.
+    They are of the types that `marshal` supports. Each takes 16 bytes of memory, and
+    about 100 during the sort.
 
     Raises:
-        OSError: There is no room for them on disk.
+        OSError: The disk is full.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class SortedSpool:
 
     def close(self) -> None:
         """Delete the file."""
-        with suppress(OSError):  # of what could not be written, which is known already
+        with suppress(OSError):  # a failed write was already reported
             self._file.close()
 
     def add(self, time: int, value: Any) -> None:
@@ -55,7 +55,7 @@ class SortedSpool:
     def values(
         self, arrange: Callable[[list[Any]], list[Any]] | None = None
     ) -> Iterator[Any]:
-        """The values; those of one time in the order they came in.
+        """The values; those of one time in the order in which they were added.
 
         Args:
             arrange: Puts several values of one time into another order.

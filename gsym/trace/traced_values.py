@@ -153,18 +153,18 @@ def safe_arguments(
 
 
 def cut_text(text: str, room: int, lose: Callable[[str], None], what: str) -> str:
-    """As much of a text as can be written and takes so many bytes.
+    """The longest beginning of a text that can be written and fits in *room* bytes.
 
     Args:
         text: Any text.
         room: In bytes.
         lose: Counts a text that is changed.
-        what: What it is, for that: a word in the plural.
+        what: Its kind, for *lose*: a word in the plural.
     """
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        lose(f"{what} with surrogates that stand for no byte, replaced by ?")
+        lose(f"{what} with surrogates that do not represent a byte, replaced by ?")
         data = text.encode("utf-8", "replace")
         text = data.decode()
     if len(data) <= room:

@@ -1,8 +1,8 @@
 """Every real file converts, or ends in an error that says what it lacks.
 
 The table names each with its functions and those with lines, or with its error. It
-records what this program gave: a line that changes is to be looked at, one that stays
-is no proof that it is right. That no lines are lost is held to llvm-dwarfdump.
+records results of this program: review a line that changes; one that does not change is
+not proved correct. A comparison with llvm-dwarfdump shows that no lines are lost.
 """
 
 from __future__ import annotations

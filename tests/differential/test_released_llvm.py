@@ -1,4 +1,4 @@
-"""What the tools of LLVM that are released read of our files."""
+"""Released LLVM tools read files of this package."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_bytes_differ_from_those_of_llvm_by_the_order_of_strings_only(
 
 
 def without_numbers(dump: str) -> list[str]:
-    """The lines of *dump*, without what depends on the order of its strings."""
+    """The lines of *dump*, without numbers that depend on the order of its strings."""
     dump = dump.partition("\n")[2]  # the path
     dump = re.sub(r"^(\[ *\d+\]) 0x\w{8} 0x\w{8} ", r"\1 ", dump, flags=re.MULTILINE)
     dump = re.sub(r'^0x\w{8}: "', '"', dump, flags=re.MULTILINE)

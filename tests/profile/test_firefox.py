@@ -237,7 +237,7 @@ def test_weights_have_the_unit_of_their_values(
     assert samples["weight"] == pytest.approx(weights)
 
 
-def test_what_the_profiler_has_no_unit_for_is_not_the_default() -> None:
+def test_values_without_a_unit_in_the_profiler_are_not_the_default() -> None:
     cycles, space = ValueType("cycles", "count"), ValueType("space", "bytes")
     samples = ValueType("samples", "count")
     assert default_value(Profile((cycles, samples, space))) == 1

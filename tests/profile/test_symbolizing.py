@@ -127,7 +127,7 @@ def test_frames_that_are_there_stay(modules: Modules) -> None:
         ("other", False, ["inner()", "outer(int)"]),
     ],
 )
-def test_a_symbol_of_the_profiler_gives_way_where_the_binary_fits(
+def test_a_symbol_of_the_profiler_is_replaced_if_the_binary_fits(
     modules: Modules, symbol: str, names: list[str], *, is_assumed: bool
 ) -> None:
     builder = ProfileBuilder()

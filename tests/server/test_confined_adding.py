@@ -255,7 +255,7 @@ def test_a_fetched_file_reads_no_file_that_it_names(
     assert "1 split unit not found" in entry.missing[0]
 
 
-def test_no_path_in_a_debug_file_gets_at_a_file_without_debug_information(
+def test_paths_in_a_debug_file_do_not_reach_files_without_debug_information(
     tmp_path: Path, split: SplitBinary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split.dwo.write_text("private")
@@ -277,7 +277,7 @@ def test_no_path_in_a_debug_file_gets_at_a_file_without_debug_information(
     assert functions(found.entry.path) == ["in_binary"]
 
 
-def test_no_path_in_a_debug_file_has_the_server_read_what_the_kernel_makes_up(
+def test_paths_in_a_debug_file_do_not_reach_files_of_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
@@ -286,7 +286,7 @@ def test_no_path_in_a_debug_file_has_the_server_read_what_the_kernel_makes_up(
     assert asked == [__file__]
 
 
-def test_a_module_whose_split_units_are_missing_says_so_until_they_come(
+def test_a_module_is_incomplete_until_its_split_units_are_there(
     tmp_path: Path, split: SplitBinary, caplog: pytest.LogCaptureFixture
 ) -> None:
     split.dwo.unlink()

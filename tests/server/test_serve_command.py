@@ -115,7 +115,7 @@ def test_without_a_choice_it_serves_what_lies_in_the_folder(tmp_path: Path) -> N
     assert json.loads(line)["status"] == 200
 
 
-def test_every_line_of_its_log_is_json_and_the_first_ones_say_what_it_serves(
+def test_every_line_of_its_log_is_json_and_the_first_ones_name_its_sources(
     tmp_path: Path,
 ) -> None:
     store = str(tmp_path / "store")
@@ -133,7 +133,7 @@ def test_every_line_of_its_log_is_json_and_the_first_ones_say_what_it_serves(
     ]
 
 
-def test_people_read_where_it_serves_in_plain_lines(tmp_path: Path) -> None:
+def test_a_text_log_begins_with_the_address_as_a_plain_line(tmp_path: Path) -> None:
     with Serving(tmp_path, GSYM_LOG_FORMAT="text") as serving:
         assert serving.stop() == 0
     assert serving.lines[0] == f"serving at http://127.0.0.1:{serving.port}\n"

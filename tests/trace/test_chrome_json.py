@@ -39,7 +39,7 @@ PLACE = (1000, 1001)
 def convert(
     records: list[Record], converter: ChromeJson | None = None
 ) -> dict[str, Any]:
-    """What becomes of the records of a trace when that is read."""
+    """The Chrome JSON of a trace with these records."""
     trace = open_trace(b"".join(encode(records)))
     text = "".join((converter or ChromeJson()).pieces(trace))
     found: dict[str, Any] = json.loads(text)
@@ -163,7 +163,7 @@ def test_processes_and_threads_are_named() -> None:
         KernelObject(1000, 1, "app"),
         KernelObject(1000, 1, "applic"),
         KernelObject(1001, 2, "main", (Argument("process", "koid", 1000),)),
-        # Where the argument is not a koid, what the thread did tells its process.
+        # If the argument is not a koid, the process comes from events of the thread.
         KernelObject(1002, 2, "worker", (Argument("process", "string", "app"),)),
         event("instant", 0, thread=1002),
     ]
@@ -340,7 +340,7 @@ def test_what_has_no_end_ends_with_the_trace() -> None:
     assert "args" not in events[6]
 
 
-def test_what_no_reader_understands_is_changed_and_counted() -> None:
+def test_values_that_readers_misread_are_changed_and_counted() -> None:
     converter = ChromeJson()
     koid, now = 2**63 + 5, 1_700_000_000_123_456_789
     records: list[Record] = [

@@ -41,12 +41,12 @@ def objects(capsys: Capture, *words: object) -> list[dict[str, Any]]:
     return list(map(json.loads, capsys.readouterr().out.splitlines()))
 
 
-def test_a_duration_that_ends_before_it_begins_has_a_minus_once() -> None:
+def test_a_negative_duration_has_one_minus_sign() -> None:
     event = Event("duration_complete", 0, 7, 8, "", "e", end_ticks=0, ns=400, end_ns=0)
     assert RecordText().line(event).endswith("for -0.000000400")
 
 
-def test_names_are_those_of_a_trace_and_several_in_a_file_are_told(
+def test_names_are_those_of_a_trace_and_several_in_a_file_are_reported(
     trace: Path, capsys: Capture
 ) -> None:
     w = Words("little")
@@ -58,7 +58,7 @@ def test_names_are_those_of_a_trace_and_several_in_a_file_are_told(
     texts = [line.split()[3] for line in found.out.splitlines() if "instant" in line]
     assert texts == ["app(7)", "7"]
     assert found.err == (
-        f"gsym: warning: {trace}: it holds 2 traces, one after the other\n"
+        f"gsym: warning: {trace}: the file holds 2 consecutive traces\n"
     )
 
 

@@ -78,7 +78,7 @@ def test_a_trace_is_described(
 
 
 @pytest.mark.parametrize("verb", ["info", "stats", "dump", "blobs", "merge"])
-def test_what_has_no_meaning_here_is_counted_by_every_verb(
+def test_unknown_data_is_counted_by_every_verb(
     verb: str, trace: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     w = Words("little")
@@ -87,13 +87,13 @@ def test_what_has_no_meaning_here_is_counted_by_every_verb(
     trace.write_bytes(w.magic() + w.event(0, 1, (0, 0, 0), body, 2) + blob)
     words = ["-o", tmp_path / "merged.fxt"] if verb == "merge" else []
     assert run(verb, "--strict", trace, *words) == 0
-    told = capsys.readouterr().err.splitlines()
+    warnings = capsys.readouterr().err.splitlines()
     arguments = f"gsym: warning: {trace}: arguments of unknown types left out (1)"
     appended = f"gsym: warning: {trace}: words appended to known records left out (3)"
     if verb == "blobs":  # reads blobs only
-        assert told == [appended.replace("(3)", "(1)")]
+        assert warnings == [appended.replace("(3)", "(1)")]
     else:
-        assert told == [arguments, appended]
+        assert warnings == [arguments, appended]
     if verb in {"info", "stats"}:
         run(verb, "--json", trace)
         made = json.loads(capsys.readouterr().out)

@@ -455,7 +455,7 @@ def test_a_truncated_profile_is_read_up_to_its_end(
 
 
 def perf_text(program: Path, leaf: str, seen: Seen) -> str:
-    """Plain `perf script` text of a program, with what perf calls its functions."""
+    """Plain `perf script` text of a program, with perf's names of its functions."""
     lines = ["chain 7/7 [001] 10.000001: 250000 cpu-clock:"]
     for address, symbol in zip(
         seen.addresses, (leaf, "middle", "outer", "main"), strict=True
@@ -483,7 +483,7 @@ def test_lines_of_the_binary_replace_the_symbols_of_perf(
     )
 
 
-def test_a_table_of_lines_says_how_much_has_none(
+def test_a_table_of_lines_reports_the_share_without_lines(
     tmp_path: Path, capsys: Capture
 ) -> None:
     text = tmp_path / "perf.txt"

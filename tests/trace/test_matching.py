@@ -203,7 +203,7 @@ def test_a_point_at_the_end_of_a_duration_is_in_it_if_it_comes_first(
 
 
 @pytest.mark.parametrize("kind", ["async", "flow"])
-def test_equal_ids_of_two_categories_do_not_meet(kind: str) -> None:
+def test_equal_ids_of_two_categories_are_not_confused(kind: str) -> None:
     events = [
         event(f"{kind}_begin", 0, "a", id=1, category="one"),
         event(f"{kind}_begin", 1, "b", id=1, category="two"),

@@ -262,7 +262,7 @@ def test_stray_metadata_is_dropped_and_counted() -> None:
     assert merger.dropped == {
         "providers that are named again": 1,
         "initializations that repeat": 1,
-        "trace infos that are no magic number": 1,
+        "trace infos that are not a magic number": 1,
         "events of providers that are not named": 1,
         "providers without records": 1,
     }
@@ -287,7 +287,7 @@ def test_traces_in_one_file_are_merged_as_traces_of_two() -> None:
     assert names(merged(one + two)) == [(1, "a"), (2, "b")]
 
 
-def test_samples_of_a_merged_trace_have_the_modules_of_theirs() -> None:
+def test_samples_of_a_merged_trace_keep_their_modules() -> None:
     def sampled(name: str) -> bytes:
         module = Module(5, 7, 0, 0, name, name.encode(), provider=1)
         mapping = Mmap(5, 7, 0, 0, 5, 0x1000, 0x1000, 0, provider=1)

@@ -272,7 +272,7 @@ def test_texts_that_were_changed_are_counted(path: Path) -> None:
         tracer.log("m" * 32001)
         tracer.log("lone \ud800")
         losses = dict(tracer.losses)
-    is_lone = "with surrogates that stand for no byte, replaced by ?"
+    is_lone = "with surrogates that do not represent a byte, replaced by ?"
     assert losses == {
         "names of programs that were cut for their size": 1,
         "names of events that were cut for their size": 1,

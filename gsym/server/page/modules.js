@@ -58,7 +58,7 @@ function showModules(results, found, load, query) {
   if (!matched) {
     results.replaceChildren(element("p", { class: "soft" },
       query ? "No module has all these words in its names and ids."
-        : "No module is in the store or in the folders that are sources. Put files in with gsym store add, or name folders with gsym serve --source."));
+        : "The store and the folders that are sources have no modules. Add files with gsym store add, or folders with gsym serve --source."));
     return;
   }
   const heads = ["Module", "System", "Known", { number: "Functions" }, { number: "Size" }, { number: "Added" }];
