@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def fixtures() -> Path:
     """The folder of real files."""
     if not FIXTURES.is_dir():
-        pytest.skip("no real files: GSYM_FIXTURES names no folder")
+        pytest.skip("no real files: GSYM_FIXTURES does not name a folder")
     return FIXTURES.resolve()
 
 

@@ -505,7 +505,7 @@ def test_one_object_for_each_element(run: Run) -> None:
         "frames": SECOND,
     }
     assert (records[3]["name"], records[3]["offset"]) == ("bare", 1)
-    assert records[4]["reason"] == "in no module of the log"
+    assert records[4]["reason"] == "not in any module of the log"
 
 
 def places(out: bytes) -> list[tuple[int, int, str]]:
@@ -617,7 +617,9 @@ def test_a_page_that_shows_details(run: Run) -> None:
     assert "<script>alert(1)</script> & <b>" in page.text
     assert "build id abcdef" in page.text
     unknown = run(CONTEXT + b"{{{pc:0x1080:pc}}}\n", "--format=html").out
-    assert b"a.o + 0x80 (rx), build id abcdef\nno symbol is there</span>" in unknown
+    assert (
+        b"a.o + 0x80 (rx), build id abcdef\nno symbol at this address</span>" in unknown
+    )
     assert b"\x1b" not in done.out
     assert done.out.endswith(HTML_END)
 
@@ -663,7 +665,7 @@ def test_registers_as_an_object_have_the_frames_of_each_address(run: Run) -> Non
             "build_id": "abcdef",
             "linked_address": "0xf0",
             "frames": [],
-            "reason": "no symbol is there",
+            "reason": "no symbol at this address",
         },
     ]
     assert second == {"log_line": 4, "column": 1, "element": "hexdict", "text": "A: 0"}

@@ -116,7 +116,9 @@ def test_lines_with_code_locations_are_a_run(
     monkeypatch.setattr(ElementRuns, "answer", answer)
     summary = filtered(make(), b"first\n" + lines * 2000)[2]
     assert taken == [len(lines) * 2000]
-    assert summary == ["2000 unresolved in 'a.o' (build id abcdef): no symbol is there"]
+    assert summary == [
+        "2000 unresolved in 'a.o' (build id abcdef): no symbol at this address"
+    ]
 
 
 @pytest.mark.parametrize("line_limit", [16, 17])

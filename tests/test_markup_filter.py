@@ -205,7 +205,7 @@ def test_what_is_not_resolved_is_summed_up(run: Run) -> None:
     run(log + b"{{{bt:0:0x1001}}}\n{{{pc:0x1001}}}\n{{{pc:0x9}}}\n")
     assert run.summary == [
         "2 unresolved in 'b.o' (build id 12): a folder: missing",
-        "1 unresolved, in no module of the log",
+        "1 unresolved, not in any module of the log",
     ]
     assert not run.told
 

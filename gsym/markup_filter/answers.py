@@ -91,7 +91,7 @@ def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
 def reason_of(answer: Answer) -> str:
     """The reason why an address that was looked up has no symbol."""
     if answer.symbols is None:
-        return "in no module of the log"
+        return "not in any module of the log"
     if isinstance(answer.element, Data):
         return answer.symbols.reason or answer.symbols.no_variable
-    return answer.symbols.reason or "no symbol is there"
+    return answer.symbols.reason or "no symbol at this address"

@@ -57,7 +57,7 @@ class Failures:
         self, module: LoadedModule, symbols: ModuleSymbols, count: int
     ) -> None:
         """Count addresses of code in a module for which there is no symbol."""
-        self._count(module, symbols.reason or "no symbol is there", count)
+        self._count(module, symbols.reason or "no symbol at this address", count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:
         key = module.build_id, module.name[:_LONGEST_LINE], reason
@@ -73,5 +73,5 @@ class Failures:
                 f"{count} unresolved in '{shown}' (build id {build_id.hex()}): {reason}"
             )
         if self._nowhere:
-            lines.append(f"{self._nowhere} unresolved, in no module of the log")
+            lines.append(f"{self._nowhere} unresolved, not in any module of the log")
         return lines

@@ -60,7 +60,9 @@ class CodeText:
         if frames:
             return f'"frames": [{", ".join(frames)}]'
         reason = answer.symbols.reason if answer.symbols is not None else ""
-        return f'"frames": [], "reason": {_quote(reason or "no symbol is there")}'
+        return (
+            f'"frames": [], "reason": {_quote(reason or "no symbol at this address")}'
+        )
 
 
 class _Quoted(dict[bytes, str]):

@@ -172,7 +172,7 @@ class ModuleSymbols:
     def no_variable(self) -> str:
         """Why an address has no variable, where there is a file for the module."""
         if self._kept_variables() is not None or self._data_symbols() is not None:
-            return "no symbol is there"
+            return "no symbol at this address"
         return (
             "no file with variables found (binary, debug file, or GSYM file made with "
             "--data-symbols)"

@@ -40,8 +40,8 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
 
     Returns:
         Samples that count 1 each. What could not be used is among its losses: mappings
-        of modules that are not named, modules whose number another one has at the same
-        time, times of mappings that are later than samples in them.
+        of modules that are not named, modules with the number of another one at that
+        time, mappings that are later than samples in them.
     """
     builder = ProfileBuilder()
     samples = _Samples(builder)
@@ -104,7 +104,7 @@ class _Samples:
             if space is None:  # as with tables, those before any provider serve all
                 space = spaces.get((None, each.process))
             if space is None and each.process in processes:
-                self._builder.lose("mappings that another provider has of the process")
+                self._builder.lose("samples in processes that only other providers map")
             find = (space or nothing).find
             found[number] = [find(address, _time(each)) for address in each.frames]
         return found
@@ -154,7 +154,7 @@ class _AddressSpace:
         if found is None:
             found = self._first.find(address)
             if found is not None:
-                kind = "times of mappings that are later than samples in them"
+                kind = "mappings that are later than samples in them"
                 self._builder.lose(kind)
         return found
 
@@ -205,7 +205,7 @@ def _modules_of_mmaps(
         elif (known.name, known.build_id) != (record.name, record.build_id):
             modules[number] = record
             if is_ambiguous:  # mappings of this time may mean either of the two
-                builder.lose("modules whose number another one has at the same time")
+                builder.lose("modules with the number of another one at that time")
     for indexes in waiting.values():
         builder.lose("mappings of a module that is not named", len(indexes))
     return [pair for pair in found if pair is not None]

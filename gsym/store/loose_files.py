@@ -86,7 +86,7 @@ class LooseFiles:
         del folder
         paths = self.find_all(key)
         if not paths:
-            raise NotThereError(f"none of {len(self._files)} files is of this module")
+            raise NotThereError(f"not found (searched {len(self._files)} files)")
         return FoundFile(paths[0], paths[0])
 
     def find_all(self, key: ModuleKey) -> list[str]:

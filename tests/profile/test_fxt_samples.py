@@ -87,7 +87,7 @@ def test_what_cannot_be_used_is_counted() -> None:
         [MODULE, MODULE, second, MMAP._replace(module_id=9), MMAP, SAMPLE]
     )
     assert profile.losses == {
-        "modules whose number another one has at the same time": 1,
+        "modules with the number of another one at that time": 1,
         "mappings of a module that is not named": 1,
     }
     assert profile.mappings[0].build_id == "02" * 20
@@ -136,7 +136,7 @@ def test_a_module_of_another_provider_does_not_answer() -> None:
     assert [each.process_name for each in threads] == ["app", "other app"]
     records = [*of_provider(1, MODULE, MMAP), *of_provider(2, SAMPLE)]
     assert modules_of(records) == [""]
-    kind = "mappings that another provider has of the process"
+    kind = "samples in processes that only other providers map"
     assert read_fxt_samples(records).losses == {kind: 1}
 
 
@@ -188,7 +188,7 @@ def test_samples_before_all_mappings_are_in_the_first_and_counted() -> None:
         *(each._replace(ns=10) for each in (MODULE, MMAP)),
     ]
     assert modules_of(records) == ["libmodule.so"]
-    kind = "times of mappings that are later than samples in them"
+    kind = "mappings that are later than samples in them"
     assert read_fxt_samples(records).losses == {kind: 1}
 
 
