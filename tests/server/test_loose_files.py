@@ -29,7 +29,7 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
     assert source.find(key(), "").path == str(file)
     other = key_of_debug_id("another name", debug_id().lower())
     assert source.find(other, "").path == str(file)
-    with pytest.raises(NotThereError, match="none of 2 files"):
+    with pytest.raises(NotThereError, match="searched 2 files"):
         source.find(key(1), "")
 
 
