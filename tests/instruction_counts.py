@@ -32,12 +32,15 @@ from tests.inputs.scaled import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 COUNTS = Path(__file__).with_suffix(".tsv")
 FUNCTIONS = 500
 ADDRESSES = 50_000
 EVENTS = 20_000
+
+MARGIN = 0.05
+"""Part of the instructions of a piece of work that may come or go."""
 
 _VERSION = re.compile(r"(\d+)[.]\d+[.]\d+")
 _MAJOR = r"\1"
@@ -108,6 +111,15 @@ def measure(folder: Path) -> dict[str, int]:
     )
     work = [*(f"convert {name}" for name in inputs), "batch", "lookups", "trace"]
     return {name: each.engine for name, each in zip(work, counts, strict=True)}
+
+
+def changes(expected: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
+    """What takes more or less than it did, beyond the margin."""
+    return [
+        f"{work}: {found[work]} instructions, not {count}"
+        for work, count in expected.items()
+        if abs(found[work] / count - 1) > MARGIN
+    ]
 
 
 def addresses() -> Iterator[int]:

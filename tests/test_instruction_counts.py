@@ -6,22 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.instruction_counts import compiler, measure, recorded
+from tests.instruction_counts import changes, compiler, measure, recorded
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-MARGIN = 0.05
-
-
-def changes(expected: dict[str, int], found: dict[str, int]) -> list[str]:
-    """What takes more or less than it did, beyond the margin."""
-    return [
-        f"{work}: {found[work]} instructions, not {count}"
-        for work, count in expected.items()
-        if abs(found[work] / count - 1) > MARGIN
-    ]
 
 
 def test_a_change_beyond_the_margin_is_told() -> None:

@@ -1,0 +1,300 @@
+"""What commands print and write, as text that is the same for each run."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import shlex
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from http.client import HTTPConnection
+from importlib.metadata import entry_points
+from pathlib import Path
+from socket import create_connection
+from typing import IO, TYPE_CHECKING
+
+import gsym
+from tests.freeze.inputs import kind_of, write_made_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHOWN_LINES = 40
+SHOWN_CHARACTERS = 5_000
+"""Of longer outputs the beginning is shown, and a hash of everything."""
+ASKED_FUNCTIONS = 12
+"""Functions of a file that commands ask for by themselves."""
+STREAM_ADDRESSES = 5_000
+UNSTABLE = re.compile(
+    r"[.]lock$|-shm$|-wal$|sqlite3$|server[.]log$|[.]tar$|/[.]imports/"
+)
+"""Names of files whose names or bytes differ from run to run."""
+VOLATILE = {"date", "content-length", "etag", "last-modified", "x-request-id"}
+"""Headers whose values differ likewise."""
+MASKS = [
+    (re.compile(rb"\b\d+(?:[.]\d+)? ?(?:ms|s|min)\b"), b"TIME"),
+    (re.compile(rb"(?<=seconds\": )[-0-9.e]+"), b"TIME"),
+    (re.compile(rb"(?<=peak_memory\": )\d+"), b"SIZE"),
+    (re.compile(rb"\d+ B -> \d+ B"), b"SIZE -> SIZE"),
+    (re.compile(rb"(?<=(?:added|_used)\": )[-0-9.e]+"), b"TIME"),
+    (re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([.]\d+)?Z?"), b"DATE"),
+    (re.compile(rb"\b%s\b" % re.escape(gsym.__version__.encode())), b"VERSION"),
+    (re.compile(rb"(?<=[0-9A-F]{32}[.])[0-9a-f]{16}\b"), b"RANDOM"),
+]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+ENVIRONMENT |= {"COLUMNS": "80", "PYTHONHASHSEED": "0"}
+
+
+def mains() -> dict[str, object]:
+    """What each installed command runs, by its name."""
+    scripts = entry_points(group="console_scripts")
+    return {each.name: each.load() for each in scripts if each.value[:5] == "gsym."}
+
+
+MAINS = mains()
+
+
+def run(words: list[str], given: bytes, folder: Path) -> tuple[bytes, bytes, int]:
+    """Standard output, standard error and exit status of a command."""
+    with (
+        tempfile.TemporaryFile() as stdin,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        stdin.write(given)
+        stdin.seek(0)
+        child = fork(words, (stdin, out, err), folder)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        return out.read(), err.read(), status
+
+
+def fork(words: list[str], streams: tuple[IO[bytes], ...], folder: Path) -> int:
+    """Start a command in *folder*; return its process.
+
+    It is a copy of this one, so that no command pays for imports.
+    """
+    child = os.fork()
+    if child == 0:
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        os._exit(_run_main(words, folder))
+    return child
+
+
+def _run_main(words: list[str], folder: Path) -> int:
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT, HOME=str(folder), GSYM_STORE=str(folder / "store"))
+    sys.argv = words
+    for name, number, mode in (
+        ("stdin", 0, "r"),
+        ("stdout", 1, "w"),
+        ("stderr", 2, "w"),
+    ):
+        errors = "backslashreplace" if name == "stderr" else "surrogateescape"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 - for the life of the process
+        setattr(sys, name, stream)
+    status: object = 1
+    try:
+        status = MAINS[words[0]]()  # type: ignore[operator]
+    except SystemExit as request:
+        status = request.code
+    except BaseException:  # noqa: BLE001 - as the interpreter prints it
+        traceback.print_exc()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return status if isinstance(status, int) else int(status is not None)
+
+
+def masked(data: bytes, folder: Path) -> bytes:
+    """What an output says, without what differs from run to run."""
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    data = data.replace(os.fsencode(folder), b".")
+    for pattern, name in MASKS:
+        data = pattern.sub(name, data)
+    return data
+
+
+def text_of(output: bytes, folder: Path) -> str:
+    """What a transcript has of an output."""
+    data = masked(output, folder)
+    if b"\0" in data or b"\r" in data:
+        return f"[{len(data)} bytes, {hashlib.sha256(data).hexdigest()}]\n"
+    text = data.decode("utf-8", "backslashreplace")
+    lines = text.splitlines(keepends=True)
+    shown = "".join(lines[:SHOWN_LINES])[:SHOWN_CHARACTERS]
+    if shown and not shown.endswith("\n"):
+        shown += "\n[no end of line]\n"
+    if len(shown) < len(text):
+        shown += f"[{len(lines)} lines, {hashlib.sha256(data).hexdigest()}]\n"
+    return shown
+
+
+def written(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The files of *folder*, and what changes when they are written."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place, name)
+            stat = path.lstat()
+            found[str(path.relative_to(folder))] = (
+                *(stat.st_ino, stat.st_mtime_ns, stat.st_size),
+            )
+    return found
+
+
+def description(path: Path, folder: Path) -> str:
+    """What a transcript has of a file."""
+    if path.is_symlink():
+        return f"link to {path.readlink()}"
+    data = masked(path.read_bytes(), folder)
+    return f"{len(data)} bytes, {hashlib.sha256(data).hexdigest()[:32]}"
+
+
+def entry(command: str, folder: Path) -> str:
+    """The part of a transcript that is about one command.
+
+    Args:
+        command: As typed in *folder*. `< NAME` at its end is standard input.
+    """
+    words, _, source = command.partition(" < ")
+    before = written(folder)
+    given = (folder / source).read_bytes() if source else b""
+    out, err, status = run(shlex.split(words), given, folder)
+    text = f"$ {command}\n" + text_of(out, folder)
+    if err:
+        text += "[standard error]\n" + text_of(err, folder)
+    if status:
+        text += f"[exit status {status}]\n"
+    for name, state in written(folder).items():
+        if before.get(name) != state and not UNSTABLE.search(name):
+            shown = masked(name.encode(), folder).decode()
+            text += f"[wrote {shown}: {description(folder / name, folder)}]\n"
+    return text + "\n"
+
+
+def requests(commands: list[str], folder: Path) -> str:
+    """A transcript of a server, which the first command starts, and of requests."""
+    words, *lines = commands
+    with tempfile.TemporaryFile() as nothing, (folder / "server.log").open("wb") as log:
+        child = fork(shlex.split(words), (nothing, log, log), folder)
+    try:
+        while not (found := re.search(rb"http://[0-9.]+:(\d+)", log_of(folder))):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                raise SystemExit(log_of(folder).decode())
+            time.sleep(0.02)
+        port = int(found[1])
+        _wait_for(port)
+        return f"$ {words}\n\n" + "".join(request(line, port, folder) for line in lines)
+    finally:
+        os.kill(child, signal.SIGTERM)
+        os.waitpid(child, 0)
+
+
+def _wait_for(port: int) -> None:
+    """Return when the server accepts connections."""
+    while True:
+        with suppress(ConnectionRefusedError), create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.02)
+
+
+def log_of(folder: Path) -> bytes:
+    """What the server has printed."""
+    return (folder / "server.log").read_bytes()
+
+
+def request(line: str, port: int, folder: Path) -> str:
+    """The part of a transcript that is about one request."""
+    method, path, *source = line.replace(" < ", " ").split()
+    body = (folder / source[0]).read_bytes() if source else None
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    answer = response.read()
+    connection.close()
+    text = f"$ {line}\n{response.status} {response.reason}\n"
+    for name, value in sorted(response.getheaders()):
+        if name.lower() not in VOLATILE:
+            text += f"{name}: {value}\n"
+    shown = answer.replace(str(port).encode(), b"PORT")
+    return text + "\n" + text_of(shown, folder) + "\n"
+
+
+def functions_of(path: Path) -> list[tuple[int, int]]:
+    """Address and size of each function of a GSYM file; none of another file."""
+    with suppress(gsym.GsymError, OSError), gsym.open(str(path)) as reader:
+        return [(each.address, each.size) for each in reader.functions()]
+    return []
+
+
+def questions(path: Path, folder: Path) -> dict[str, str]:
+    """What commands ask a GSYM file for: `{few}` addresses, and many in a file."""
+    functions = functions_of(path)
+    first, last = (functions[0][0], sum(functions[-1])) if functions else (0, 0)
+    step = max(1, (last - first) // STREAM_ADDRESSES)
+    many = range(first, last, step)
+    (folder / "many").write_text("".join(f"{each:#x}\n" for each in many))
+    step = max(1, len(functions) // ASKED_FUNCTIONS)
+    few = [
+        address
+        for start, size in functions[::step]
+        for address in (start, start + size // 2, start + max(size, 1) - 1)
+    ]
+    few += [0, last + 1]
+    return {
+        "few": " ".join(map(hex, few)),
+        "options": " ".join(f"--address={each:#x}" for each in few),
+    }
+
+
+def entries(commands: list[str], folder: Path) -> str:
+    """A transcript of commands, one after the other."""
+    return "".join(entry(command, folder) for command in commands)
+
+
+def about(path: Path) -> str:
+    """A transcript about a file, and about the GSYM file that commands make of it."""
+    commands = sections("by_kind.txt")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        (folder / "in").symlink_to(path.parent)
+        finished = folder / "o.gsym"
+        file = shlex.quote(f"in/{path.name}")
+        text = ""
+        for command in commands.get(kind_of(path), []):
+            asked = questions(finished if finished.exists() else path, folder)
+            text += entry(command.format(file=file, **asked), folder)
+        if finished.exists():
+            asked = questions(finished, folder)
+            lines = [each.format(**asked) for each in commands["answers"]]
+            text += entries(lines, folder)
+        return text
+
+
+def made() -> Iterator[tuple[str, str]]:
+    """(name, text) of each transcript about the files made here."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        write_made_files(folder)
+        for name, commands in sections("made.txt").items():
+            is_server = commands[0].startswith("gsym serve ")
+            yield f"{name}.txt", (requests if is_server else entries)(commands, folder)
+
+
+def sections(name: str) -> dict[str, list[str]]:
+    """The commands of a file in this folder, by the heading above them."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    parts = (part.strip().splitlines() for part in text.split("# ")[1:])
+    return {heading: commands for heading, *commands in parts}
