@@ -126,6 +126,7 @@ def test_a_thin_archive_of_archives_is_refused() -> None:
         list_of(b"!<thin>\n" + names + header("/0:100", 7))
 
 
+@pytest.mark.slow
 def test_many_long_names_take_time_in_proportion() -> None:
     name = b"x" * 2_000_000
     many = b"".join(header("/0", 0) for _ in range(50_000))

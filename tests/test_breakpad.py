@@ -797,6 +797,7 @@ def many_functions(count: int) -> bytes:
     return "\n".join(lines).encode()
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

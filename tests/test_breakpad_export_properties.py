@@ -92,6 +92,7 @@ def test_every_prefix_ends_in_text_or_an_error(version: int) -> None:
         text.decode("utf-8")
 
 
+@pytest.mark.slow
 def test_many_calls_that_overlap_cost_no_more_than_sorting_them() -> None:
     """A square of the number of calls would take minutes."""
     count = 100_000

@@ -142,6 +142,7 @@ def spoilt_fields() -> Iterator[list[bytes]]:
                 yield fields
 
 
+@pytest.mark.slow
 def test_both_ways_to_read_a_number_agree_on_every_byte() -> None:
     """In blocks of one byte no record comes whole, so each field is read alone."""
     text = f"{MODULE}\nFILE 0 a.c\nINLINE_ORIGIN 0 i\n".encode()

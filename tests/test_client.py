@@ -222,6 +222,7 @@ def test_a_request_takes_so_long_in_all_and_no_longer(
     assert clock.waits == waits
 
 
+@pytest.mark.slow
 def test_a_server_that_hardly_takes_a_request_is_given_up() -> None:
     taken, may_end = 0, threading.Event()
     request = job([*range(1_000_000)])

@@ -380,6 +380,7 @@ def test_equal_strings_and_files_are_stored_once_in_order_of_first_use() -> None
     assert [row.file for row in file.functions[0].line_table or ()] == [1, 2, 1, 3, 4]
 
 
+@pytest.mark.slow
 def test_tables_stay_right_while_they_grow() -> None:
     count = 20_000
     functions = [

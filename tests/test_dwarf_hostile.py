@@ -170,7 +170,7 @@ DEEP: dict[str, tuple[Tag, dict[int, object]]] = {
 @pytest.mark.parametrize(
     ("shape", "depth"),
     [(shape, depth) for shape in DEEP for depth in (100, 10_000)]
-    + [("lexical blocks", 100_000)],
+    + [pytest.param("lexical blocks", 100_000, marks=pytest.mark.slow)],
 )
 def test_deep_nesting(shape: str, depth: int, tmp_path: Path) -> None:
     tag, attributes = DEEP[shape]

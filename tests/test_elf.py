@@ -121,6 +121,7 @@ def test_the_build_id_is_found(section: Section, tmp_path: Path) -> None:
     assert convert_bytes(tmp_path, image).report.uuid == ID
 
 
+@pytest.mark.slow
 def test_notes_that_many_sections_share_take_time_in_proportion(tmp_path: Path) -> None:
     count = 60_000
     many = Section(".note", OTHER_NOTES * 40_000, NOTE)
@@ -172,6 +173,7 @@ def test_segments_too_small_for_their_fields_are_none(
             assert reader.header.base_address == base
 
 
+@pytest.mark.slow
 def test_names_that_never_end_cost_no_more_than_their_sections(
     tmp_path: Path,
 ) -> None:

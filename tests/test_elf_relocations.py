@@ -291,6 +291,7 @@ def read_types() -> Iterator[Type]:
 
 
 ALL_TYPES = list(read_types())
+ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 
 
 LONGEST_ULEB128 = 16  # bytes; longer ones are left alone and counted
@@ -374,9 +375,18 @@ def relocate(elf: Elf | bytes, name: bytes = b".debug_info") -> Outcome:
         return Outcome(bytes(data), source.failed_relocations)
 
 
-@pytest.mark.parametrize("order", ["little", "big"])
-@pytest.mark.parametrize("section", [RELA, REL], ids=["rela", "rel"])
-@pytest.mark.parametrize("kind", ALL_TYPES, ids=str)
+# In both kinds of sections and both byte orders, and of each two types in all four.
+@pytest.mark.parametrize(
+    ("kind", "section", "order"),
+    [
+        (kind, section, order)
+        for number, kind in enumerate(ALL_TYPES)
+        for section, order in zip(
+            (RELA, REL), ORDERS[:: 1 - 2 * (number % 2)], strict=True
+        )
+    ],
+    ids=str,
+)
 def test_a_type_does_what_the_processor_supplement_says(
     kind: Type, section: int, order: ByteOrder
 ) -> None:

@@ -344,6 +344,7 @@ def test_answers_of_a_server_do_not_fill_the_memory() -> None:
     assert sum(elsewhere.asked) == 200_000
 
 
+@pytest.mark.slow
 def test_a_log_of_a_server_may_have_as_many_modules_as_any() -> None:
     told: list[bytes] = []
     made = MarkupFilter(Elsewhere(), tell=told.append)  # type: ignore[arg-type]

@@ -145,6 +145,7 @@ def test_a_module_of_any_name_is_json(code_file: str) -> None:
     assert names == {clean_text(code_file)}
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_quoted_text_is_json_of_the_same_text(text: str) -> None:
     assert json.loads(quoted(text)) == clean_text(text)

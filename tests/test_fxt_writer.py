@@ -155,6 +155,7 @@ def test_entries_that_are_given_are_heeded() -> None:
     )
 
 
+@pytest.mark.slow
 def test_full_tables_replace_what_was_not_used_last() -> None:
     names = [f"name {number}" for number in range(33000)]
     events = [

@@ -258,6 +258,7 @@ def test_every_prefix_and_many_changed_bytes_end_in_an_answer(tmp_path: Path) ->
         settle(tmp_path, whole[:place] + value + whole[place + 1 :])
 
 
+@pytest.mark.slow
 def test_very_many_sections_and_symbols_cost_no_more_than_their_bytes(
     tmp_path: Path,
 ) -> None:

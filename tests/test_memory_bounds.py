@@ -72,6 +72,7 @@ def use_once(data: bytes, refused: bytes) -> None:
         gsym.Reader(refused)
 
 
+@pytest.mark.slow
 @no_sanitizer
 def test_reading_and_writing_again_and_again_does_not_grow() -> None:
     data = small_file(1, "little")

@@ -439,6 +439,7 @@ def test_merging_leaves_different_ranges_alone() -> None:
     assert report.functions_merged == 0
 
 
+@pytest.mark.slow
 def test_thousands_of_functions_of_one_start_are_pruned() -> None:
     functions = [FunctionInfo(0x10, size, "f") for size in range(2, 160_002, 2)]
     symbols = [FunctionInfo(0x10, size, "s") for size in (1, 3, 160_003)]
@@ -446,6 +447,7 @@ def test_thousands_of_functions_of_one_start_are_pruned() -> None:
     assert kept == [*functions, symbols[-1]]
 
 
+@pytest.mark.slow
 def test_thousands_of_equal_ranges_are_merged_and_pruned() -> None:
     names = [FunctionInfo(0x10, 4, f"f{i}") for i in range(20_000)]
     assert keep(names)[0] == names[-1:]

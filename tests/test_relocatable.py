@@ -317,6 +317,7 @@ def test_every_changed_byte_is_an_answer_or_an_error(
         settle(tmp_path, image[:at] + bytes([value]) + image[at + 1 :])
 
 
+@pytest.mark.slow
 def test_many_sections_take_time_in_proportion(tmp_path: Path) -> None:
     """Each of 50,000 sections relocates the one before it."""
     count = 50_000

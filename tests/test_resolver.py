@@ -413,6 +413,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 def test_an_upstream_in_trouble_spoils_nothing_and_is_asked_again_when_it_recovers(
     store: Store, server: FaultServer, web: Opener
 ) -> None:

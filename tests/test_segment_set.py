@@ -70,6 +70,7 @@ def test_a_set_has_the_interface_of_a_reader(
         same_answers(whole, segments, boundaries(FUNCTIONS))
 
 
+@pytest.mark.slow
 @given(
     strategies.function_lists(max_size=4) | strategies.overlapping_lists(),
     strategies.versions,

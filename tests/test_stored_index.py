@@ -347,7 +347,7 @@ def small_indexed(version: int, byteorder: ByteOrder) -> tuple[bytes, int]:
     return data, len(data) - gsym.Reader(data).stored_index_size
 
 
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+@pytest.mark.parametrize(("version", "byteorder"), [(1, "little"), (2, "big")])
 def test_every_changed_byte_is_found_and_does_no_harm(
     version: int, byteorder: ByteOrder, tmp_path: Path
 ) -> None:

@@ -269,6 +269,7 @@ def test_a_file_may_inflate_up_to_the_limit(fetch: Fetch, server: FaultServer) -
         fetch(f"{server.url}/x", LIMITS._replace(most_inflated=len(BODY) - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_a_bomb_stops_at_the_limit(
     fetch: Fetch, server: FaultServer, encoding: str

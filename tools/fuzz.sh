@@ -2,8 +2,8 @@
 # Fuzz the engine: tools/fuzz.sh all|image|convert|breakpad|fxt [SECONDS [SEED_FILE...]]
 #
 # Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
-# undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs each
-# target for SECONDS, 60 by default. Fails if one does not compile, or finds an error.
+# undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs all
+# targets at the same time, for SECONDS (60 by default). Fails if one does not compile, or finds an error.
 # The growing corpus and the findings (crash-*, timeout-*, oom-*) are kept in
 # build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
 #
@@ -27,15 +27,27 @@ ls csrc/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
             -o "build/fuzz/engine/$(basename "$source" .c).o" || exit 255
     done' compile
 
-for name in $names; do
-    folder=build/fuzz/$name
-    "${PYTHON:-.venv/bin/python}" -m tools.fuzz_seeds "$name" "$folder/corpus"
+fuzz() {
+    folder=build/fuzz/$1
+    "${PYTHON:-.venv/bin/python}" -m tools.fuzz_seeds "$1" "$folder/corpus"
+    shift
     for seed in "$@"; do
         cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
     done
     objects=$(for source in csrc/*.c; do echo "build/fuzz/engine/$(basename "$source" .c).o"; done)
-    $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$name.c" $objects \
-        -o "$folder/fuzz"
+    $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$(basename "$folder").c" \
+        $objects -o "$folder/fuzz"
     "$folder/fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
         -max_len=65536 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"
+}
+
+processes=
+for name in $names; do
+    fuzz "$name" "$@" &
+    processes="$processes $!"
 done
+status=0
+for process in $processes; do
+    wait "$process" || status=1
+done
+exit $status

@@ -7,6 +7,7 @@ import tempfile
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def offsets_in(draw: st.DrawFn, functions: list[gsym.FunctionInfo], base: int) -
     return draw(st.integers(-1, _END - 1))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
     first, second = data.draw(function_lists()), data.draw(function_lists())

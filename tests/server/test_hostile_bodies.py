@@ -301,6 +301,7 @@ def test_a_heavy_body_is_answered_in_bounded_memory(
     assert grown < 700 << 10  # KiB
 
 
+@pytest.mark.slow
 def test_a_million_modules_are_refused(server: RunningServer) -> None:
     modules: Any = [["a", ""]] * 800_000
     answer = server.post(json.dumps(job([[]], modules)).encode()[: 8 << 20])

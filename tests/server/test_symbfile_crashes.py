@@ -85,6 +85,7 @@ class OtherProcess(RunningServer):
         self._process.stderr.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections")
 def test_a_server_goes_on_with_the_parts_that_it_had_when_it_was_killed(
     tmp_path: Path,

@@ -72,6 +72,7 @@ def test_an_upload_arrives_complete_whatever_fails_on_its_way(
     assert "sent again" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_same_can_be_pushed_again(app: str, tmp_path: Path) -> None:
     with running(tmp_path / "store") as server:
         for _ in range(2):
@@ -80,6 +81,7 @@ def test_the_same_can_be_pushed_again(app: str, tmp_path: Path) -> None:
         assert is_clean(server)
 
 
+@pytest.mark.slow
 def test_a_push_that_was_broken_off_is_resumed(app: str, tmp_path: Path) -> None:
     with running(tmp_path / "store") as server:
         with FaultyProxy(server.port, 3 * PART_SIZE) as proxy:

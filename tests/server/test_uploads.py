@@ -344,6 +344,7 @@ def test_so_many_members_and_no_more_are_taken(
     assert put(uploads, zipped({**files, "m": binary(40)})).status == status
 
 
+@pytest.mark.slow
 def test_members_may_have_long_names(tmp_path: Path) -> None:
     files = {f"{number}/{'n' * 900}": b"x" for number in range(1300)}
     with running(tmp_path / "store") as server:

@@ -147,6 +147,7 @@ def test_strings_and_threads_of_the_implicit_provider_serve_others() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_tables_of_each_provider_hold_all_that_it_says() -> None:
     strings = [event(number, 1, f"name {number}") for number in range(40000)]
     threads = [event(number, 1)._replace(thread=number) for number in range(400)]

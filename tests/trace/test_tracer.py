@@ -321,6 +321,7 @@ def test_nothing_is_told_where_nothing_was_lost(
 # ---- tables
 
 
+@pytest.mark.slow
 def test_more_names_than_a_table_has_come_through(tracer: Tracer, path: Path) -> None:
     for number in range(33000):
         tracer.instant("cat", f"name {number}")
