@@ -19,6 +19,7 @@ import os
 
 import gsym.reader
 from gsym.errors import EmptyError, GsymError
+from gsym.records import NamedTuple
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 __all__ = ["BinarySearch", "FoundGsym", "find_gsym"]
@@ -26,59 +27,48 @@ __all__ = ["BinarySearch", "FoundGsym", "find_gsym"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.reader import Reader
     from gsym.sources.object_file import ObjectFile
 
-    class BinarySearch(NamedTuple):
-        """Where to look for the GSYM file of a binary, and what to make one from.
 
-        Attributes:
-            architecture: Of a fat file, the slice that is meant.
-            beside: Whether a file beside the binary may answer.
-            gsym_directories: Folders that may hold `NAME.gsym` for a binary NAME.
-            debug_directories: Folders of installed debug files.
-            debuginfod: Whether servers are asked for debug files.
-            dwp: The package with the split units of the binary.
-            cache: Folder for what is made here; None: that of the user.
-            read_ahead: See `gsym.open`.
-            index_limit: See `Reader`.
-        """
+class BinarySearch(NamedTuple):
+    """Where to look for the GSYM file of a binary, and what to make one from.
 
-        architecture: str | None = None
-        beside: bool = True
-        gsym_directories: tuple[str, ...] = ()
-        debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
-        debuginfod: bool = False
-        dwp: str | None = None
-        cache: str | None = None
-        read_ahead: bool = False
-        index_limit: int | None = None
+    Attributes:
+        architecture: Of a fat file, the slice that is meant.
+        beside: Whether a file beside the binary may answer.
+        gsym_directories: Folders that may hold `NAME.gsym` for a binary NAME.
+        debug_directories: Folders of installed debug files.
+        debuginfod: Whether servers are asked for debug files.
+        dwp: The package with the split units of the binary.
+        cache: Folder for what is made here; None: that of the user.
+        read_ahead: See `gsym.open`.
+        index_limit: See `Reader`.
+    """
 
-    class FoundGsym(NamedTuple):
-        """What `find_gsym` found.
+    architecture: str | None = None
+    beside: bool = True
+    gsym_directories: tuple[str, ...] = ()
+    debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+    debuginfod: bool = False
+    dwp: str | None = None
+    cache: str | None = None
+    read_ahead: bool = False
+    index_limit: int | None = None
 
-        Attributes:
-            reader: Answers for the binary; None where it names no function at all.
-            notes: Sentences on files that were not used, for standard error.
-        """
 
-        reader: Reader | None
-        notes: tuple[str, ...] = ()
+class FoundGsym(NamedTuple):
+    """What `find_gsym` found.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        reader: Answers for the binary; None where it names no function at all.
+        notes: Sentences on files that were not used, for standard error.
+    """
 
-    BinarySearch = record_type(
-        "BinarySearch",
-        "architecture beside gsym_directories debug_directories debuginfod dwp cache "
-        "read_ahead index_limit",
-        defaults=(None, True, (), DEBUG_DIRECTORIES, False, None, None, False, None),
-    )
-    BinarySearch.__doc__ = "Where to look for the GSYM file of a binary."
-    FoundGsym = record_type("FoundGsym", "reader notes", defaults=((),))
-    FoundGsym.__doc__ = "What `find_gsym` found."
+    reader: Reader | None
+    notes: tuple[str, ...] = ()
+
 
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _SUFFIX = ".gsym"

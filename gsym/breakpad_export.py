@@ -15,6 +15,7 @@ from gsym._native import check, ffi, lib, new_error
 from gsym.atomic_file import AtomicFile, is_same_file
 from gsym.errors import GsymError
 from gsym.module_identity import ModuleIdentity, uuid_code_id, uuid_debug_id
+from gsym.records import NamedTuple
 
 __all__ = [
     "ExportReport",
@@ -27,48 +28,40 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.reader import Reader
 
-    class ExportReport(NamedTuple):
-        """What an export wrote, and what the output cannot say.
 
-        Attributes:
-            output: Path that was written.
-            identity: The module as the output names it.
-            functions: FUNC records.
-            public_symbols: PUBLIC records: functions without a size.
-            lines: Line records.
-            inlined_calls: INLINE records.
-            files: FILE records.
-            inline_origins: INLINE_ORIGIN records: names of inlined functions.
-            losses: What was left out or changed -> how often.
-            file_size: Of the output, in bytes.
-            seconds: Wall time.
-        """
+class ExportReport(NamedTuple):
+    """What an export wrote, and what the output cannot say.
 
-        output: str
-        identity: ModuleIdentity
-        functions: int
-        public_symbols: int
-        lines: int
-        inlined_calls: int
-        files: int
-        inline_origins: int
-        losses: dict[str, int]
-        file_size: int
-        seconds: float
+    Attributes:
+        output: Path that was written.
+        identity: The module as the output names it.
+        functions: FUNC records.
+        public_symbols: PUBLIC records: functions without a size.
+        lines: Line records.
+        inlined_calls: INLINE records.
+        files: FILE records.
+        inline_origins: INLINE_ORIGIN records: names of inlined functions.
+        losses: What was left out or changed -> how often.
+        file_size: Of the output, in bytes.
+        seconds: Wall time.
+    """
 
-else:
-    from gsym.records import record_type
+    output: str
+    identity: ModuleIdentity
+    functions: int
+    public_symbols: int
+    lines: int
+    inlined_calls: int
+    files: int
+    inline_origins: int
+    losses: dict[str, int]
+    file_size: int
+    seconds: float
 
-    ExportReport = record_type(
-        "ExportReport",
-        "output identity functions public_symbols lines inlined_calls files "
-        "inline_origins losses file_size seconds",
-    )
-    ExportReport.__doc__ = "What an export wrote, and what the output cannot say."
 
 _BLOCK_SIZE = 1 << 20
 _COUNTS = (

@@ -11,6 +11,7 @@ from gsym.conversion_report import ConversionReport
 from gsym.creator import iter_finished
 from gsym.data_part import DATA_ALIGNMENT, count_variables, make_data_part
 from gsym.errors import EmptyError
+from gsym.records import NamedTuple
 from gsym.sources.archive import member_label
 from gsym.sources.debug_info import SearchOptions
 
@@ -19,59 +20,43 @@ __all__ = ["ConversionOutput", "ConversionRequest"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.conversion_report import ConversionWarning
     from gsym.selection import Selection
     from gsym.sources.data_symbols import DataSymbol
 
-    class ConversionRequest(NamedTuple):
-        """The arguments of `gsym.convert`, checked; the paths as `str`.
 
-        *started* is what `time.perf_counter` said when it was called.
-        """
+class ConversionRequest(NamedTuple):
+    """The arguments of `gsym.convert`, checked; the paths as `str`.
 
-        started: float
-        input: str
-        output: str
-        architecture: str | None = None
-        member: str | None = None
-        threads: int | None = None
-        version: int | None = None
-        byteorder: str | None = None
-        uuid: bytes | None = None
-        merged_functions: bool = False
-        call_sites: bool = False
-        call_sites_yaml: str | None = None
-        selection: Selection | None = None
-        segment_size: int | None = None
-        has_index: bool = False
-        has_data_symbols: bool = False
-        path_map: tuple[tuple[str, str], ...] = ()
-        keep_warnings: bool = False
-        keep_same: bool = False
-        full_walk: bool = False
-        pclntab: str = "auto"
-        search: SearchOptions = SearchOptions()
-        progress: Callable[[int, int], None] | None = None
+    *started* is what `time.perf_counter` said when it was called.
+    """
 
-else:
-    from gsym.records import record_type
+    started: float
+    input: str
+    output: str
+    architecture: str | None = None
+    member: str | None = None
+    threads: int | None = None
+    version: int | None = None
+    byteorder: str | None = None
+    uuid: bytes | None = None
+    merged_functions: bool = False
+    call_sites: bool = False
+    call_sites_yaml: str | None = None
+    selection: Selection | None = None
+    segment_size: int | None = None
+    has_index: bool = False
+    has_data_symbols: bool = False
+    path_map: tuple[tuple[str, str], ...] = ()
+    keep_warnings: bool = False
+    keep_same: bool = False
+    full_walk: bool = False
+    pclntab: str = "auto"
+    search: SearchOptions = SearchOptions()
+    progress: Callable[[int, int], None] | None = None
 
-    ConversionRequest = record_type(
-        "ConversionRequest",
-        "started input output architecture member threads version byteorder uuid "
-        "merged_functions call_sites call_sites_yaml selection segment_size has_index "
-        "has_data_symbols path_map keep_warnings keep_same full_walk pclntab "
-        "search progress",
-        defaults=(
-            *(None, None, None, None, None, None, False, False, None, None, None),
-            *(False, False, (), False, False, False, "auto", SearchOptions(), None),
-        ),
-    )
-    ConversionRequest.__doc__ = (
-        "The arguments of `gsym.convert`, checked; the paths as `str`."
-    )
 
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
 _COUNTS = (

@@ -14,6 +14,7 @@ from struct import error as StructError  # noqa: N812 - an exception, named as o
 from gsym._native import check, ffi, lib, new_error, to_bytes, uuid_bytes
 from gsym.atomic_file import AtomicFile
 from gsym.errors import ClosedError
+from gsym.records import NamedTuple
 
 __all__ = ["Creator", "CreatorReport", "iter_finished"]
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
     from types import TracebackType
-    from typing import Any, NamedTuple, Protocol
+    from typing import Any, Protocol
 
     from typing_extensions import Self
 
@@ -39,35 +40,25 @@ if TYPE_CHECKING:
         def _image(self) -> CData: ...
         def __len__(self) -> int: ...
 
-    class CreatorReport(NamedTuple):
-        """What became of the functions added to a creator."""
 
-        functions_debug_info: int
-        functions_symbol_table: int
-        functions_merged: int
-        functions_pruned: int
-        functions_continued: int
-        functions: int
-        functions_with_lines: int
-        functions_with_inlines: int
-        duplicates_different: int
-        overlapping: int
-        strings: int
-        files: int
-        file_size: int
-        index_size: int
+class CreatorReport(NamedTuple):
+    """What became of the functions added to a creator."""
 
-else:
-    from gsym.records import record_type
+    functions_debug_info: int
+    functions_symbol_table: int
+    functions_merged: int
+    functions_pruned: int
+    functions_continued: int
+    functions: int
+    functions_with_lines: int
+    functions_with_inlines: int
+    duplicates_different: int
+    overlapping: int
+    strings: int
+    files: int
+    file_size: int
+    index_size: int
 
-    CreatorReport = record_type(
-        "CreatorReport",
-        "functions_debug_info functions_symbol_table functions_merged "
-        "functions_pruned functions_continued functions functions_with_lines "
-        "functions_with_inlines duplicates_different overlapping strings files "
-        "file_size index_size",
-    )
-    CreatorReport.__doc__ = "What became of the functions added to a creator."
 
 _CHUNK_SIZE = 1 << 20
 

@@ -15,6 +15,7 @@ from gsym.conversion_output import ConversionOutput, ConversionRequest
 from gsym.data_part import data_part_of, merge_data_parts
 from gsym.errors import FormatError, UuidMismatchError
 from gsym.image_source import ImageSource
+from gsym.records import NamedTuple
 from gsym.sources.mapped_file import map_file
 
 __all__ = ["MergeReport", "merge_files"]
@@ -22,57 +23,45 @@ __all__ = ["MergeReport", "merge_files"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
-    class MergeReport(NamedTuple):
-        """What a merge read and wrote.
 
-        Attributes:
-            inputs: Paths that were merged.
-            outputs: Paths that were written: one, or one per segment.
-            uuid: Identifier in the output.
-            functions_read: Functions in the inputs.
-            functions_pruned: Of these, left out since another says more.
-            duplicates_different: Pairs of equal ranges with different contents.
-            overlapping: Functions that overlap the one before them.
-            functions: Functions in the output.
-            functions_with_lines: Of these, functions with a line table.
-            functions_with_inlines: Of these, functions with inlined calls.
-            strings: Strings in the output.
-            files: Source files in the output.
-            file_size: Of the output, in bytes.
-            warnings: What of the inputs the output does not have -> how often.
-            seconds: Wall time.
-        """
+class MergeReport(NamedTuple):
+    """What a merge read and wrote.
 
-        inputs: tuple[str, ...]
-        outputs: tuple[str, ...]
-        uuid: bytes
-        functions_read: int
-        functions_pruned: int
-        duplicates_different: int
-        overlapping: int
-        functions: int
-        functions_with_lines: int
-        functions_with_inlines: int
-        strings: int
-        files: int
-        file_size: int
-        warnings: dict[str, int]
-        seconds: float
+    Attributes:
+        inputs: Paths that were merged.
+        outputs: Paths that were written: one, or one per segment.
+        uuid: Identifier in the output.
+        functions_read: Functions in the inputs.
+        functions_pruned: Of these, left out since another says more.
+        duplicates_different: Pairs of equal ranges with different contents.
+        overlapping: Functions that overlap the one before them.
+        functions: Functions in the output.
+        functions_with_lines: Of these, functions with a line table.
+        functions_with_inlines: Of these, functions with inlined calls.
+        strings: Strings in the output.
+        files: Source files in the output.
+        file_size: Of the output, in bytes.
+        warnings: What of the inputs the output does not have -> how often.
+        seconds: Wall time.
+    """
 
-else:
-    from gsym.records import record_type
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    uuid: bytes
+    functions_read: int
+    functions_pruned: int
+    duplicates_different: int
+    overlapping: int
+    functions: int
+    functions_with_lines: int
+    functions_with_inlines: int
+    strings: int
+    files: int
+    file_size: int
+    warnings: dict[str, int]
+    seconds: float
 
-    MergeReport = record_type(
-        "MergeReport",
-        "inputs outputs uuid functions_read functions_pruned duplicates_different "
-        "overlapping functions functions_with_lines functions_with_inlines strings "
-        "files file_size warnings seconds",
-    )
-    MergeReport.__doc__ = (
-        "What a merge read and wrote; docs/api.md explains the fields."
-    )
 
 _WAY_OUT = "force merges them all the same"
 

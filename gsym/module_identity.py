@@ -6,6 +6,7 @@ stores know a module by the names and ids here, which come from its binary.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
 from gsym.sources.breakpad import is_apple, read_module_words
 
 __all__ = [
@@ -26,36 +27,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
-    from typing import NamedTuple
 
-    class ModuleIdentity(NamedTuple):
-        """How a module is known; "" where that is not known.
 
-        Attributes:
-            os: As Breakpad writes it: "Linux", "mac", "windows".
-            architecture: As Breakpad writes it: "x86_64", "arm64".
-            debug_id: 32 hexadecimal digits of a GUID and those of the age.
-            code_id: Build id, LC_UUID, or time stamp and image size of a PE file.
-            debug_file: Name of the file with debug information, without folder.
-            code_file: Name of the binary where it is another one, as for PE.
-        """
+class ModuleIdentity(NamedTuple):
+    """How a module is known; "" where that is not known.
 
-        os: str = ""
-        architecture: str = ""
-        debug_id: str = ""
-        code_id: str = ""
-        debug_file: str = ""
-        code_file: str = ""
+    Attributes:
+        os: As Breakpad writes it: "Linux", "mac", "windows".
+        architecture: As Breakpad writes it: "x86_64", "arm64".
+        debug_id: 32 hexadecimal digits of a GUID and those of the age.
+        code_id: Build id, LC_UUID, or time stamp and image size of a PE file.
+        debug_file: Name of the file with debug information, without folder.
+        code_file: Name of the binary where it is another one, as for PE.
+    """
 
-else:
-    from gsym.records import record_type
+    os: str = ""
+    architecture: str = ""
+    debug_id: str = ""
+    code_id: str = ""
+    debug_file: str = ""
+    code_file: str = ""
 
-    ModuleIdentity = record_type(
-        "ModuleIdentity",
-        "os architecture debug_id code_id debug_file code_file",
-        defaults=("",) * 6,
-    )
-    ModuleIdentity.__doc__ = 'How a module is known; "" where that is not known.'
 
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE

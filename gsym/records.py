@@ -1,8 +1,9 @@
-"""Named tuples that cost next to nothing to define.
+"""`NamedTuple`: as in `typing`, whose import costs more than a lookup.
 
-`collections.namedtuple` writes and compiles code for each, and its module imports
+`collections.namedtuple` writes and compiles code for each class, and its module imports
 others: together a sixth of the time of a process that answers one address. What it
-makes is repeated here: same attributes, methods, text and pickles.
+makes is repeated here: same attributes, methods, text and pickles. Type checkers see
+`typing.NamedTuple`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ except ImportError:  # not CPython
         return property(itemgetter(index), doc=doc)
 
 
-__all__ = ["record_type"]
+__all__ = ["NamedTuple"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,12 +30,34 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+class _RecordType(type):
+    """Makes a class of the fields that its body annotates, with defaults given there.
+
+    Of a default that is a dict each record has a copy.
+    """
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
+    ) -> _RecordType:
+        annotated = namespace.get("__annotations__", ())
+        names = tuple([sys.intern(each) for each in annotated if each[0] != "_"])
+        if names:
+            namespace["__match_args__"] = namespace["_fields"] = names
+            namespace["_field_defaults"] = {
+                each: namespace[each] for each in names if each in namespace
+            }
+            for at, each in enumerate(names):
+                namespace[each] = _field(at, f"Alias for field number {at}")
+        namespace.setdefault("__slots__", ())
+        return super().__new__(cls, name, bases, namespace)
+
+
 class _Signature:
     """Tells `help` and `inspect` what a record is made of."""
 
     __slots__ = ()
 
-    def __get__(self, record: object, kind: type[_Record]) -> inspect.Signature:
+    def __get__(self, record: object, kind: type[_NamedTuple]) -> inspect.Signature:
         from inspect import Parameter, Signature
 
         return Signature(
@@ -49,7 +72,7 @@ class _Signature:
         )
 
 
-class _Record(tuple):  # type: ignore[type-arg] # its items differ in type
+class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its items differ in type
     """What all records can do; the names are those of `collections.namedtuple`."""
 
     __slots__ = ()
@@ -89,7 +112,7 @@ class _Record(tuple):  # type: ignore[type-arg] # its items differ in type
 
 
 def _complete(
-    kind: type[_Record], values: tuple[object, ...], named: dict[str, object]
+    kind: type[_NamedTuple], values: tuple[object, ...], named: dict[str, object]
 ) -> tuple[object, ...]:
     """All values of a record in order, with what was named and the defaults.
 
@@ -99,7 +122,11 @@ def _complete(
     names, count = kind._fields, len(values)
     if count > len(names):
         raise TypeError(f"{kind.__name__}: {count} values for {len(names)} fields")
-    rest = {**kind._field_defaults, **named}
+    rest = {
+        name: value.copy() if isinstance(value, dict) else value
+        for name, value in kind._field_defaults.items()
+    }
+    rest.update(named)
     try:
         whole = values + tuple([rest[name] for name in names[count:]])
     except KeyError as missing:
@@ -111,25 +138,7 @@ def _complete(
     return whole
 
 
-def record_type(name: str, fields: str, defaults: tuple[object, ...] = ()) -> Any:
-    """A class of tuples with named items.
-
-    Args:
-        name: Of the class, which belongs to the module of the caller.
-        fields: Their names, with spaces between.
-        defaults: Of the last fields.
-    """
-    names = tuple(map(sys.intern, fields.split()))
-    defaulted = names[len(names) - len(defaults) :]
-    namespace = {
-        **{
-            each: _field(at, f"Alias for field number {at}")
-            for at, each in enumerate(names)
-        },
-        "__slots__": (),
-        "__module__": sys._getframe(1).f_globals["__name__"],  # noqa: SLF001
-        "__match_args__": names,
-        "_fields": names,
-        "_field_defaults": dict(zip(defaulted, defaults, strict=True)),
-    }
-    return type(name, (_Record,), namespace)
+if TYPE_CHECKING:
+    from typing import NamedTuple
+else:
+    NamedTuple = _NamedTuple

@@ -3,107 +3,95 @@
 from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error, to_str
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.reader import Reader
 
-    class InfoBytes(NamedTuple):
-        """Bytes of one kind of record; an InfoType counts with its 8-byte head.
 
-        *unknown* are InfoTypes that have no meaning here.
-        """
+class InfoBytes(NamedTuple):
+    """Bytes of one kind of record; an InfoType counts with its 8-byte head.
 
-        size_and_name: int
-        line_table: int
-        inline_info: int
-        merged_functions: int
-        call_sites: int
-        unknown: int
-        end_of_list: int
+    *unknown* are InfoTypes that have no meaning here.
+    """
 
-    class Footprint(NamedTuple):
-        """One function of the address table and what it takes in the file.
+    size_and_name: int
+    line_table: int
+    inline_info: int
+    merged_functions: int
+    call_sites: int
+    unknown: int
+    end_of_list: int
 
-        *size* is the function's, *record_size* its record's (0: damaged).
-        *directory* is that of its first line row, "" without line table.
-        """
 
-        name: str
-        address: int
-        size: int
-        record_size: int
-        directory: str
+class Footprint(NamedTuple):
+    """One function of the address table and what it takes in the file.
 
-    class Directory(NamedTuple):
-        """All functions of one source directory together."""
+    *size* is the function's, *record_size* its record's (0: damaged).
+    *directory* is that of its first line row, "" without line table.
+    """
 
-        name: str
-        functions: int
-        record_size: int
+    name: str
+    address: int
+    size: int
+    record_size: int
+    directory: str
 
-    class Statistics(NamedTuple):
-        """Sizes in bytes, and counts.
 
-        The parts from *header* to *unknown_sections* and *padding* add up to
-        *file_size*; *own* and *function_info_padding* to *function_info*.
+class Directory(NamedTuple):
+    """All functions of one source directory together."""
 
-        Attributes:
-            directory: Version 2: the table of sections; 0 in version 1.
-            unknown_sections: Version 2: (type, size) of sections that have no
-                meaning here.
-            string_table: Without strings that belong to the binary around the file.
-            function_info: All records with the padding between them.
-            function_index: Index of large functions.
-            own: What the records of the address table are made of.
-            merged: The same of the records in `own.merged_functions`.
-            merged_envelope: What holds those records together.
-            merged_count: Number of those records.
-            damaged_count: Records that could be measured in part only.
-        """
+    name: str
+    functions: int
+    record_size: int
 
-        version: int
-        uuid: bytes
-        num_addresses: int
-        file_size: int
-        header: int
-        directory: int
-        uuid_section: int
-        address_table: int
-        address_info_offsets: int
-        file_table: int
-        string_table: int
-        function_info: int
-        function_index: int
-        unknown_sections: tuple[tuple[int, int], ...]
-        padding: int
-        own: InfoBytes
-        function_info_padding: int
-        merged: InfoBytes
-        merged_envelope: int
-        merged_count: int
-        damaged_count: int
 
-else:
-    from gsym.records import record_type
+class Statistics(NamedTuple):
+    """Sizes in bytes, and counts.
 
-    InfoBytes = record_type(
-        "InfoBytes",
-        "size_and_name line_table inline_info merged_functions call_sites unknown "
-        "end_of_list",
-    )
-    Footprint = record_type("Footprint", "name address size record_size directory")
-    Directory = record_type("Directory", "name functions record_size")
-    Statistics = record_type(
-        "Statistics",
-        "version uuid num_addresses file_size header directory uuid_section "
-        "address_table address_info_offsets file_table string_table function_info "
-        "function_index unknown_sections padding own function_info_padding merged "
-        "merged_envelope merged_count damaged_count",
-    )
+    The parts from *header* to *unknown_sections* and *padding* add up to
+    *file_size*; *own* and *function_info_padding* to *function_info*.
+
+    Attributes:
+        directory: Version 2: the table of sections; 0 in version 1.
+        unknown_sections: Version 2: (type, size) of sections that have no
+            meaning here.
+        string_table: Without strings that belong to the binary around the file.
+        function_info: All records with the padding between them.
+        function_index: Index of large functions.
+        own: What the records of the address table are made of.
+        merged: The same of the records in `own.merged_functions`.
+        merged_envelope: What holds those records together.
+        merged_count: Number of those records.
+        damaged_count: Records that could be measured in part only.
+    """
+
+    version: int
+    uuid: bytes
+    num_addresses: int
+    file_size: int
+    header: int
+    directory: int
+    uuid_section: int
+    address_table: int
+    address_info_offsets: int
+    file_table: int
+    string_table: int
+    function_info: int
+    function_index: int
+    unknown_sections: tuple[tuple[int, int], ...]
+    padding: int
+    own: InfoBytes
+    function_info_padding: int
+    merged: InfoBytes
+    merged_envelope: int
+    merged_count: int
+    damaged_count: int
+
 
 _BLOCK = 4096  # entries described by one call
 

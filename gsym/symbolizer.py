@@ -17,6 +17,7 @@ from collections import OrderedDict
 
 from gsym.errors import GsymError, UuidMismatchError
 from gsym.reader import open as open_reader
+from gsym.records import NamedTuple
 from gsym.store.resolution import Attempt, Resolution
 
 __all__ = ["OpenModule", "Symbolization", "Symbolizer"]
@@ -24,7 +25,7 @@ __all__ = ["OpenModule", "Symbolization", "Symbolizer"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, NamedTuple, Protocol
+    from typing import Any, Protocol
 
     from gsym.frames import Frames
     from gsym.model import Lookup
@@ -39,24 +40,20 @@ if TYPE_CHECKING:
         def resolve(self, key: ModuleKey) -> Resolution:
             """The module, or why it is not to be had."""
 
-    class Symbolization(NamedTuple):
-        """The answer to one address.
 
-        Attributes:
-            lookup: What is there; None where nothing is known.
-            reason: Why nothing is known; "" with an answer.
-            module: The module that was asked.
-        """
+class Symbolization(NamedTuple):
+    """The answer to one address.
 
-        lookup: Lookup | None
-        reason: str
-        module: OpenModule
+    Attributes:
+        lookup: What is there; None where nothing is known.
+        reason: Why nothing is known; "" with an answer.
+        module: The module that was asked.
+    """
 
-else:
-    from gsym.records import record_type
+    lookup: Lookup | None
+    reason: str
+    module: OpenModule
 
-    Symbolization = record_type("Symbolization", "lookup reason module")
-    Symbolization.__doc__ = "The answer to one address."
 
 _ADDRESS_END = 1 << 64
 _OPEN_TRIES = 10

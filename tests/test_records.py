@@ -1,4 +1,4 @@
-"""Records are what `collections.namedtuple` makes."""
+"""Records are what `typing.NamedTuple` makes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.records import record_type
+from gsym.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Point = record_type("Point", "x y label", ("", None))
+
+class Point(NamedTuple):
+    x: Any
+    y: Any = ""
+    label: Any = None
+
+
 Peer: Any = namedtuple(  # type: ignore[name-match]  # noqa: PYI024
     "Point", "x y label", defaults=("", None)
 )
@@ -104,3 +110,29 @@ def test_records_are_matched_by_position() -> None:
             assert (x, y) == (1, 2)
         case _:
             pytest.fail("not matched")
+
+
+def test_type_checkers_know_the_fields() -> None:
+    """The comments are errors of mypy where it does not find anything to ignore."""
+    with pytest.raises(AttributeError):
+        Point(1).z  # type: ignore[attr-defined] # noqa: B018
+    with pytest.raises(TypeError):
+        gsym.Range(1)  # type: ignore[call-arg]
+    assert gsym.Range("start", 2).end == 2  # type: ignore[arg-type]
+
+
+def test_each_record_has_its_own_dict() -> None:
+    first, second = gsym.FunctionInfo(0, 1, "f"), gsym.FunctionInfo(0, 1, "f")
+    assert first.extra == second.extra == {}
+    assert first.extra is not second.extra
+
+
+def test_methods_and_subclasses_of_records_hold_nothing_else() -> None:
+    class Named(Point):
+        @property
+        def shown(self) -> str:
+            return f"{self.x}"
+
+    assert Named(1, 2).shown == "1"
+    assert Named._fields == Point._fields
+    assert not hasattr(Named(1), "__dict__")

@@ -5,34 +5,31 @@ from __future__ import annotations
 import re
 
 from gsym.errors import UnsupportedError
+from gsym.records import NamedTuple
 
 __all__ = ["Disassembler", "disassembler_for"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
-    class Instruction(NamedTuple):
-        """An instruction.
 
-        Attributes:
-            offset: From the start of the code.
-            size: In bytes.
-            text: Name and operands.
-            target: Address that it may jump to; None where it tells none.
-        """
+class Instruction(NamedTuple):
+    """An instruction.
 
-        offset: int
-        size: int
-        text: str
-        target: int | None
+    Attributes:
+        offset: From the start of the code.
+        size: In bytes.
+        text: Name and operands.
+        target: Address that it may jump to; None where it tells none.
+    """
 
-else:
-    from gsym.records import record_type
+    offset: int
+    size: int
+    text: str
+    target: int | None
 
-    Instruction = record_type("Instruction", "offset size text target")
-    Instruction.__doc__ = "An instruction."
 
 _X86_BRANCH = re.compile(r"j\w+|call|loop\w*")
 _ARM_BRANCH = re.compile(

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from gsym.function_table import FunctionTable
 from gsym.model import join_path
+from gsym.records import NamedTuple
 
 __all__ = ["ModuleContents", "contents_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.api.module_memory import ModuleMemory
     from gsym.reader import Reader
     from gsym.symbolizer import OpenModule
 
-    class Function(NamedTuple):
-        """A function that was found by its name; *start* is a link-time address."""
 
-        name: str
-        start: int
-        size: int
+class Function(NamedTuple):
+    """A function that was found by its name; *start* is a link-time address."""
 
-else:
-    from gsym.records import record_type
+    name: str
+    start: int
+    size: int
 
-    Function = record_type("Function", "name start size")
-    Function.__doc__ = "A function that was found by its name."
 
 _KEPT_AS = "contents"
 _FUNCTION_SIZE = 48  # bytes of memory, with those for the search by name

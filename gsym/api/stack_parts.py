@@ -2,102 +2,85 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["PasteLimits", "PastedStack", "StackBuilder", "StackFrame", "StackModule"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.store.module_key import ModuleKey
 
-    class PasteLimits(NamedTuple):
-        """How much of a paste is read; what is beyond stays text.
 
-        Attributes:
-            frames: Frames of the whole paste.
-            modules: Modules of the whole paste.
-            lines: Lines of the whole paste.
-            line: Characters of a line; a longer one holds no frame.
-        """
+class PasteLimits(NamedTuple):
+    """How much of a paste is read; what is beyond stays text.
 
-        frames: int = 10_000
-        modules: int = 1_000
-        lines: int = 100_000
-        line: int = 4_096
+    Attributes:
+        frames: Frames of the whole paste.
+        modules: Modules of the whole paste.
+        lines: Lines of the whole paste.
+        line: Characters of a line; a longer one holds no frame.
+    """
 
-    class StackModule(NamedTuple):
-        """A module as the paste names it.
+    frames: int = 10_000
+    modules: int = 1_000
+    lines: int = 100_000
+    line: int = 4_096
 
-        Attributes:
-            name: File name without folder, for people.
-            key: What it is looked up by. With a name alone nobody can tell which
-                build of it is meant.
-            problem: Why it cannot be looked up, "" where it can.
-        """
 
-        name: str
-        key: ModuleKey
-        problem: str = ""
+class StackModule(NamedTuple):
+    """A module as the paste names it.
 
-    class StackFrame(NamedTuple):
-        """An address in a module, and the text that it stands for.
+    Attributes:
+        name: File name without folder, for people.
+        key: What it is looked up by. With a name alone nobody can tell which
+            build of it is meant.
+        problem: Why it cannot be looked up, "" where it can.
+    """
 
-        Attributes:
-            text: The part of the paste that a symbolized frame takes the place of.
-            module: Index into the modules of the paste, -1 for none.
-            address: In bytes, counted as *base* says.
-            base: "image": from the start of the module; "link": a link-time address;
-                "either": a link-time address where it is one, else from the start.
-            is_return: It is the address that a call returns to, so that the call
-                itself is in front of it.
-        """
+    name: str
+    key: ModuleKey
+    problem: str = ""
 
-        text: str
-        module: int
-        address: int
-        base: str = "image"
-        is_return: bool = False
 
-    class PastedStack(NamedTuple):
-        """A paste, taken apart.
+class StackFrame(NamedTuple):
+    """An address in a module, and the text that it stands for.
 
-        Attributes:
-            form: What it was taken for, for people.
-            parts: Texts and frames in order. Where *is_verbatim*, the texts and those
-                of the frames put together are the paste.
-            modules: Those that frames or the paste name.
-            is_verbatim: False where the paste is no text for people, as JSON: the
-                texts are then headings, made here.
-            notes: What was left out, and why.
-        """
+    Attributes:
+        text: The part of the paste that a symbolized frame takes the place of.
+        module: Index into the modules of the paste, -1 for none.
+        address: In bytes, counted as *base* says.
+        base: "image": from the start of the module; "link": a link-time address;
+            "either": a link-time address where it is one, else from the start.
+        is_return: It is the address that a call returns to, so that the call
+            itself is in front of it.
+    """
 
-        form: str
-        parts: tuple[str | StackFrame, ...]
-        modules: tuple[StackModule, ...]
-        is_verbatim: bool = True
-        notes: tuple[str, ...] = ()
+    text: str
+    module: int
+    address: int
+    base: str = "image"
+    is_return: bool = False
 
-else:
-    from gsym.records import record_type
 
-    PasteLimits = record_type(
-        "PasteLimits",
-        "frames modules lines line",
-        defaults=(10_000, 1_000, 100_000, 4_096),
-    )
-    PasteLimits.__doc__ = "How much of a paste is read; what is beyond stays text."
-    StackModule = record_type("StackModule", "name key problem", defaults=("",))
-    StackModule.__doc__ = "A module as the paste names it."
-    StackFrame = record_type(
-        "StackFrame",
-        "text module address base is_return",
-        defaults=("image", False),
-    )
-    StackFrame.__doc__ = "An address in a module, and the text that it stands for."
-    PastedStack = record_type(
-        "PastedStack", "form parts modules is_verbatim notes", defaults=(True, ())
-    )
-    PastedStack.__doc__ = "A paste, taken apart."
+class PastedStack(NamedTuple):
+    """A paste, taken apart.
+
+    Attributes:
+        form: What it was taken for, for people.
+        parts: Texts and frames in order. Where *is_verbatim*, the texts and those
+            of the frames put together are the paste.
+        modules: Those that frames or the paste name.
+        is_verbatim: False where the paste is no text for people, as JSON: the
+            texts are then headings, made here.
+        notes: What was left out, and why.
+    """
+
+    form: str
+    parts: tuple[str | StackFrame, ...]
+    modules: tuple[StackModule, ...]
+    is_verbatim: bool = True
+    notes: tuple[str, ...] = ()
+
 
 _ADDRESS_END = 1 << 64
 NO_MODULE = -1

@@ -9,32 +9,28 @@ from __future__ import annotations
 from gsym.cli.options import UsageError
 from gsym.markup_filter.settings import HEXDICT_FORMS
 from gsym.markup_filter.symbols import FUNCTION_NAMES
+from gsym.records import NamedTuple
 
 __all__ = ["CHOICES", "FilterWords", "read_words"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
     from gsym.cli.options import Option
 
-    class FilterWords(NamedTuple):
-        """A command line.
 
-        Attributes:
-            words: It, each option by its long name and in one word with its value.
-            notes: Sentences on what may not be what was meant.
-        """
+class FilterWords(NamedTuple):
+    """A command line.
 
-        words: list[str]
-        notes: list[str]
+    Attributes:
+        words: It, each option by its long name and in one word with its value.
+        notes: Sentences on what may not be what was meant.
+    """
 
-else:
-    from gsym.records import record_type
+    words: list[str]
+    notes: list[str]
 
-    FilterWords = record_type("FilterWords", "words notes")
-    FilterWords.__doc__ = "A command line."
 
 # The value of these may be left out; alone it is the first one.
 CHOICES = {

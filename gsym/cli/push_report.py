@@ -5,50 +5,42 @@ from __future__ import annotations
 from gsym.cli import conversion_report
 from gsym.cli.extraction_text import loss_lines
 from gsym.cli.terminal import printable
+from gsym.records import NamedTuple
 
 __all__ = ["PushReport", "error_lines", "json_report", "push_lines", "warning_lines"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.client.symbfile_client import PartOutcome
     from gsym.conversion_report import ConversionReport
     from gsym.file_id import FileId
 
-    class PushReport(NamedTuple):
-        """What became of one executable.
 
-        Attributes:
-            executable: Its path.
-            file_id: None where it could not be read.
-            outcomes: Of each part; none where there is an error.
-            heads: Of a dry run, the files with the heads of the requests.
-            notes: What its symbols lack, and why.
-            losses: What was left out -> how often.
-            conversion: The report on the conversion of its symbols, if there was one.
-            error: Why there are no parts; else "".
-        """
+class PushReport(NamedTuple):
+    """What became of one executable.
 
-        executable: str
-        file_id: FileId | None = None
-        outcomes: tuple[PartOutcome, ...] = ()
-        heads: tuple[str, ...] = ()
-        notes: tuple[str, ...] = ()
-        losses: dict[str, int] | None = None
-        conversion: ConversionReport | None = None
-        error: str = ""
+    Attributes:
+        executable: Its path.
+        file_id: None where it could not be read.
+        outcomes: Of each part; none where there is an error.
+        heads: Of a dry run, the files with the heads of the requests.
+        notes: What its symbols lack, and why.
+        losses: What was left out -> how often.
+        conversion: The report on the conversion of its symbols, if there was one.
+        error: Why there are no parts; else "".
+    """
 
-else:
-    from gsym.records import record_type
-
-    PushReport = record_type(
-        "PushReport",
-        "executable file_id outcomes heads notes losses conversion error",
-        defaults=(None, (), (), (), None, None, ""),
-    )
-    PushReport.__doc__ = "What became of one executable."
+    executable: str
+    file_id: FileId | None = None
+    outcomes: tuple[PartOutcome, ...] = ()
+    heads: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    losses: dict[str, int] | None = None
+    conversion: ConversionReport | None = None
+    error: str = ""
 
 
 def push_lines(report: PushReport) -> Iterator[str]:

@@ -8,12 +8,12 @@ from gsym.binary_lookup import BinarySearch, find_gsym
 from gsym.cli.symbolizer_requests import RequestError, parse_request
 from gsym.errors import GsymError
 from gsym.reader import wants_read_ahead
+from gsym.records import NamedTuple
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NamedTuple
 
     from gsym.binary_lookup import FoundGsym
     from gsym.cli.symbolizer_options import Options
@@ -21,28 +21,22 @@ if TYPE_CHECKING:
     from gsym.reader import Reader
     from gsym.sources.data_symbols import DataSymbol, DataSymbols
 
-    class Location(NamedTuple):
-        """A place in the source.
 
-        Attributes:
-            function: Its name; "" where it is not known.
-            file: Path or base name; "" where it is not known.
-            line: 0 where it is not known.
-            start: Address of the function, None where it is not known.
-        """
+class Location(NamedTuple):
+    """A place in the source.
 
-        function: str = ""
-        file: str = ""
-        line: int = 0
-        start: int | None = None
+    Attributes:
+        function: Its name; "" where it is not known.
+        file: Path or base name; "" where it is not known.
+        line: 0 where it is not known.
+        start: Address of the function, None where it is not known.
+    """
 
-else:
-    from gsym.records import record_type
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    start: int | None = None
 
-    Location = record_type(
-        "Location", "function file line start", defaults=("", "", 0, None)
-    )
-    Location.__doc__ = "A place in the source."
 
 _MOST_MODULES = 128
 _ADDRESS_MASK = (1 << 64) - 1

@@ -10,33 +10,26 @@ from __future__ import annotations
 
 from gsym.cli.gsymutil_options import parse_number
 from gsym.cli.symbolizer_options import parse_build_id
+from gsym.records import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Request(NamedTuple):
-        """One question.
+class Request(NamedTuple):
+    """One question.
 
-        Attributes:
-            kind: "CODE", "DATA" or "FRAME".
-            module: Name of the module as it was given; "" where a build id was.
-            build_id: Of the module, b"" where it has a name.
-            symbol: Name that stands in place of an address, "" for none.
-            address: The number, or the offset from the symbol.
-        """
+    Attributes:
+        kind: "CODE", "DATA" or "FRAME".
+        module: Name of the module as it was given; "" where a build id was.
+        build_id: Of the module, b"" where it has a name.
+        symbol: Name that stands in place of an address, "" for none.
+        address: The number, or the offset from the symbol.
+    """
 
-        kind: str
-        module: str
-        build_id: bytes
-        symbol: str
-        address: int
+    kind: str
+    module: str
+    build_id: bytes
+    symbol: str
+    address: int
 
-else:
-    from gsym.records import record_type
-
-    Request = record_type("Request", "kind module build_id symbol address")
-    Request.__doc__ = "One question."
 
 _KINDS = ("CODE", "DATA", "FRAME")
 _BLANKS = " \t\n\v\f\r"

@@ -3,65 +3,54 @@
 from __future__ import annotations
 
 from gsym.errors import ServerError
+from gsym.records import NamedTuple
 
 __all__ = ["Assembly", "JobAnswer", "StackFrame", "from_version_4", "read_answer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.client.jobs import Piece
 
-    class StackFrame(NamedTuple):
-        """A frame of a stack, symbolicated or not.
 
-        Attributes:
-            module: Name of the module; "<unknown>" for none.
-            module_offset: From the base of the module; -1 where that is not known.
-            function: None where no function is known.
-            function_offset: From the start of the function, if the server said so.
-            file: Of the source; "" where it is not known.
-            line: Of *file*, from 1; 0 where it is not known.
-            inlines: (function, file, line) of what is inlined here, innermost first.
-            function_size: In bytes; 0 where the server does not say.
-        """
+class StackFrame(NamedTuple):
+    """A frame of a stack, symbolicated or not.
 
-        module: str
-        module_offset: int
-        function: str | None = None
-        function_offset: int | None = None
-        file: str = ""
-        line: int = 0
-        inlines: tuple[tuple[str, str, int], ...] = ()
-        function_size: int = 0
+    Attributes:
+        module: Name of the module; "<unknown>" for none.
+        module_offset: From the base of the module; -1 where that is not known.
+        function: None where no function is known.
+        function_offset: From the start of the function, if the server said so.
+        file: Of the source; "" where it is not known.
+        line: Of *file*, from 1; 0 where it is not known.
+        inlines: (function, file, line) of what is inlined here, innermost first.
+        function_size: In bytes; 0 where the server does not say.
+    """
 
-    class JobAnswer(NamedTuple):
-        """What became of a job.
+    module: str
+    module_offset: int
+    function: str | None = None
+    function_offset: int | None = None
+    file: str = ""
+    line: int = 0
+    inlines: tuple[tuple[str, str, int], ...] = ()
+    function_size: int = 0
 
-        Attributes:
-            stacks: As many as were asked for, each with as many frames.
-            found_modules: By "name/id": whether it was found, None where no frame
-                needed it.
-            error: Why the server refused the job; "" if it did not.
-        """
 
-        stacks: tuple[tuple[StackFrame, ...], ...] = ()
-        found_modules: dict[str, bool | None] = {}  # noqa: RUF012
-        error: str = ""
+class JobAnswer(NamedTuple):
+    """What became of a job.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        stacks: As many as were asked for, each with as many frames.
+        found_modules: By "name/id": whether it was found, None where no frame
+            needed it.
+        error: Why the server refused the job; "" if it did not.
+    """
 
-    StackFrame = record_type(
-        "StackFrame",
-        "module module_offset function function_offset file line inlines function_size",
-        defaults=(None, None, "", 0, (), 0),
-    )
-    StackFrame.__doc__ = "A frame of a stack, symbolicated or not."
-    JobAnswer = record_type(
-        "JobAnswer", "stacks found_modules error", defaults=((), {}, "")
-    )
-    JobAnswer.__doc__ = "What became of a job."
+    stacks: tuple[tuple[StackFrame, ...], ...] = ()
+    found_modules: dict[str, bool | None] = {}  # noqa: RUF012
+    error: str = ""
 
 
 class Assembly:

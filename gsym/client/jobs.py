@@ -7,34 +7,31 @@ stacks and within one.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["Piece", "cut_jobs", "group_pieces", "halve_piece", "read_jobs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
-    class Piece(NamedTuple):
-        """A job, or a part of one, as it is sent.
 
-        Attributes:
-            job: Which one, from 0.
-            payload: What is sent for it.
-            origins: For each of its stacks: which one of the job it is from, and from
-                which frame on. None for a job that is not cut.
-            frames: How many frames it has.
-        """
+class Piece(NamedTuple):
+    """A job, or a part of one, as it is sent.
 
-        job: int
-        payload: Any
-        origins: tuple[tuple[int, int], ...] | None
-        frames: int
+    Attributes:
+        job: Which one, from 0.
+        payload: What is sent for it.
+        origins: For each of its stacks: which one of the job it is from, and from
+            which frame on. None for a job that is not cut.
+        frames: How many frames it has.
+    """
 
-else:
-    from gsym.records import record_type
-
-    Piece = record_type("Piece", "job payload origins frames")
-    Piece.__doc__ = "A job, or a part of one, as it is sent."
+    job: int
+    payload: Any
+    origins: tuple[tuple[int, int], ...] | None
+    frames: int
 
 
 def read_jobs(request: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import ssl
 import time
 
 from gsym.errors import GsymError, ServerError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.store.received_file import inflated_pieces, within_size
 from gsym.store.retry_after import read_retry_after
 from gsym.store.source import SourceError
@@ -22,36 +23,29 @@ __all__ = ["Attempt", "PartTransport"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import NamedTuple
 
     from gsym.client.upload_settings import UploadSettings
     from gsym.store.connections import Answer
     from gsym.symbfile.upload import UploadPart
 
-    class Attempt(NamedTuple):
-        """What became of an attempt.
 
-        Attributes:
-            result: ARRIVED, LATER, REFUSED or UNUSABLE.
-            status: Of HTTP; 0 for no answer.
-            reason: Why it did not arrive, for people; else "".
-            uuid: Under which the log of the server has that; "" for none.
-            wait: Seconds that the server asks for before the next attempt.
-        """
+class Attempt(NamedTuple):
+    """What became of an attempt.
 
-        result: str
-        status: int = 0
-        reason: str = ""
-        uuid: str = ""
-        wait: float = 0.0
+    Attributes:
+        result: ARRIVED, LATER, REFUSED or UNUSABLE.
+        status: Of HTTP; 0 for no answer.
+        reason: Why it did not arrive, for people; else "".
+        uuid: Under which the log of the server has that; "" for none.
+        wait: Seconds that the server asks for before the next attempt.
+    """
 
-else:
-    from gsym.records import record_type
+    result: str
+    status: int = 0
+    reason: str = ""
+    uuid: str = ""
+    wait: float = 0.0
 
-    Attempt = record_type(
-        "Attempt", "result status reason uuid wait", defaults=(0, "", "", 0.0)
-    )
-    Attempt.__doc__ = "What became of an attempt."
 
 ARRIVED = "arrived"
 LATER = "later"

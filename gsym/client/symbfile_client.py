@@ -10,6 +10,7 @@ from itertools import count
 from gsym.client.part_transport import ARRIVED, LATER, UNUSABLE, Attempt, PartTransport
 from gsym.client.upload_settings import UploadSettings
 from gsym.errors import GsymError
+from gsym.records import NamedTuple
 
 __all__ = ["PartOutcome", "SymbfileClient"]
 
@@ -17,40 +18,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
-    from typing import NamedTuple
 
     from typing_extensions import Self
 
     from gsym.symbfile.upload import UploadPart
 
-    class PartOutcome(NamedTuple):
-        """What became of a part.
 
-        Attributes:
-            part: The part.
-            arrived: Whether the server has said so.
-            reason: Why it did not arrive, for people; else "".
-            attempts: So often it was sent; 0: not at all.
-            status: Of HTTP, of the last answer; 0 for none.
-            uuid: Under which the log of the server has that; "" for none.
-        """
+class PartOutcome(NamedTuple):
+    """What became of a part.
 
-        part: UploadPart
-        arrived: bool
-        reason: str = ""
-        attempts: int = 0
-        status: int = 0
-        uuid: str = ""
+    Attributes:
+        part: The part.
+        arrived: Whether the server has said so.
+        reason: Why it did not arrive, for people; else "".
+        attempts: So often it was sent; 0: not at all.
+        status: Of HTTP, of the last answer; 0 for none.
+        uuid: Under which the log of the server has that; "" for none.
+    """
 
-else:
-    from gsym.records import record_type
+    part: UploadPart
+    arrived: bool
+    reason: str = ""
+    attempts: int = 0
+    status: int = 0
+    uuid: str = ""
 
-    PartOutcome = record_type(
-        "PartOutcome",
-        "part arrived reason attempts status uuid",
-        defaults=("", 0, 0, ""),
-    )
-    PartOutcome.__doc__ = "What became of a part."
 
 _INTERNAL = 500  # some servers have it for what they cannot read
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from gsym.errors import ServerError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.store.received_file import inflated_pieces
 from gsym.store.retry_after import read_retry_after
 from gsym.store.source import SourceError
@@ -20,28 +21,24 @@ __all__ = ["Transport"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.client.settings import ClientSettings
     from gsym.store.connections import Answer
     from gsym.store.web_address import WebAddress
 
-    class Reply(NamedTuple):
-        """What the server said.
 
-        Attributes:
-            status: Of HTTP, below 500 and not 429.
-            body: From JSON; None for a 404, 405 or 410 that has no such body.
-        """
+class Reply(NamedTuple):
+    """What the server said.
 
-        status: int
-        body: Any
+    Attributes:
+        status: Of HTTP, below 500 and not 429.
+        body: From JSON; None for a 404, 405 or 410 that has no such body.
+    """
 
-else:
-    from gsym.records import record_type
+    status: int
+    body: Any
 
-    Reply = record_type("Reply", "status body")
-    Reply.__doc__ = "What the server said."
 
 ABSENT = frozenset({404, 405, 410})
 _TIMED_OUT = 408

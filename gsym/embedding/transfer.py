@@ -13,6 +13,7 @@ from gsym.embedding.macho import MachoBinary
 from gsym.embedding.payload import shared_payload, stand_alone_payload
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
 from gsym.image_source import ImageSource
+from gsym.records import NamedTuple
 from gsym.sources.dsym import bundle_member
 from gsym.sources.mapped_file import map_file
 from gsym.sources.object_file import ObjectFile
@@ -20,53 +21,41 @@ from gsym.sources.recognition import recognise
 
 __all__ = ["EmbeddingReport", "embed", "extract"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class EmbeddingReport(NamedTuple):
-        """Where a GSYM file went, and how large all is, in bytes.
+class EmbeddingReport(NamedTuple):
+    """Where a GSYM file went, and how large all is, in bytes.
 
-        Attributes:
-            gsym: Path of the file that was embedded.
-            binary: Path of the binary.
-            output: Path of the binary with the file in it.
-            section: What it stands in: ".gsym" or "__GSYM,__gsym".
-            gsym_size: Of the stand-alone file.
-            section_size: Of the section.
-            string_table_size: Of the binary's string table, where it is shared.
-            binary_size: Of the binary before.
-            output_size: Of the output.
-            index_dropped: Whether the file's index was left out: it has no place in a
-                file of version 1 that shares strings.
-            variables_dropped: Whether the file's variables were left out: they have no
-                place in a file that shares strings.
-            signature: "" where there is none; "ad hoc" where it is made anew as it
-                was; "identity dropped" where it is made anew ad hoc and was not.
-        """
+    Attributes:
+        gsym: Path of the file that was embedded.
+        binary: Path of the binary.
+        output: Path of the binary with the file in it.
+        section: What it stands in: ".gsym" or "__GSYM,__gsym".
+        gsym_size: Of the stand-alone file.
+        section_size: Of the section.
+        string_table_size: Of the binary's string table, where it is shared.
+        binary_size: Of the binary before.
+        output_size: Of the output.
+        index_dropped: Whether the file's index was left out: it has no place in a
+            file of version 1 that shares strings.
+        variables_dropped: Whether the file's variables were left out: they have no
+            place in a file that shares strings.
+        signature: "" where there is none; "ad hoc" where it is made anew as it
+            was; "identity dropped" where it is made anew ad hoc and was not.
+    """
 
-        gsym: str
-        binary: str
-        output: str
-        section: str
-        gsym_size: int
-        section_size: int
-        string_table_size: int
-        binary_size: int
-        output_size: int
-        index_dropped: bool
-        variables_dropped: bool
-        signature: str
+    gsym: str
+    binary: str
+    output: str
+    section: str
+    gsym_size: int
+    section_size: int
+    string_table_size: int
+    binary_size: int
+    output_size: int
+    index_dropped: bool
+    variables_dropped: bool
+    signature: str
 
-else:
-    from gsym.records import record_type
-
-    EmbeddingReport = record_type(
-        "EmbeddingReport",
-        "gsym binary output section gsym_size section_size string_table_size "
-        "binary_size output_size index_dropped variables_dropped signature",
-    )
-    EmbeddingReport.__doc__ = "Where a GSYM file went, and how large all is, in bytes."
 
 _ELF_CLASSES = {1, 2}
 _ELF_ORDERS = {1: "<", 2: ">"}

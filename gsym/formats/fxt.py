@@ -14,13 +14,14 @@ from gsym.formats.fxt_columns import Columns, Texts
 from gsym.formats.fxt_filter import Filter, set_filter
 from gsym.formats.fxt_other_records import MOST_COPIED_SIZE
 from gsym.formats.fxt_records import EVENT_KINDS
+from gsym.records import NamedTuple
 
 __all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Filter", "Problem"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-    from typing import Any, Literal, NamedTuple
+    from typing import Any, Literal
 
     from typing_extensions import Buffer
 
@@ -28,49 +29,40 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
 
-    class Problem(NamedTuple):
-        """What is wrong with the record at *offset*, from the start of the trace."""
 
-        offset: int
-        reason: str
+class Problem(NamedTuple):
+    """What is wrong with the record at *offset*, from the start of the trace."""
 
-    class Counts(NamedTuple):
-        """What a trace is made of.
+    offset: int
+    reason: str
 
-        Attributes:
-            records: How many of each of KINDS, those that cannot be read among them.
-            bytes: What they take.
-            arguments: Arguments of all records that were handed out.
-            unknown_arguments: Those of a type without a meaning, which are left out.
-            appended_words: Those after the fields of records and arguments, which newer
-                writers may append; they are left out.
-            providers: How many have been named.
-            traces: Those begun by a magic number in the middle of the file.
-            left_out: Records that do not pass the filter.
-            problems: How many there are; `Decoder.problems` lists up to 65536.
-        """
 
-        records: Mapping[str, int]
-        bytes: Mapping[str, int]
-        arguments: int
-        unknown_arguments: int
-        appended_words: int
-        providers: int
-        traces: int
-        left_out: int
-        problems: int
+class Counts(NamedTuple):
+    """What a trace is made of.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        records: How many of each of KINDS, those that cannot be read among them.
+        bytes: What they take.
+        arguments: Arguments of all records that were handed out.
+        unknown_arguments: Those of a type without a meaning, which are left out.
+        appended_words: Those after the fields of records and arguments, which newer
+            writers may append; they are left out.
+        providers: How many have been named.
+        traces: Those begun by a magic number in the middle of the file.
+        left_out: Records that do not pass the filter.
+        problems: How many there are; `Decoder.problems` lists up to 65536.
+    """
 
-    Problem = record_type("Problem", "offset reason")
-    Problem.__doc__ = "What is wrong with the record at *offset*."
-    Counts = record_type(
-        "Counts",
-        "records bytes arguments unknown_arguments appended_words providers traces "
-        "left_out problems",
-    )
-    Counts.__doc__ = "What a trace is made of."
+    records: Mapping[str, int]
+    bytes: Mapping[str, int]
+    arguments: int
+    unknown_arguments: int
+    appended_words: int
+    providers: int
+    traces: int
+    left_out: int
+    problems: int
+
 
 # By number; the first ones are those of events.
 KINDS = (

@@ -7,6 +7,7 @@ and threads mean. `gsym.formats.fxt_records` says what all records have.
 from __future__ import annotations
 
 from gsym._native import lib
+from gsym.records import NamedTuple
 
 __all__ = [
     "Initialization",
@@ -19,77 +20,64 @@ __all__ = [
     "begins_trace",
 ]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class ProviderInfo(NamedTuple):
-        """Names a provider; what follows comes from it."""
+class ProviderInfo(NamedTuple):
+    """Names a provider; what follows comes from it."""
 
-        name: str
-        provider: int
-        offset: int = 0
+    name: str
+    provider: int
+    offset: int = 0
 
-    class ProviderSection(NamedTuple):
-        """What follows comes from this provider."""
 
-        provider: int
-        offset: int = 0
+class ProviderSection(NamedTuple):
+    """What follows comes from this provider."""
 
-    class ProviderEvent(NamedTuple):
-        """Something befell a provider; *event* 0: its buffer filled up."""
+    provider: int
+    offset: int = 0
 
-        event: int
-        provider: int
-        offset: int = 0
 
-    class TraceInfo(NamedTuple):
-        """Of the trace as a whole; *type* 0: the magic number, which is *value*."""
+class ProviderEvent(NamedTuple):
+    """Something befell a provider; *event* 0: its buffer filled up."""
 
-        type: int
-        value: int
-        provider: int | None = None
-        offset: int = 0
+    event: int
+    provider: int
+    offset: int = 0
 
-    class Initialization(NamedTuple):
-        """The unit of the times that follow."""
 
-        ticks_per_second: int
-        provider: int | None = None
-        offset: int = 0
+class TraceInfo(NamedTuple):
+    """Of the trace as a whole; *type* 0: the magic number, which is *value*."""
 
-    class String(NamedTuple):
-        """An entry of the string table; it replaces one of the same index."""
+    type: int
+    value: int
+    provider: int | None = None
+    offset: int = 0
 
-        string_index: int
-        value: str
-        provider: int | None = None
-        offset: int = 0
 
-    class Thread(NamedTuple):
-        """An entry of the thread table; it replaces one of the same index."""
+class Initialization(NamedTuple):
+    """The unit of the times that follow."""
 
-        thread_index: int
-        process: int
-        thread: int
-        provider: int | None = None
-        offset: int = 0
+    ticks_per_second: int
+    provider: int | None = None
+    offset: int = 0
 
-else:
-    from gsym.records import record_type
 
-    _ORIGIN = " provider offset"
-    _IN_ORIGIN = (None, 0)
+class String(NamedTuple):
+    """An entry of the string table; it replaces one of the same index."""
 
-    ProviderInfo = record_type("ProviderInfo", "name" + _ORIGIN, (0,))
-    ProviderSection = record_type("ProviderSection", "provider offset", (0,))
-    ProviderEvent = record_type("ProviderEvent", "event" + _ORIGIN, (0,))
-    TraceInfo = record_type("TraceInfo", "type value" + _ORIGIN, _IN_ORIGIN)
-    Initialization = record_type(
-        "Initialization", "ticks_per_second" + _ORIGIN, _IN_ORIGIN
-    )
-    String = record_type("String", "string_index value" + _ORIGIN, _IN_ORIGIN)
-    Thread = record_type("Thread", "thread_index process thread" + _ORIGIN, _IN_ORIGIN)
+    string_index: int
+    value: str
+    provider: int | None = None
+    offset: int = 0
+
+
+class Thread(NamedTuple):
+    """An entry of the thread table; it replaces one of the same index."""
+
+    thread_index: int
+    process: int
+    thread: int
+    provider: int | None = None
+    offset: int = 0
 
 
 def begins_trace(record: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym._native import check, ffi, lib, to_bytes
 from gsym.arguments import strings_of
+from gsym.records import NamedTuple
 
 __all__ = ["Filter", "set_filter"]
 
@@ -12,43 +13,34 @@ _MOST_NS = 2**64 - 1
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NamedTuple
+    from typing import Any
 
-    class Filter(NamedTuple):
-        """What a record has to have; what is left open may be anything.
 
-        Records by which others are read and those that describe objects, modules and
-        mappings are handed out all the same. Others that do not have what is asked for
-        are left out: a context switch tells no process, only events and large blobs
-        have a category, and besides them blobs a name.
+class Filter(NamedTuple):
+    """What a record has to have; what is left open may be anything.
 
-        Attributes:
-            from_ns: It ends at this time or later; an event has its own end or is over
-                at once.
-            to_ns: It begins at this time or earlier.
-            processes: It is of one of these koids.
-            threads: Likewise; of a context switch either thread counts.
-            categories: It matches one of these patterns, in which `*` stands for any
-                text and `?` for a character.
-            names: Likewise.
-        """
+    Records by which others are read and those that describe objects, modules and
+    mappings are handed out all the same. Others that do not have what is asked for
+    are left out: a context switch tells no process, only events and large blobs
+    have a category, and besides them blobs a name.
 
-        from_ns: int = 0
-        to_ns: int = _MOST_NS
-        processes: Sequence[int] = ()
-        threads: Sequence[int] = ()
-        categories: Sequence[str] = ()
-        names: Sequence[str] = ()
+    Attributes:
+        from_ns: It ends at this time or later; an event has its own end or is over
+            at once.
+        to_ns: It begins at this time or earlier.
+        processes: It is of one of these koids.
+        threads: Likewise; of a context switch either thread counts.
+        categories: It matches one of these patterns, in which `*` stands for any
+            text and `?` for a character.
+        names: Likewise.
+    """
 
-else:
-    from gsym.records import record_type
-
-    Filter = record_type(
-        "Filter",
-        "from_ns to_ns processes threads categories names",
-        (0, _MOST_NS, (), (), (), ()),
-    )
-    Filter.__doc__ = "What a record has to have; what is left open may be anything."
+    from_ns: int = 0
+    to_ns: int = _MOST_NS
+    processes: Sequence[int] = ()
+    threads: Sequence[int] = ()
+    categories: Sequence[str] = ()
+    names: Sequence[str] = ()
 
 
 def set_filter(reader: Any, chosen: Filter, error: Any) -> None:

@@ -24,6 +24,7 @@ from gsym.formats.fxt_context_records import (
     TraceInfo,
     begins_trace,
 )
+from gsym.records import NamedTuple
 
 __all__ = [
     "ARGUMENT_TYPES",
@@ -90,295 +91,253 @@ UNKNOWN_KOID = 2**64 - 1
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple, TypeAlias
+    from typing import TypeAlias
 
     Value: TypeAlias = int | float | str | bytes | None
+    Arguments: TypeAlias = tuple["Argument", ...]
 
-    class Argument(NamedTuple):
-        """A typed value with a name; *type* is one of ARGUMENT_TYPES."""
 
-        name: str
-        type: str
-        value: Value
+class Argument(NamedTuple):
+    """A typed value with a name; *type* is one of ARGUMENT_TYPES."""
 
-    Arguments: TypeAlias = tuple[Argument, ...]
+    name: str
+    type: str
+    value: Value
 
-    class Event(NamedTuple):
-        """Something that happened on a thread.
 
-        Attributes:
-            kind: One of EVENT_KINDS.
-            ticks: When, or when it began.
-            process: Koid.
-            thread: Koid.
-            category: What kind of code tells of it.
-            name: What happened.
-            args: At most 15.
-            id: Of a counter, or what correlates asynchronous events or those of a flow;
-                None for other kinds.
-            end_ticks: When a complete duration ended; None for other kinds.
-            ns: See the module.
-            end_ns: The same for the end.
-            provider: See the module.
-            offset: See the module.
-        """
+class Event(NamedTuple):
+    """Something that happened on a thread.
 
-        kind: str
-        ticks: int
-        process: int
-        thread: int
-        category: str
-        name: str
-        args: Arguments = ()
-        id: int | None = None
-        end_ticks: int | None = None
-        ns: int | None = None
-        end_ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+    Attributes:
+        kind: One of EVENT_KINDS.
+        ticks: When, or when it began.
+        process: Koid.
+        thread: Koid.
+        category: What kind of code tells of it.
+        name: What happened.
+        args: At most 15.
+        id: Of a counter, or what correlates asynchronous events or those of a flow;
+            None for other kinds.
+        end_ticks: When a complete duration ended; None for other kinds.
+        ns: See the module.
+        end_ns: The same for the end.
+        provider: See the module.
+        offset: See the module.
+    """
 
-    class Blob(NamedTuple):
-        """A piece of a stream *name*; *type* 1: data, 2: last branch, 3: Perfetto."""
+    kind: str
+    ticks: int
+    process: int
+    thread: int
+    category: str
+    name: str
+    args: Arguments = ()
+    id: int | None = None
+    end_ticks: int | None = None
+    ns: int | None = None
+    end_ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-        name: str
-        type: int
-        data: bytes
-        provider: int | None = None
-        offset: int = 0
 
-    class UserspaceObject(NamedTuple):
-        """What is at *pointer* in a process."""
+class Blob(NamedTuple):
+    """A piece of a stream *name*; *type* 1: data, 2: last branch, 3: Perfetto."""
 
-        pointer: int
-        process: int
-        name: str
-        args: Arguments = ()
-        provider: int | None = None
-        offset: int = 0
+    name: str
+    type: int
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
 
-    class KernelObject(NamedTuple):
-        """What *koid* is; *type* 1: a process, 2: a thread, others as in Zircon."""
 
-        koid: int
-        type: int
-        name: str
-        args: Arguments = ()
-        provider: int | None = None
-        offset: int = 0
+class UserspaceObject(NamedTuple):
+    """What is at *pointer* in a process."""
 
-    class ContextSwitch(NamedTuple):
-        """A processor leaves a thread, now in a state of THREAD_STATES, for another."""
+    pointer: int
+    process: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
 
-        ticks: int
-        cpu: int
-        outgoing_thread_state: int
-        outgoing_thread: int
-        incoming_thread: int
-        args: Arguments = ()
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
 
-    class ThreadWakeup(NamedTuple):
-        """A thread may run again."""
+class KernelObject(NamedTuple):
+    """What *koid* is; *type* 1: a process, 2: a thread, others as in Zircon."""
 
-        ticks: int
-        cpu: int
-        thread: int
-        args: Arguments = ()
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+    koid: int
+    type: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
 
-    class LegacyContextSwitch(NamedTuple):
-        """A context switch as older systems tell of it."""
 
-        ticks: int
-        cpu: int
-        outgoing_thread_state: int
-        outgoing_process: int
-        outgoing_thread: int
-        incoming_process: int
-        incoming_thread: int
-        outgoing_priority: int
-        incoming_priority: int
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+class ContextSwitch(NamedTuple):
+    """A processor leaves a thread, now in a state of THREAD_STATES, for another."""
 
-    class Log(NamedTuple):
-        """A line of a log."""
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_thread: int
+    incoming_thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-        ticks: int
-        process: int
-        thread: int
-        message: str
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
 
-    class Module(NamedTuple):
-        """A module that a process has loaded, for the profiler; *thread* is 0."""
+class ThreadWakeup(NamedTuple):
+    """A thread may run again."""
 
-        ticks: int
-        process: int
-        thread: int
-        module_id: int
-        name: str
-        build_id: bytes
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+    ticks: int
+    cpu: int
+    thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-    class Mmap(NamedTuple):
-        """Where a part of a module lies; *thread* is 0.
 
-        Attributes:
-            ticks: When it was seen.
-            process: Koid.
-            thread: Koid, 0.
-            module_id: Of a `Module` record of the process, which may come later.
-            flags: Of its pages; writers do not agree what the bits mean.
-            start_address: First address in the process.
-            address_range: Bytes covered.
-            vaddr: Address within the module, as it was linked, of the first byte.
-            ns: See the module.
-            provider: See the module.
-            offset: See the module.
-        """
+class LegacyContextSwitch(NamedTuple):
+    """A context switch as older systems tell of it."""
 
-        ticks: int
-        process: int
-        thread: int
-        module_id: int
-        flags: int
-        start_address: int
-        address_range: int
-        vaddr: int
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_process: int
+    outgoing_thread: int
+    incoming_process: int
+    incoming_thread: int
+    outgoing_priority: int
+    incoming_priority: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-    class Backtrace(NamedTuple):
-        """A sample of the profiler: addresses, innermost frame first."""
 
-        ticks: int
-        process: int
-        thread: int
-        frames: tuple[int, ...]
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+class Log(NamedTuple):
+    """A line of a log."""
 
-    class LargeBlob(NamedTuple):
-        """Data of any size; without metadata *ticks*, *process*, *thread* are None.
+    ticks: int
+    process: int
+    thread: int
+    message: str
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-        If *data* of a file has more than 256 MiB, it is a view of the file.
-        """
 
-        category: str
-        name: str
-        data: bytes | memoryview
-        ticks: int | None = None
-        process: int | None = None
-        thread: int | None = None
-        args: Arguments = ()
-        ns: int | None = None
-        provider: int | None = None
-        offset: int = 0
+class Module(NamedTuple):
+    """A module that a process has loaded, for the profiler; *thread* is 0."""
 
-    class Unknown(NamedTuple):
-        """A record without a meaning here.
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    name: str
+    build_id: bytes
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-        Attributes:
-            type: Type of the record.
-            subtype: Of records whose type has some; None for others.
-            data: The whole record, header included, as it stands.
-            provider: See the module.
-            offset: See the module.
-        """
 
-        type: int
-        subtype: int | None
-        data: bytes
-        provider: int | None = None
-        offset: int = 0
+class Mmap(NamedTuple):
+    """Where a part of a module lies; *thread* is 0.
 
-    Record: TypeAlias = (
-        ProviderInfo
-        | ProviderSection
-        | ProviderEvent
-        | TraceInfo
-        | Initialization
-        | String
-        | Thread
-        | Event
-        | Blob
-        | UserspaceObject
-        | KernelObject
-        | ContextSwitch
-        | ThreadWakeup
-        | LegacyContextSwitch
-        | Log
-        | Module
-        | Mmap
-        | Backtrace
-        | LargeBlob
-        | Unknown
-    )
+    Attributes:
+        ticks: When it was seen.
+        process: Koid.
+        thread: Koid, 0.
+        module_id: Of a `Module` record of the process, which may come later.
+        flags: Of its pages; writers do not agree what the bits mean.
+        start_address: First address in the process.
+        address_range: Bytes covered.
+        vaddr: Address within the module, as it was linked, of the first byte.
+        ns: See the module.
+        provider: See the module.
+        offset: See the module.
+    """
 
-else:
-    from gsym.records import record_type
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    flags: int
+    start_address: int
+    address_range: int
+    vaddr: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
 
-    _ORIGIN = " provider offset"
-    _TIMED = " ns provider offset"
-    _IN_ORIGIN, _IN_TIMED = (None, 0), (None, None, 0)
 
-    Argument = record_type("Argument", "name type value")
-    Event = record_type(
-        "Event",
-        "kind ticks process thread category name args id end_ticks ns end_ns provider "
-        "offset",
-        ((), None, None, None, None, None, 0),
-    )
-    Blob = record_type("Blob", "name type data" + _ORIGIN, _IN_ORIGIN)
-    UserspaceObject = record_type(
-        "UserspaceObject", "pointer process name args" + _ORIGIN, ((), *_IN_ORIGIN)
-    )
-    KernelObject = record_type(
-        "KernelObject", "koid type name args" + _ORIGIN, ((), *_IN_ORIGIN)
-    )
-    ContextSwitch = record_type(
-        "ContextSwitch",
-        "ticks cpu outgoing_thread_state outgoing_thread incoming_thread args" + _TIMED,
-        ((), *_IN_TIMED),
-    )
-    ThreadWakeup = record_type(
-        "ThreadWakeup", "ticks cpu thread args" + _TIMED, ((), *_IN_TIMED)
-    )
-    LegacyContextSwitch = record_type(
-        "LegacyContextSwitch",
-        "ticks cpu outgoing_thread_state outgoing_process outgoing_thread "
-        "incoming_process incoming_thread outgoing_priority incoming_priority" + _TIMED,
-        _IN_TIMED,
-    )
-    Log = record_type("Log", "ticks process thread message" + _TIMED, _IN_TIMED)
-    Module = record_type(
-        "Module", "ticks process thread module_id name build_id" + _TIMED, _IN_TIMED
-    )
-    Mmap = record_type(
-        "Mmap",
-        "ticks process thread module_id flags start_address address_range vaddr"
-        + _TIMED,
-        _IN_TIMED,
-    )
-    Backtrace = record_type(
-        "Backtrace", "ticks process thread frames" + _TIMED, _IN_TIMED
-    )
-    LargeBlob = record_type(
-        "LargeBlob",
-        "category name data ticks process thread args" + _TIMED,
-        (None, None, None, (), *_IN_TIMED),
-    )
-    Unknown = record_type("Unknown", "type subtype data" + _ORIGIN, _IN_ORIGIN)
-    Record = tuple  # what all of them are
+class Backtrace(NamedTuple):
+    """A sample of the profiler: addresses, innermost frame first."""
+
+    ticks: int
+    process: int
+    thread: int
+    frames: tuple[int, ...]
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class LargeBlob(NamedTuple):
+    """Data of any size; without metadata *ticks*, *process*, *thread* are None.
+
+    If *data* of a file has more than 256 MiB, it is a view of the file.
+    """
+
+    category: str
+    name: str
+    data: bytes | memoryview
+    ticks: int | None = None
+    process: int | None = None
+    thread: int | None = None
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Unknown(NamedTuple):
+    """A record without a meaning here.
+
+    Attributes:
+        type: Type of the record.
+        subtype: Of records whose type has some; None for others.
+        data: The whole record, header included, as it stands.
+        provider: See the module.
+        offset: See the module.
+    """
+
+    type: int
+    subtype: int | None
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
+
+
+Record: TypeAlias = (
+    ProviderInfo
+    | ProviderSection
+    | ProviderEvent
+    | TraceInfo
+    | Initialization
+    | String
+    | Thread
+    | Event
+    | Blob
+    | UserspaceObject
+    | KernelObject
+    | ContextSwitch
+    | ThreadWakeup
+    | LegacyContextSwitch
+    | Log
+    | Module
+    | Mmap
+    | Backtrace
+    | LargeBlob
+    | Unknown
+)

@@ -7,31 +7,28 @@ from __future__ import annotations
 
 from gsym._native import check, ffi, lib, new_error
 from gsym.formats.fxt_records import EVENT_KINDS
+from gsym.records import NamedTuple
 
 __all__ = ["MOST_GROUPS", "OTHERS", "EventKey", "EventSums", "Tally"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.formats.fxt_columns import Columns
 
     CData = Any  # a cffi object
 
-    class EventKey(NamedTuple):
-        """What events have in common: *provider* is an id, or None, *kind* a word."""
 
-        provider: int | None
-        category: str
-        name: str
-        kind: str
+class EventKey(NamedTuple):
+    """What events have in common: *provider* is an id, or None, *kind* a word."""
 
-else:
-    from gsym.records import record_type
+    provider: int | None
+    category: str
+    name: str
+    kind: str
 
-    EventKey = record_type("EventKey", "provider category name kind")
-    EventKey.__doc__ = "What events have in common."
 
 # A trace may give each event a name of its own; what is new behind so many groups is
 # counted as others, for each provider and kind.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = [
     "Backtrace",
     "Data",
@@ -14,97 +16,78 @@ __all__ = [
     "Symbol",
 ]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Symbol(NamedTuple):
-        """A symbol or a type by the name that the linker knows."""
+class Symbol(NamedTuple):
+    """A symbol or a type by the name that the linker knows."""
 
-        name: str
+    name: str
 
-    class Pc(NamedTuple):
-        """A code location; *kind* is "ra", "pc" or, where that is not told, ""."""
 
-        address: int
-        kind: str = ""
+class Pc(NamedTuple):
+    """A code location; *kind* is "ra", "pc" or, where that is not told, ""."""
 
-    class Data(NamedTuple):
-        """A data location."""
+    address: int
+    kind: str = ""
 
-        address: int
 
-    class Backtrace(NamedTuple):
-        """A frame of a backtrace, which counts from 0; *kind* as in `Pc`."""
+class Data(NamedTuple):
+    """A data location."""
 
-        frame: int
-        address: int
-        kind: str = ""
-        message: str = ""
+    address: int
 
-    class HexDict(NamedTuple):
-        """Keys and values; *text* is all behind the tag, with its spaces and lines."""
 
-        text: str
+class Backtrace(NamedTuple):
+    """A frame of a backtrace, which counts from 0; *kind* as in `Pc`."""
 
-    class DumpFile(NamedTuple):
-        """A dump that was published: what it is of, and how it is called."""
+    frame: int
+    address: int
+    kind: str = ""
+    message: str = ""
 
-        kind: str
-        name: str
 
-    class Reset(NamedTuple):
-        """All modules are forgotten; *batch* is "begin", "end" or ""."""
+class HexDict(NamedTuple):
+    """Keys and values; *text* is all behind the tag, with its spaces and lines."""
 
-        batch: str = ""
+    text: str
 
-    class Module(NamedTuple):
-        """A binary that is loaded, by a number that mmaps call it by."""
 
-        id: int
-        name: str
-        build_id: bytes
+class DumpFile(NamedTuple):
+    """A dump that was published: what it is of, and how it is called."""
 
-    class Mmap(NamedTuple):
-        """A segment in memory.
+    kind: str
+    name: str
 
-        Attributes:
-            start: Address of its first byte in memory.
-            size: In bytes.
-            module: Number of its module.
-            mode: One or more of r, w and x, in this order.
-            address: Link-time address of its first byte.
-        """
 
-        start: int
-        size: int
-        module: int
-        mode: str
-        address: int
+class Reset(NamedTuple):
+    """All modules are forgotten; *batch* is "begin", "end" or ""."""
 
-    Element = (
-        Symbol | Pc | Data | Backtrace | HexDict | DumpFile | Reset | Module | Mmap
-    )
-else:
-    from gsym.records import record_type
+    batch: str = ""
 
-    Symbol = record_type("Symbol", "name")
-    Symbol.__doc__ = "A symbol or a type by the name that the linker knows."
-    Pc = record_type("Pc", "address kind", defaults=("",))
-    Pc.__doc__ = "A code location."
-    Data = record_type("Data", "address")
-    Data.__doc__ = "A data location."
-    Backtrace = record_type(
-        "Backtrace", "frame address kind message", defaults=("", "")
-    )
-    Backtrace.__doc__ = "A frame of a backtrace, which counts from 0."
-    HexDict = record_type("HexDict", "text")
-    HexDict.__doc__ = "Keys and values."
-    DumpFile = record_type("DumpFile", "kind name")
-    DumpFile.__doc__ = "A dump that was published."
-    Reset = record_type("Reset", "batch", defaults=("",))
-    Reset.__doc__ = "All modules are forgotten."
-    Module = record_type("Module", "id name build_id")
-    Module.__doc__ = "A binary that is loaded, by a number that mmaps call it by."
-    Mmap = record_type("Mmap", "start size module mode address")
-    Mmap.__doc__ = "A segment in memory."
+
+class Module(NamedTuple):
+    """A binary that is loaded, by a number that mmaps call it by."""
+
+    id: int
+    name: str
+    build_id: bytes
+
+
+class Mmap(NamedTuple):
+    """A segment in memory.
+
+    Attributes:
+        start: Address of its first byte in memory.
+        size: In bytes.
+        module: Number of its module.
+        mode: One or more of r, w and x, in this order.
+        address: Link-time address of its first byte.
+    """
+
+    start: int
+    size: int
+    module: int
+    mode: str
+    address: int
+
+
+Element = Symbol | Pc | Data | Backtrace | HexDict | DumpFile | Reset | Module | Mmap

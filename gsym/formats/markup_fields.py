@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from gsym._native import to_str
+from gsym.records import NamedTuple
 
 __all__ = [
     "BEGIN",
@@ -27,76 +28,67 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
-    from typing import NamedTuple, NoReturn
+    from typing import NoReturn
 
-    class Dialect(NamedTuple):
-        """What counts as an element.
 
-        Attributes:
-            restarts: A `{{{` inside an element begins another one, and no field holds
-                a `}`. Without, an element ends at the first `}}}` behind its beginning,
-                whatever is between.
-            size_base: Base of the size of an mmap without a prefix: 10, 16; 0: octal
-                where it begins with 0, else decimal.
-            has_messages: A backtrace may have a message as its last field.
-            has_colon_names: Names of modules may hold colons.
-            has_batches: `reset:begin` and `reset:end` are resets as well.
-            counts_fields: With a field too many, that of the kind of a code location
-                counts for nothing.
-        """
+class Dialect(NamedTuple):
+    """What counts as an element.
 
-        restarts: bool
-        size_base: int
-        has_messages: bool
-        has_colon_names: bool
-        has_batches: bool
-        counts_fields: bool
+    Attributes:
+        restarts: A `{{{` inside an element begins another one, and no field holds
+            a `}`. Without, an element ends at the first `}}}` behind its beginning,
+            whatever is between.
+        size_base: Base of the size of an mmap without a prefix: 10, 16; 0: octal
+            where it begins with 0, else decimal.
+        has_messages: A backtrace may have a message as its last field.
+        has_colon_names: Names of modules may hold colons.
+        has_batches: `reset:begin` and `reset:end` are resets as well.
+        counts_fields: With a field too many, that of the kind of a code location
+            counts for nothing.
+    """
 
-    class Token(NamedTuple):
-        """An element as it stands in a line.
+    restarts: bool
+    size_base: int
+    has_messages: bool
+    has_colon_names: bool
+    has_batches: bool
+    counts_fields: bool
 
-        Attributes:
-            text: All of it, with its braces.
-            tag: What kind it says to be.
-            fields: What stands between colons behind the tag.
-            start: Offset of its first byte in the line.
-        """
 
-        text: bytes
-        tag: bytes
-        fields: tuple[bytes, ...]
-        start: int
+class Token(NamedTuple):
+    """An element as it stands in a line.
 
-        @property
-        def end(self) -> int:
-            """Offset behind it in the line."""
+    Attributes:
+        text: All of it, with its braces.
+        tag: What kind it says to be.
+        fields: What stands between colons behind the tag.
+        start: Offset of its first byte in the line.
+    """
 
-    class Fault(NamedTuple):
-        """What is wrong with an element.
+    text: bytes
+    tag: bytes
+    fields: tuple[bytes, ...]
+    start: int
 
-        Attributes:
-            message: As llvm-symbolizer words it.
-            offset: Of the byte in the line that is to blame.
-            is_warning: Whether the element counts all the same.
-        """
+    @property
+    def end(self) -> int:
+        """Offset in the line of the first byte after it."""
+        return self.start + len(self.text)
 
-        message: bytes
-        offset: int
-        is_warning: bool = False
 
-else:
-    from gsym.records import record_type
+class Fault(NamedTuple):
+    """What is wrong with an element.
 
-    Dialect = record_type(
-        "Dialect",
-        "restarts size_base has_messages has_colon_names has_batches counts_fields",
-    )
-    Dialect.__doc__ = "What counts as an element."
-    Token = record_type("Token", "text tag fields start")
-    Token.__doc__ = "An element as it stands in a line."
-    Token.end = property(lambda token: token.start + len(token.text))
-    Fault = record_type("Fault", "message offset is_warning", defaults=(False,))
-    Fault.__doc__ = "What is wrong with an element."
+    Attributes:
+        message: As llvm-symbolizer words it.
+        offset: Of the byte in the line that is to blame.
+        is_warning: Whether the element counts all the same.
+    """
+
+    message: bytes
+    offset: int
+    is_warning: bool = False
+
 
 LLVM_DIALECT = Dialect(
     restarts=False,

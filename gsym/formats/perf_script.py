@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 __all__ = [
     "PerfFrame",
@@ -29,83 +30,72 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import NamedTuple
 
-    class PerfFrame(NamedTuple):
-        """A line of a stack; "" and 0 for what is not known.
 
-        Attributes:
-            address: As it is printed: in memory, or in the file of the module.
-            symbol: Without its offset.
-            module: Path of the file, or a name in brackets, as of the kernel.
-            module_offset: Where it is in that file, if that is printed as well.
-            is_inlined: It is inlined into what the next line has, if that has the same
-                address. perf also marks functions so that have several names.
-            path: Of the source file.
-            line: In it.
-        """
+class PerfFrame(NamedTuple):
+    """A line of a stack; "" and 0 for what is not known.
 
-        address: int
-        symbol: str
-        module: str
-        module_offset: int | None
-        is_inlined: bool
-        path: str
-        line: int
+    Attributes:
+        address: As it is printed: in memory, or in the file of the module.
+        symbol: Without its offset.
+        module: Path of the file, or a name in brackets, as of the kernel.
+        module_offset: Where it is in that file, if that is printed as well.
+        is_inlined: It is inlined into what the next line has, if that has the same
+            address. perf also marks functions so that have several names.
+        path: Of the source file.
+        line: In it.
+    """
 
-    class PerfSample(NamedTuple):
-        """A sample; None for what was not printed.
+    address: int
+    symbol: str
+    module: str
+    module_offset: int | None
+    is_inlined: bool
+    path: str
+    line: int
 
-        Attributes:
-            command: Name of the thread.
-            process: Its number; that of the thread where only one was printed.
-            thread: Likewise.
-            cpu: Where it ran.
-            time: Nanoseconds since the machine started.
-            period: Events that it stands for.
-            event: What was counted.
-            frames: Innermost first.
-        """
 
-        command: str
-        process: int
-        thread: int
-        cpu: int | None
-        time: int | None
-        period: int | None
-        event: str
-        frames: tuple[PerfFrame, ...]
+class PerfSample(NamedTuple):
+    """A sample; None for what was not printed.
 
-    class PerfMapping(NamedTuple):
-        """A part of a file that a process mapped.
+    Attributes:
+        command: Name of the thread.
+        process: Its number; that of the thread where only one was printed.
+        thread: Likewise.
+        cpu: Where it ran.
+        time: Nanoseconds since the machine started.
+        period: Events that it stands for.
+        event: What was counted.
+        frames: Innermost first.
+    """
 
-        Attributes:
-            process: Its number.
-            start: The first address.
-            size: In bytes.
-            file_offset: Of the first byte.
-            path: Of the file.
-        """
+    command: str
+    process: int
+    thread: int
+    cpu: int | None
+    time: int | None
+    period: int | None
+    event: str
+    frames: tuple[PerfFrame, ...]
 
-        process: int
-        start: int
-        size: int
-        file_offset: int
-        path: str
 
-else:
-    from gsym.records import record_type
+class PerfMapping(NamedTuple):
+    """A part of a file that a process mapped.
 
-    PerfFrame = record_type(
-        "PerfFrame", "address symbol module module_offset is_inlined path line"
-    )
-    PerfFrame.__doc__ = "A line of a stack."
-    PerfSample = record_type(
-        "PerfSample", "command process thread cpu time period event frames"
-    )
-    PerfSample.__doc__ = "A sample."
-    PerfMapping = record_type("PerfMapping", "process start size file_offset path")
-    PerfMapping.__doc__ = "A part of a file that a process mapped."
+    Attributes:
+        process: Its number.
+        start: The first address.
+        size: In bytes.
+        file_offset: Of the first byte.
+        path: Of the file.
+    """
+
+    process: int
+    start: int
+    size: int
+    file_offset: int
+    path: str
+
 
 # Every repetition is bounded, so that no line takes long. A name of a thread has 15
 # bytes, but may have spaces.

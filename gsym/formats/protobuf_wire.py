@@ -6,36 +6,32 @@ Source: developers.google.com/protocol-buffers, "Encoding".
 from __future__ import annotations
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 __all__ = ["LENGTH_DELIMITED", "VARINT", "Field", "each_field"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
-    class Field(NamedTuple):
-        """A field: its number and wire type, and where it is in the message.
 
-        Attributes:
-            number: From 1 on.
-            wire_type: How its value is written.
-            start: Where its key starts.
-            content: Where its value starts; behind the length, where there is one.
-            end: Behind its value.
-        """
+class Field(NamedTuple):
+    """A field: its number and wire type, and where it is in the message.
 
-        number: int
-        wire_type: int
-        start: int
-        content: int
-        end: int
+    Attributes:
+        number: From 1 on.
+        wire_type: How its value is written.
+        start: Where its key starts.
+        content: Where its value starts; behind the length, where there is one.
+        end: Behind its value.
+    """
 
-else:
-    from gsym.records import record_type
+    number: int
+    wire_type: int
+    start: int
+    content: int
+    end: int
 
-    Field = record_type("Field", "number wire_type start content end")
-    Field.__doc__ = "A field: its number and wire type, and where it is in the message."
 
 VARINT = 0
 _FIXED64 = 1

@@ -18,6 +18,7 @@ from gsym.formats.symbfile_records import (
     ReturnPad,
     ReturnPadEntry,
 )
+from gsym.records import NamedTuple
 
 __all__ = [
     "MAGIC",
@@ -36,55 +37,46 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from typing_extensions import Buffer
 
     CData = Any  # a cffi object
 
-    class Counts(NamedTuple):
-        """What a file is made of; bytes of messages count length and type, too.
 
-        Attributes:
-            ranges: Messages of this type, as of those below.
-            return_pads: See above.
-            string_tables: See above.
-            unknown_messages: Of types without a meaning here, which are passed over.
-            range_bytes: Bytes of the ranges.
-            return_pad_bytes: Bytes of the return pads.
-            string_table_bytes: Bytes of the string tables.
-            unknown_bytes: Bytes of the messages that are passed over.
-            table_strings: Strings in all string tables.
-            inline_strings: Strings in ranges.
-            references: How often records name a string of a table.
-            line_rows: Rows of all line tables.
-            entries: Entries of all return pads.
-        """
+class Counts(NamedTuple):
+    """What a file is made of; bytes of messages count length and type, too.
 
-        ranges: int
-        return_pads: int
-        string_tables: int
-        unknown_messages: int
-        range_bytes: int
-        return_pad_bytes: int
-        string_table_bytes: int
-        unknown_bytes: int
-        table_strings: int
-        inline_strings: int
-        references: int
-        line_rows: int
-        entries: int
+    Attributes:
+        ranges: Messages of this type, as of those below.
+        return_pads: See above.
+        string_tables: See above.
+        unknown_messages: Of types without a meaning here, which are passed over.
+        range_bytes: Bytes of the ranges.
+        return_pad_bytes: Bytes of the return pads.
+        string_table_bytes: Bytes of the string tables.
+        unknown_bytes: Bytes of the messages that are passed over.
+        table_strings: Strings in all string tables.
+        inline_strings: Strings in ranges.
+        references: How often records name a string of a table.
+        line_rows: Rows of all line tables.
+        entries: Entries of all return pads.
+    """
 
-else:
-    from gsym.records import record_type
+    ranges: int
+    return_pads: int
+    string_tables: int
+    unknown_messages: int
+    range_bytes: int
+    return_pad_bytes: int
+    string_table_bytes: int
+    unknown_bytes: int
+    table_strings: int
+    inline_strings: int
+    references: int
+    line_rows: int
+    entries: int
 
-    Counts = record_type(
-        "Counts",
-        "ranges return_pads string_tables unknown_messages range_bytes "
-        "return_pad_bytes string_table_bytes unknown_bytes table_strings "
-        "inline_strings references line_rows entries",
-    )
-    Counts.__doc__ = "What a file is made of."
 
 MAGIC = b"symbfile"
 _TAKEN_AFTER = 4096  # records

@@ -6,78 +6,68 @@ bytes; lines count from 1, 0 is one that is not known.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["LineTableRow", "Range", "Record", "ReturnPad", "ReturnPadEntry"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple, TypeAlias
+    from typing import TypeAlias
 
-    class LineTableRow(NamedTuple):
-        """From *offset* on, in bytes from the start of its range, code is of *line*."""
 
-        offset: int
-        line: int
+class LineTableRow(NamedTuple):
+    """From *offset* on, in bytes from the start of its range, code is of *line*."""
 
-    class Range(NamedTuple):
-        """A function, or a call inlined into one, at a run of addresses.
+    offset: int
+    line: int
 
-        Attributes:
-            elf_va: First address.
-            length: Bytes covered.
-            func: Name of the function.
-            file: Source file of the code that is in no inlined call of this range; None
-                where it is not known. The rows speak of it.
-            call_file: File of the call, for an inlined one; None where it is not known.
-            call_line: Line of the call.
-            depth: 0 for the function itself, else how deep it is inlined. A range of
-                depth 0 is followed by the calls inlined into it, each in front of those
-                inlined into that.
-            line_table: Ascending; bytes in front of the first row are of no line.
-        """
 
-        elf_va: int
-        length: int
-        func: str
-        file: str | None = None
-        call_file: str | None = None
-        call_line: int = 0
-        depth: int = 0
-        line_table: tuple[LineTableRow, ...] = ()
+class Range(NamedTuple):
+    """A function, or a call inlined into one, at a run of addresses.
 
-    class ReturnPadEntry(NamedTuple):
-        """A function of the chain at a return address, where it was; "" for no file."""
+    Attributes:
+        elf_va: First address.
+        length: Bytes covered.
+        func: Name of the function.
+        file: Source file of the code that is in no inlined call of this range; None
+            where it is not known. The rows speak of it.
+        call_file: File of the call, for an inlined one; None where it is not known.
+        call_line: Line of the call.
+        depth: 0 for the function itself, else how deep it is inlined. A range of
+            depth 0 is followed by the calls inlined into it, each in front of those
+            inlined into that.
+        line_table: Ascending; bytes in front of the first row are of no line.
+    """
 
-        func: str
-        file: str
-        line: int
+    elf_va: int
+    length: int
+    func: str
+    file: str | None = None
+    call_file: str | None = None
+    call_line: int = 0
+    depth: int = 0
+    line_table: tuple[LineTableRow, ...] = ()
 
-    class ReturnPad(NamedTuple):
-        """The chain of functions at an address that a call returns to.
 
-        Attributes:
-            elf_va: The return address minus 1, as profilers look frames up.
-            entries: Outermost function first, each with the line of its call, the last
-                with that of the call instruction.
-        """
+class ReturnPadEntry(NamedTuple):
+    """A function of the chain at a return address, where it was; "" for no file."""
 
-        elf_va: int
-        entries: tuple[ReturnPadEntry, ...]
+    func: str
+    file: str
+    line: int
 
-    Record: TypeAlias = Range | ReturnPad
 
-else:
-    from gsym.records import record_type
+class ReturnPad(NamedTuple):
+    """The chain of functions at an address that a call returns to.
 
-    LineTableRow = record_type("LineTableRow", "offset line")
-    Range = record_type(
-        "Range",
-        "elf_va length func file call_file call_line depth line_table",
-        (None, None, 0, 0, ()),
-    )
-    ReturnPadEntry = record_type("ReturnPadEntry", "func file line")
-    ReturnPad = record_type("ReturnPad", "elf_va entries")
-    Record = (Range, ReturnPad)  # for isinstance
-    LineTableRow.__doc__ = "From *offset* on, code is of *line*."
-    Range.__doc__ = "A function, or a call inlined into one, at a run of addresses."
-    ReturnPadEntry.__doc__ = "A function of the chain at a return address."
-    ReturnPad.__doc__ = "The chain of functions at an address that a call returns to."
+    Attributes:
+        elf_va: The return address minus 1, as profilers look frames up.
+        entries: Outermost function first, each with the line of its call, the last
+            with that of the call instruction.
+    """
+
+    elf_va: int
+    entries: tuple[ReturnPadEntry, ...]
+
+
+Record: TypeAlias = Range | ReturnPad

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 from gsym.formats.fxt_records import Blob, LargeBlob, begins_trace
+from gsym.records import NamedTuple
 
 __all__ = ["BLOB_TYPES", "Blobs"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.formats.fxt_records import Record
 
     _Head = tuple[int | None, str, str, int | None]
 
-    class Stream(NamedTuple):
-        """A large blob, or the blobs of one name of a provider, in their order.
 
-        Attributes:
-            provider: Id, None in front of any provider.
-            category: Of large blobs; "" for others.
-            name: What they are called.
-            type: As in `Blob`, the first one's; None for large blobs.
-            pieces: Their data.
-        """
+class Stream(NamedTuple):
+    """A large blob, or the blobs of one name of a provider, in their order.
 
-        provider: int | None
-        category: str
-        name: str
-        type: int | None
-        pieces: tuple[bytes | memoryview, ...]
+    Attributes:
+        provider: Id, None in front of any provider.
+        category: Of large blobs; "" for others.
+        name: What they are called.
+        type: As in `Blob`, the first one's; None for large blobs.
+        pieces: Their data.
+    """
 
-else:
-    from gsym.records import record_type
+    provider: int | None
+    category: str
+    name: str
+    type: int | None
+    pieces: tuple[bytes | memoryview, ...]
 
-    Stream = record_type("Stream", "provider category name type pieces")
-    Stream.__doc__ = "A large blob, or the blobs of one name of a provider."
 
 BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
 

@@ -16,55 +16,46 @@ import re
 from fnmatch import translate
 
 from gsym.arguments import strings_of
+from gsym.records import NamedTuple
 
 __all__ = ["Moment", "Patterns", "Selection", "absolute_ns", "parse_moment"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import NamedTuple
 
-    class Moment(NamedTuple):
-        """A time in nanoseconds.
 
-        Attributes:
-            ns: From the start of the trace, or by its clock.
-            is_absolute: It is by the clock.
-        """
+class Moment(NamedTuple):
+    """A time in nanoseconds.
 
-        ns: int
-        is_absolute: bool = False
+    Attributes:
+        ns: From the start of the trace, or by its clock.
+        is_absolute: It is by the clock.
+    """
 
-    class Selection(NamedTuple):
-        """What is wanted; what says nothing leaves nothing out.
+    ns: int
+    is_absolute: bool = False
 
-        Attributes:
-            begin: The first moment.
-            end: The moment behind the last.
-            processes: Patterns of their names, or koids.
-            threads: Likewise.
-            categories: Patterns.
-            names: Patterns.
-        """
 
-        begin: Moment | None = None
-        end: Moment | None = None
-        processes: tuple[str, ...] = ()
-        threads: tuple[str, ...] = ()
-        categories: tuple[str, ...] = ()
-        names: tuple[str, ...] = ()
+class Selection(NamedTuple):
+    """What is wanted; what says nothing leaves nothing out.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        begin: The first moment.
+        end: The moment behind the last.
+        processes: Patterns of their names, or koids.
+        threads: Likewise.
+        categories: Patterns.
+        names: Patterns.
+    """
 
-    Moment = record_type("Moment", "ns is_absolute", defaults=(False,))
-    Moment.__doc__ = "A time in nanoseconds."
-    Selection = record_type(
-        "Selection",
-        "begin end processes threads categories names",
-        defaults=(None, None, (), (), (), ()),
-    )
-    Selection.__doc__ = "What is wanted; what says nothing leaves nothing out."
+    begin: Moment | None = None
+    end: Moment | None = None
+    processes: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
 
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "": 1}
 # As many digits as a time of 64 bits in nanoseconds has, and some in front.

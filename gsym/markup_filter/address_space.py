@@ -5,86 +5,64 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from gsym._native import to_bytes
+from gsym.records import NamedTuple
 
 __all__ = ["AddressSpace", "ContextError", "LoadedModule", "Room", "Segment"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.formats.markup_elements import Mmap, Module
-
-    class LoadedModule(NamedTuple):
-        """A module by its number; *name* as it stands in the log."""
-
-        id: int
-        name: bytes
-        build_id: bytes
-
-    class Segment(NamedTuple):
-        """A part of a module in memory.
-
-        Attributes:
-            start: Address of its first byte in memory.
-            size: In bytes.
-            module: What it is a part of.
-            mode: One or more of r, w and x.
-            address: Link-time address of its first byte.
-        """
-
-        start: int
-        size: int
-        module: LoadedModule
-        mode: bytes
-        address: int
-
-        @property
-        def last(self) -> int:
-            """Address of its last byte, modulo 2^64."""
-
-        def covers(self, address: int) -> bool:
-            """Whether an address in memory is in it."""
-
-        def linked(self, address: int) -> int:
-            """The link-time address of an address in memory."""
-
-        def agrees_with(self, other: Segment) -> bool:
-            """Whether both give the same result for addresses that are in both."""
-
-else:
-    from gsym.records import record_type
-
-    LoadedModule = record_type("LoadedModule", "id name build_id")
-    LoadedModule.__doc__ = "A module by its number; *name* as it stands in the log."
-
-    class Segment(record_type("Segment", "start size module mode address")):
-        """A part of a module in memory."""
-
-        __slots__ = ()
-
-        @property
-        def last(self) -> int:
-            """Address of its last byte, modulo 2^64."""
-            return (self.start + self.size - 1) & _MASK
-
-        def covers(self, address: int) -> bool:
-            """Whether an address in memory is in it."""
-            return self.start <= address < (self.start + self.size) & _MASK
-
-        def linked(self, address: int) -> int:
-            """The link-time address of an address in memory."""
-            return (address - self.start + self.address) & _MASK
-
-        def agrees_with(self, other: Segment) -> bool:
-            """Whether both give the same result for addresses that are in both."""
-            is_same = self.module is other.module
-            return is_same and self.linked(other.start) == other.address & _MASK
 
 
 _MASK = (1 << 64) - 1
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
 _MOST_NAMED = 4  # replaced mmaps in a remark
+
+
+class LoadedModule(NamedTuple):
+    """A module by its number; *name* as it stands in the log."""
+
+    id: int
+    name: bytes
+    build_id: bytes
+
+
+class Segment(NamedTuple):
+    """A part of a module in memory.
+
+    Attributes:
+        start: Address of its first byte in memory.
+        size: In bytes.
+        module: What it is a part of.
+        mode: One or more of r, w and x.
+        address: Link-time address of its first byte.
+    """
+
+    start: int
+    size: int
+    module: LoadedModule
+    mode: bytes
+    address: int
+
+    @property
+    def last(self) -> int:
+        """Address of its last byte, modulo 2^64."""
+        return (self.start + self.size - 1) & _MASK
+
+    def covers(self, address: int) -> bool:
+        """Whether an address in memory is in it."""
+        return self.start <= address < (self.start + self.size) & _MASK
+
+    def linked(self, address: int) -> int:
+        """The link-time address of an address in memory."""
+        return (address - self.start + self.address) & _MASK
+
+    def agrees_with(self, other: Segment) -> bool:
+        """Whether both give the same result for addresses that are in both."""
+        is_same = self.module is other.module
+        return is_same and self.linked(other.start) == other.address & _MASK
 
 
 class ContextError(Exception):

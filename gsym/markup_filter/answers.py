@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 from gsym.formats.markup_elements import Backtrace, Data, Pc
+from gsym.records import NamedTuple
 
 __all__ = ["Answer", "answer_address", "looked_up", "reason_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.formats.markup_elements import Element
     from gsym.markup_filter.address_space import AddressSpace, Segment
     from gsym.markup_filter.hexdict import Value
     from gsym.markup_filter.symbols import Location, ModuleSymbols, Symbols
 
-    class Answer(NamedTuple):
-        """An element and what it stands for.
 
-        Attributes:
-            element: What it says.
-            looked_up: The address in memory that was looked up: one less than a return
-                address.
-            segment: What that address is in; None: in nothing that is known.
-            linked: The link-time address of it.
-            symbols: Those of the module; None without a segment.
-            frames: What is there, innermost first.
-            variable: For data: name, and offset behind its start.
-            values: Those of a dictionary that are addresses.
-        """
+class Answer(NamedTuple):
+    """An element and what it stands for.
 
-        element: Element
-        looked_up: int = 0
-        segment: Segment | None = None
-        linked: int = 0
-        symbols: ModuleSymbols | None = None
-        frames: tuple[Location, ...] = ()
-        variable: tuple[bytes, int] | None = None
-        values: tuple[Value, ...] = ()
+    Attributes:
+        element: What it says.
+        looked_up: The address in memory that was looked up: one less than a return
+            address.
+        segment: What that address is in; None: in nothing that is known.
+        linked: The link-time address of it.
+        symbols: Those of the module; None without a segment.
+        frames: What is there, innermost first.
+        variable: For data: name, and offset behind its start.
+        values: Those of a dictionary that are addresses.
+    """
 
-else:
-    from gsym.records import record_type
+    element: Element
+    looked_up: int = 0
+    segment: Segment | None = None
+    linked: int = 0
+    symbols: ModuleSymbols | None = None
+    frames: tuple[Location, ...] = ()
+    variable: tuple[bytes, int] | None = None
+    values: tuple[Value, ...] = ()
 
-    Answer = record_type(
-        "Answer",
-        "element looked_up segment linked symbols frames variable values",
-        defaults=(0, None, 0, None, (), None, ()),
-    )
-    Answer.__doc__ = "An element and what it stands for."
 
 _ADDRESS_MASK = (1 << 64) - 1
 

@@ -5,37 +5,34 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from gsym.records import NamedTuple
+
 __all__ = ["MOST_VALUES", "Value", "addresses_in", "annotate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NamedTuple
 
     from gsym.markup_filter.answers import Answer
 
-    class Value(NamedTuple):
-        """A value that is an address.
 
-        Attributes:
-            key: What stands in front of it.
-            start: Offset of its first byte in the text of the dictionary.
-            end: Offset behind it.
-            answer: The result of its lookup.
-            place: The same as text.
-        """
+class Value(NamedTuple):
+    """A value that is an address.
 
-        key: bytes
-        start: int
-        end: int
-        answer: Answer
-        place: bytes
+    Attributes:
+        key: What stands in front of it.
+        start: Offset of its first byte in the text of the dictionary.
+        end: Offset behind it.
+        answer: The result of its lookup.
+        place: The same as text.
+    """
 
-else:
-    from gsym.records import record_type
+    key: bytes
+    start: int
+    end: int
+    answer: Answer
+    place: bytes
 
-    Value = record_type("Value", "key start end answer place")
-    Value.__doc__ = "A value that is an address."
 
 MOST_VALUES = 1024
 # A key begins behind a space or a colon: from within one, each byte would search anew.

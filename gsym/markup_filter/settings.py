@@ -3,71 +3,52 @@
 from __future__ import annotations
 
 from gsym.markup_filter.styles import SPEC
+from gsym.records import NamedTuple
 
 __all__ = ["HEXDICT_FORMS", "FilterSettings"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NamedTuple
 
     from gsym.formats.markup_elements import DumpFile
     from gsym.markup_filter.address_space import AddressSpace
     from gsym.markup_filter.styles import Style
     from gsym.markup_filter.symbols import Symbols
 
-    class FilterSettings(NamedTuple):
-        """How a log is filtered.
 
-        Attributes:
-            style: The rules.
-            colour: Whether what stands in place of elements is coloured.
-            keeps_colours: Whether colours of the log stay, in styles in which they are
-                text.
-            context: What is seen of contextual elements: "summary": a line for each
-                module, "elide": nothing, "keep": the elements themselves.
-            hexdict: Where it is told what is at the values of a dictionary: one of
-                `HEXDICT_FORMS`.
-            on_dump: Takes a dump that was published, what is loaded where, and the
-                symbols. Gives the text to show, or None.
-            line_limit: Bytes of a line; what is longer is text.
-            hexdict_limit: Bytes of an element that goes over several lines; what is
-                longer is text.
-            hexdict_lines: How many lines such an element may have.
-        """
+class FilterSettings(NamedTuple):
+    """How a log is filtered.
 
-        style: Style = SPEC
-        colour: bool = False
-        keeps_colours: bool = True
-        context: str = "summary"
-        hexdict: str = "notes"
-        on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
-            lambda _dump, _space, _symbols: None
-        )
-        line_limit: int = 1 << 20
-        hexdict_limit: int = 1 << 16
-        hexdict_lines: int = 256
+    Attributes:
+        style: The rules.
+        colour: Whether what stands in place of elements is coloured.
+        keeps_colours: Whether colours of the log stay, in styles in which they are
+            text.
+        context: What is seen of contextual elements: "summary": a line for each
+            module, "elide": nothing, "keep": the elements themselves.
+        hexdict: Where it is told what is at the values of a dictionary: one of
+            `HEXDICT_FORMS`.
+        on_dump: Takes a dump that was published, what is loaded where, and the
+            symbols. Gives the text to show, or None.
+        line_limit: Bytes of a line; what is longer is text.
+        hexdict_limit: Bytes of an element that goes over several lines; what is
+            longer is text.
+        hexdict_lines: How many lines such an element may have.
+    """
 
-else:
-    from gsym.records import record_type
-
-    FilterSettings = record_type(
-        "FilterSettings",
-        "style colour keeps_colours context hexdict on_dump line_limit hexdict_limit "
-        "hexdict_lines",
-        defaults=(
-            SPEC,
-            False,
-            True,
-            "summary",
-            "notes",
-            lambda _dump, _space, _symbols: None,
-            1 << 20,
-            1 << 16,
-            256,
-        ),
+    style: Style = SPEC
+    colour: bool = False
+    keeps_colours: bool = True
+    context: str = "summary"
+    hexdict: str = "notes"
+    on_dump: Callable[[DumpFile, AddressSpace, Symbols], bytes | None] = (
+        lambda _dump, _space, _symbols: None
     )
-    FilterSettings.__doc__ = "How a log is filtered."
+    line_limit: int = 1 << 20
+    hexdict_limit: int = 1 << 16
+    hexdict_lines: int = 256
+
 
 # Where it is told what is at values: in lines behind the dictionary, behind each value,
 # or not in the text.

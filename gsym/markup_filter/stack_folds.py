@@ -10,51 +10,45 @@ import re
 from functools import cache
 
 from gsym.markup_filter.short_names import scoped_name
+from gsym.records import NamedTuple
 
 __all__ = ["FoldedRun", "Pattern", "fold_frames"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
     from gsym.markup_filter.symbols import Location
 
-    class FoldedRun(NamedTuple):
-        """Frames that are shown as one.
 
-        Attributes:
-            start: The first of them.
-            length: How many.
-            description: What they do; "" for one frame that stands for itself.
-        """
+class FoldedRun(NamedTuple):
+    """Frames that are shown as one.
 
-        start: int
-        length: int
-        description: str
+    Attributes:
+        start: The first of them.
+        length: How many.
+        description: What they do; "" for one frame that stands for itself.
+    """
 
-    class Pattern(NamedTuple):
-        """What a frame has to be, or how many any frames.
+    start: int
+    length: int
+    description: str
 
-        Attributes:
-            name: That of its function, with its scope; `<*>` are any types, or none.
-            file: What the path of its file ends in.
-            least: How many any frames, of a pattern without both.
-            most: Up to how many.
-        """
 
-        name: str = ""
-        file: bytes = b""
-        least: int = 1
-        most: int = 1
+class Pattern(NamedTuple):
+    """What a frame has to be, or how many any frames.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        name: That of its function, with its scope; `<*>` are any types, or none.
+        file: What the path of its file ends in.
+        least: How many any frames, of a pattern without both.
+        most: Up to how many.
+    """
 
-    FoldedRun = record_type("FoldedRun", "start length description")
-    FoldedRun.__doc__ = "Frames that are shown as one."
-    Pattern = record_type("Pattern", "name file least most", defaults=("", b"", 1, 1))
-    Pattern.__doc__ = "What a frame has to be, or how many any frames."
+    name: str = ""
+    file: bytes = b""
+    least: int = 1
+    most: int = 1
 
 
 def _function(name: str, file: str = "") -> Pattern:

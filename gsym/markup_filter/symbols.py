@@ -8,6 +8,7 @@ from gsym.demangling import demangle_bytes
 from gsym.errors import GsymError
 from gsym.markup_filter.short_names import short_name
 from gsym.model import join_path
+from gsym.records import NamedTuple
 from gsym.store.module_key import key_of_build_id
 
 __all__ = [
@@ -23,7 +24,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import NamedTuple, Protocol
+    from typing import Protocol
 
     from gsym.model import Lookup
     from gsym.reader import Reader
@@ -37,41 +38,32 @@ if TYPE_CHECKING:
         def open(self, key: ModuleKey) -> OpenModule:
             """The module, or why it is not to be had."""
 
-    class Location(NamedTuple):
-        """A place in the source; b"" and 0 for what is not known."""
 
-        function: bytes = b""
-        file: bytes = b""
-        line: int = 0
+class Location(NamedTuple):
+    """A place in the source; b"" and 0 for what is not known."""
 
-    class SymbolOptions(NamedTuple):
-        """What is shown of symbols.
+    function: bytes = b""
+    file: bytes = b""
+    line: int = 0
 
-        Attributes:
-            functions: Which names functions have: one of `FUNCTION_NAMES`.
-            inlines: Whether inlined calls are frames of their own.
-            demangle: Whether names are shown as people write them.
-            basenames: Whether files are shown without their folders.
-            escape: Makes names and paths printable; None: they are unchanged.
-        """
 
-        functions: str = "linkage"
-        inlines: bool = True
-        demangle: bool = True
-        basenames: bool = False
-        escape: Callable[[bytes], bytes] | None = None
+class SymbolOptions(NamedTuple):
+    """What is shown of symbols.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        functions: Which names functions have: one of `FUNCTION_NAMES`.
+        inlines: Whether inlined calls are frames of their own.
+        demangle: Whether names are shown as people write them.
+        basenames: Whether files are shown without their folders.
+        escape: Makes names and paths printable; None: they are unchanged.
+    """
 
-    Location = record_type("Location", "function file line", defaults=(b"", b"", 0))
-    Location.__doc__ = "A place in the source."
-    SymbolOptions = record_type(
-        "SymbolOptions",
-        "functions inlines demangle basenames escape",
-        defaults=("linkage", True, True, False, None),
-    )
-    SymbolOptions.__doc__ = "What is shown of symbols."
+    functions: str = "linkage"
+    inlines: bool = True
+    demangle: bool = True
+    basenames: bool = False
+    escape: Callable[[bytes], bytes] | None = None
+
 
 # Those that the linker knows; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")

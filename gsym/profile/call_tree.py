@@ -9,34 +9,30 @@ from __future__ import annotations
 from array import array
 
 from gsym.profile.call_stacks import summed_stacks, thread_frames
+from gsym.records import NamedTuple
 
 __all__ = ["OTHERS", "CallTree", "TreeFunction", "call_tree"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
     from gsym.profile.model import Profile
 
-    class TreeFunction(NamedTuple):
-        """What tells nodes apart.
 
-        Attributes:
-            name: As people write it.
-            module: Base name of the file that it was loaded from; "" if not known.
-            path: Of its source; "" if not known.
-        """
+class TreeFunction(NamedTuple):
+    """What tells nodes apart.
 
-        name: str
-        module: str = ""
-        path: str = ""
+    Attributes:
+        name: As people write it.
+        module: Base name of the file that it was loaded from; "" if not known.
+        path: Of its source; "" if not known.
+    """
 
-else:
-    from gsym.records import record_type
+    name: str
+    module: str = ""
+    path: str = ""
 
-    TreeFunction = record_type("TreeFunction", "name module path", defaults=("", ""))
-    TreeFunction.__doc__ = "What tells nodes apart."
 
 # What stands for nodes that were left out.
 OTHERS = TreeFunction("(others)")

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 from gsym.profile.top import top_rows
+from gsym.records import NamedTuple
 
 __all__ = ["ChangeRow", "compare_profiles"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.profile.model import Profile
 
-    class ChangeRow(NamedTuple):
-        """A name in both profiles; shares are parts of 1 of all samples.
 
-        Attributes:
-            name: As `top_rows` has it.
-            own: The sums of samples of its own, before and after.
-            total: Those of samples in whose stacks it is, before and after.
-            own_change: Its own share after, less that before.
-            total_change: Likewise of the total.
-        """
+class ChangeRow(NamedTuple):
+    """A name in both profiles; shares are parts of 1 of all samples.
 
-        name: str
-        own: tuple[int, int]
-        total: tuple[int, int]
-        own_change: float
-        total_change: float
+    Attributes:
+        name: As `top_rows` has it.
+        own: The sums of samples of its own, before and after.
+        total: Those of samples in whose stacks it is, before and after.
+        own_change: Its own share after, less that before.
+        total_change: Likewise of the total.
+    """
 
-else:
-    from gsym.records import record_type
-
-    ChangeRow = record_type("ChangeRow", "name own total own_change total_change")
-    ChangeRow.__doc__ = "A name in both profiles."
+    name: str
+    own: tuple[int, int]
+    total: tuple[int, int]
+    own_change: float
+    total_change: float
 
 
 def compare_profiles(

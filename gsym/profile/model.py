@@ -6,128 +6,107 @@ location is an address in a mapping, and what is at it are frames.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["Frame", "Location", "Mapping", "Profile", "Sample", "Thread", "ValueType"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class ValueType(NamedTuple):
-        """What the numbers of samples count, and in which unit."""
+class ValueType(NamedTuple):
+    """What the numbers of samples count, and in which unit."""
 
-        type: str
-        unit: str
+    type: str
+    unit: str
 
-    class Mapping(NamedTuple):
-        """A range of addresses that a part of a module was loaded at.
 
-        Attributes:
-            start: Its first address while the program ran.
-            limit: The address behind its last.
-            link_start: The link-time address of what was loaded at *start*; None where
-                only its place in the file is known. From the base address of the
-                module where *is_relative*.
-            file_offset: Where that stands in the file, in bytes.
-            path: Of the file, as far as it is known; "" where it is not.
-            build_id: Hexadecimal digits, lower-case; "" where it is not known.
-            is_relative: What *link_start* counts from.
-        """
+class Mapping(NamedTuple):
+    """A range of addresses that a part of a module was loaded at.
 
-        start: int
-        limit: int
-        link_start: int | None = None
-        file_offset: int = 0
-        path: str = ""
-        build_id: str = ""
-        is_relative: bool = False
+    Attributes:
+        start: Its first address while the program ran.
+        limit: The address behind its last.
+        link_start: The link-time address of what was loaded at *start*; None where
+            only its place in the file is known. From the base address of the
+            module where *is_relative*.
+        file_offset: Where that stands in the file, in bytes.
+        path: Of the file, as far as it is known; "" where it is not.
+        build_id: Hexadecimal digits, lower-case; "" where it is not known.
+        is_relative: What *link_start* counts from.
+    """
 
-    class Frame(NamedTuple):
-        """A function at a location; "" and 0 for what is not known.
+    start: int
+    limit: int
+    link_start: int | None = None
+    file_offset: int = 0
+    path: str = ""
+    build_id: str = ""
+    is_relative: bool = False
 
-        Attributes:
-            name: As people write it.
-            system_name: As the linker knows it.
-            path: Of the source file.
-            line: In it, counted from 1.
-        """
 
-        name: str
-        system_name: str = ""
-        path: str = ""
-        line: int = 0
+class Frame(NamedTuple):
+    """A function at a location; "" and 0 for what is not known.
 
-    class Location(NamedTuple):
-        """An address that samples were at.
+    Attributes:
+        name: As people write it.
+        system_name: As the linker knows it.
+        path: Of the source file.
+        line: In it, counted from 1.
+    """
 
-        Attributes:
-            address: While the program ran.
-            mapping: Index into `Profile.mappings`; None where none covers the address.
-            is_return: Whether it is where a call returns to, so that the call itself
-                stands in front of it.
-            frames: The functions there, innermost first: all but the last are inlined.
-            reason: Why there are none; "" where there are, and before somebody asked.
-            is_named_only: Whether the frames are only symbols of the profiler itself,
-                so that those of the module are better.
-        """
+    name: str
+    system_name: str = ""
+    path: str = ""
+    line: int = 0
 
-        address: int
-        mapping: int | None = None
-        is_return: bool = False
-        frames: tuple[Frame, ...] = ()
-        reason: str = ""
-        is_named_only: bool = False
 
-    class Thread(NamedTuple):
-        """A thread by its numbers, with the names that are known."""
+class Location(NamedTuple):
+    """An address that samples were at.
 
-        process: int
-        thread: int
-        process_name: str = ""
-        thread_name: str = ""
+    Attributes:
+        address: While the program ran.
+        mapping: Index into `Profile.mappings`; None where none covers the address.
+        is_return: Whether it is where a call returns to, so that the call itself
+            stands in front of it.
+        frames: The functions there, innermost first: all but the last are inlined.
+        reason: Why there are none; "" where there are, and before somebody asked.
+        is_named_only: Whether the frames are only symbols of the profiler itself,
+            so that those of the module are better.
+    """
 
-    class Sample(NamedTuple):
-        """A stack that was seen.
+    address: int
+    mapping: int | None = None
+    is_return: bool = False
+    frames: tuple[Frame, ...] = ()
+    reason: str = ""
+    is_named_only: bool = False
 
-        Attributes:
-            stack: Index into `Profile.stacks`.
-            thread: Index into `Profile.threads`; None where it is not known.
-            time: Nanoseconds, from a start that the profile's source chose; None where
-                it is not known.
-            values: One for each of `Profile.value_types`.
-            labels: What else its source says of it: key, value and unit of a number.
-        """
 
-        stack: int
-        thread: int | None
-        time: int | None
-        values: tuple[int, ...]
-        labels: tuple[tuple[str, str | int, str], ...] = ()
+class Thread(NamedTuple):
+    """A thread by its numbers, with the names that are known."""
 
-else:
-    from gsym.records import record_type
+    process: int
+    thread: int
+    process_name: str = ""
+    thread_name: str = ""
 
-    ValueType = record_type("ValueType", "type unit")
-    ValueType.__doc__ = "What the numbers of samples count, and in which unit."
-    Mapping = record_type(
-        "Mapping",
-        "start limit link_start file_offset path build_id is_relative",
-        defaults=(None, 0, "", "", False),
-    )
-    Mapping.__doc__ = "A range of addresses that a part of a module was loaded at."
-    Frame = record_type("Frame", "name system_name path line", defaults=("", "", 0))
-    Frame.__doc__ = "A function at a location."
-    Location = record_type(
-        "Location",
-        "address mapping is_return frames reason is_named_only",
-        defaults=(None, False, (), "", False),
-    )
-    Location.__doc__ = "An address that samples were at."
-    Thread = record_type(
-        "Thread", "process thread process_name thread_name", defaults=("", "")
-    )
-    Thread.__doc__ = "A thread by its numbers, with the names that are known."
-    Sample = record_type("Sample", "stack thread time values labels", defaults=((),))
-    Sample.__doc__ = "A stack that was seen."
+
+class Sample(NamedTuple):
+    """A stack that was seen.
+
+    Attributes:
+        stack: Index into `Profile.stacks`.
+        thread: Index into `Profile.threads`; None where it is not known.
+        time: Nanoseconds, from a start that the profile's source chose; None where
+            it is not known.
+        values: One for each of `Profile.value_types`.
+        labels: What else its source says of it: key, value and unit of a number.
+    """
+
+    stack: int
+    thread: int | None
+    time: int | None
+    values: tuple[int, ...]
+    labels: tuple[tuple[str, str | int, str], ...] = ()
+
 
 SAMPLES = ValueType("samples", "count")
 MOST_FRAMES = 1 << 16

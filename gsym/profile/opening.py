@@ -16,46 +16,38 @@ from gsym.formats.protobuf_wire import LENGTH_DELIMITED, VARINT, each_field
 from gsym.fxt.recognition import is_trace
 from gsym.profile.address_list_input import is_address_list, read_addresses
 from gsym.profile.input_bytes import MOST_BYTES, read_inflated, read_pieces
+from gsym.records import NamedTuple
 
 __all__ = ["KINDS", "ProfileOptions", "profile_kind", "read_profile"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import NamedTuple
 
     from gsym.profile.model import Profile
 
-    class ProfileOptions(NamedTuple):
-        """What a caller can say of a profile; each format takes what it has use for.
 
-        Attributes:
-            build_ids: Of modules by their paths: perf script, addresses.
-            keep_symbols: See `read_perf_script`.
-            return_addresses: Addresses of callers, or all of a list, are where calls
-                return to: pprof, addresses.
-            build_id: Of the module of addresses without one: addresses.
-            module: Its path: addresses.
-            most_bytes: How large the file may be, inflated; None: as large as the
-                format's own limit.
-        """
+class ProfileOptions(NamedTuple):
+    """What a caller can say of a profile; each format takes what it has use for.
 
-        build_ids: Mapping[str, str] | None = None
-        keep_symbols: bool = True
-        return_addresses: bool = False
-        build_id: str = ""
-        module: str = ""
-        most_bytes: int | None = None
+    Attributes:
+        build_ids: Of modules by their paths: perf script, addresses.
+        keep_symbols: See `read_perf_script`.
+        return_addresses: Addresses of callers, or all of a list, are where calls
+            return to: pprof, addresses.
+        build_id: Of the module of addresses without one: addresses.
+        module: Its path: addresses.
+        most_bytes: How large the file may be, inflated; None: as large as the
+            format's own limit.
+    """
 
-else:
-    from gsym.records import record_type
+    build_ids: Mapping[str, str] | None = None
+    keep_symbols: bool = True
+    return_addresses: bool = False
+    build_id: str = ""
+    module: str = ""
+    most_bytes: int | None = None
 
-    ProfileOptions = record_type(
-        "ProfileOptions",
-        "build_ids keep_symbols return_addresses build_id module most_bytes",
-        defaults=(None, True, False, "", "", None),
-    )
-    ProfileOptions.__doc__ = "What a caller can say of a profile."
 
 _LINES_LOOKED_AT = 256
 _FIELDS_LOOKED_AT = 1 << 16

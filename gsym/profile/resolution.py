@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["Unresolved", "resolution"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.profile.model import Profile
 
-    class Unresolved(NamedTuple):
-        """Locations of one module that have no functions, for one reason."""
 
-        module: str
-        reason: str
-        locations: int
+class Unresolved(NamedTuple):
+    """Locations of one module that have no functions, for one reason."""
 
-else:
-    from gsym.records import record_type
-
-    Unresolved = record_type("Unresolved", "module reason locations")
-    Unresolved.__doc__ = "Locations of one module that have no functions."
+    module: str
+    reason: str
+    locations: int
 
 
 def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:

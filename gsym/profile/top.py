@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["GROUPS", "TopRow", "time_range", "top_rows", "without_line"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NamedTuple
 
     from gsym.profile.model import Frame, Mapping, Profile
-
-    class TopRow(NamedTuple):
-        """What is known of a name.
-
-        Attributes:
-            name: Of a function, module, file, thread or process.
-            own: The sum of the samples whose innermost frame has it.
-            total: The sum of those in whose stack it is, once each.
-            over_time: The total again, for each part of the time; empty where not all
-                samples have a time.
-        """
-
-        name: str
-        own: int
-        total: int
-        over_time: tuple[int, ...]
 
     # A frame and its mapping -> the name that it is counted for.
     Naming = Callable[[Frame, Mapping | None], str]
 
-else:
-    from gsym.records import record_type
 
-    TopRow = record_type("TopRow", "name own total over_time")
-    TopRow.__doc__ = "What is known of a name."
+class TopRow(NamedTuple):
+    """What is known of a name.
+
+    Attributes:
+        name: Of a function, module, file, thread or process.
+        own: The sum of the samples whose innermost frame has it.
+        total: The sum of those in whose stack it is, once each.
+        over_time: The total again, for each part of the time; empty where not all
+            samples have a time.
+    """
+
+    name: str
+    own: int
+    total: int
+    over_time: tuple[int, ...]
 
 
 def _module(_frame: Frame, mapping: Mapping | None) -> str:

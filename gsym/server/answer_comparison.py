@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["FrameDifference", "ModuleDifference", "compare_answers"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
-    class FrameDifference(NamedTuple):
-        """A frame of which the servers say other things.
 
-        Attributes:
-            job: Which one, from 0.
-            stack: Of the job.
-            frame: Of the stack.
-            module: "name/id" as it was asked for; "" for none.
-            offset: As it was asked for.
-            ours: What this server says, of the fields that differ.
-            theirs: What the other one says of them.
-        """
+class FrameDifference(NamedTuple):
+    """A frame of which the servers say other things.
 
-        job: int
-        stack: int
-        frame: int
-        module: str
-        offset: int
-        ours: dict[str, Any]
-        theirs: dict[str, Any]
+    Attributes:
+        job: Which one, from 0.
+        stack: Of the job.
+        frame: Of the stack.
+        module: "name/id" as it was asked for; "" for none.
+        offset: As it was asked for.
+        ours: What this server says, of the fields that differ.
+        theirs: What the other one says of them.
+    """
 
-    class ModuleDifference(NamedTuple):
-        """A module that only one of the servers has found; None: not looked for."""
+    job: int
+    stack: int
+    frame: int
+    module: str
+    offset: int
+    ours: dict[str, Any]
+    theirs: dict[str, Any]
 
-        job: int
-        module: str
-        ours: bool | None
-        theirs: bool | None
 
-else:
-    from gsym.records import record_type
+class ModuleDifference(NamedTuple):
+    """A module that only one of the servers has found; None: not looked for."""
 
-    FrameDifference = record_type(
-        "FrameDifference", "job stack frame module offset ours theirs"
-    )
-    FrameDifference.__doc__ = "A frame of which the servers say other things."
-    ModuleDifference = record_type("ModuleDifference", "job module ours theirs")
-    ModuleDifference.__doc__ = "A module that only one of the servers has found."
+    job: int
+    module: str
+    ours: bool | None
+    theirs: bool | None
 
 
 def compare_answers(

@@ -10,6 +10,7 @@ import zlib
 from itertools import pairwise
 
 from gsym.errors import FormatError, LimitError
+from gsym.records import NamedTuple
 from gsym.sources.inflation import believable_size
 
 __all__ = ["ArchiveLimits", "is_archive", "unpack"]
@@ -17,26 +18,19 @@ __all__ = ["ArchiveLimits", "is_archive", "unpack"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
-    class ArchiveLimits(NamedTuple):
-        """What an archive may hold.
 
-        Attributes:
-            members: How many files and folders.
-            inflated: Bytes of all of them together.
-        """
+class ArchiveLimits(NamedTuple):
+    """What an archive may hold.
 
-        members: int = 10_000
-        inflated: int = 8 << 30
+    Attributes:
+        members: How many files and folders.
+        inflated: Bytes of all of them together.
+    """
 
-else:
-    from gsym.records import record_type
+    members: int = 10_000
+    inflated: int = 8 << 30
 
-    ArchiveLimits = record_type(
-        "ArchiveLimits", "members inflated", defaults=(10_000, 8 << 30)
-    )
-    ArchiveLimits.__doc__ = "What an archive may hold."
 
 _SIGNATURE = b"PK\x03\x04"
 _EMPTY = b"PK\x05\x06"

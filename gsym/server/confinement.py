@@ -13,6 +13,7 @@ import socket
 import sys
 from contextlib import suppress
 
+from gsym.records import NamedTuple
 from gsym.server.file_access import restrict_files
 from gsym.server.system_calls import install_filter
 
@@ -21,34 +22,25 @@ __all__ = ["ChildLimits", "confine"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
-    class ChildLimits(NamedTuple):
-        """How much a confined process may use.
 
-        Attributes:
-            memory: Bytes of address space, beyond those of mapped inputs.
-            seconds: Of processor time and of the clock.
-            seconds_per_100_mib: As many more for each 100 MiB of input.
-            output: Bytes of each file that it writes.
-            files: How many it may have open.
-        """
+class ChildLimits(NamedTuple):
+    """How much a confined process may use.
 
-        memory: int = 2 << 30
-        seconds: int = 60
-        seconds_per_100_mib: int = 20
-        output: int = 8 << 30
-        files: int = 64
+    Attributes:
+        memory: Bytes of address space, beyond those of mapped inputs.
+        seconds: Of processor time and of the clock.
+        seconds_per_100_mib: As many more for each 100 MiB of input.
+        output: Bytes of each file that it writes.
+        files: How many it may have open.
+    """
 
-else:
-    from gsym.records import record_type
+    memory: int = 2 << 30
+    seconds: int = 60
+    seconds_per_100_mib: int = 20
+    output: int = 8 << 30
+    files: int = 64
 
-    ChildLimits = record_type(
-        "ChildLimits",
-        "memory seconds seconds_per_100_mib output files",
-        defaults=(2 << 30, 60, 20, 8 << 30, 64),
-    )
-    ChildLimits.__doc__ = "How much a confined process may use."
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SIGKILL = 9

@@ -13,6 +13,7 @@ import stat
 
 from gsym.errors import FormatError, GsymError
 from gsym.module_identity import ModuleIdentity
+from gsym.records import NamedTuple
 from gsym.store.entry import Quality
 
 __all__ = [
@@ -26,41 +27,35 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.store.directory import Store
     from gsym.store.entry import Entry
     from gsym.store.module_key import ModuleKey
     from gsym.store.publication import Publication
 
-    class DescribedModule(NamedTuple):
-        """A module as a confined process left it; its files are where they should be.
 
-        Attributes:
-            member: Which of the files that it was given the module is from.
-            path: Its GSYM file.
-            identity: The module.
-            uuid: Its whole identifier.
-            quality: How much the GSYM file knows.
-            originals: Files to keep with it, by kind.
-            missing: As `Entry.missing`.
-        """
+class DescribedModule(NamedTuple):
+    """A module as a confined process left it; its files are where they should be.
 
-        member: int
-        path: str
-        identity: ModuleIdentity
-        uuid: bytes
-        quality: Quality
-        originals: dict[str, str]
-        missing: tuple[str, ...]
+    Attributes:
+        member: Which of the files that it was given the module is from.
+        path: Its GSYM file.
+        identity: The module.
+        uuid: Its whole identifier.
+        quality: How much the GSYM file knows.
+        originals: Files to keep with it, by kind.
+        missing: As `Entry.missing`.
+    """
 
-else:
-    from gsym.records import record_type
+    member: int
+    path: str
+    identity: ModuleIdentity
+    uuid: bytes
+    quality: Quality
+    originals: dict[str, str]
+    missing: tuple[str, ...]
 
-    DescribedModule = record_type(
-        "DescribedModule", "member path identity uuid quality originals missing"
-    )
-    DescribedModule.__doc__ = "A module as a confined process left it."
 
 _ORIGINALS = {"sym", "debuginfo"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from email.parser import BytesHeaderParser
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 __all__ = ["FormPart", "boundary_of", "form_parts"]
 
@@ -12,28 +13,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from mmap import mmap
-    from typing import NamedTuple
 
-    class FormPart(NamedTuple):
-        """A field of a form.
 
-        Attributes:
-            name: Of the field.
-            file: Name of the file that it holds; None where it is text.
-            start: Where its contents begin in the form.
-            end: Where they end.
-        """
+class FormPart(NamedTuple):
+    """A field of a form.
 
-        name: str
-        file: str | None
-        start: int
-        end: int
+    Attributes:
+        name: Of the field.
+        file: Name of the file that it holds; None where it is text.
+        start: Where its contents begin in the form.
+        end: Where they end.
+    """
 
-else:
-    from gsym.records import record_type
+    name: str
+    file: str | None
+    start: int
+    end: int
 
-    FormPart = record_type("FormPart", "name file start end")
-    FormPart.__doc__ = "A field of a form."
 
 _MOST_PARTS = 100
 _LARGEST_HEAD = 16 << 10

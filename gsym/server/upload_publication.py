@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 from gsym.server.confined_process import run_confined
 from gsym.server.described_module import (
     is_file_in,
@@ -21,33 +22,27 @@ __all__ = ["UploadRules", "publish_members", "take_apart"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.server.archive_members import ArchiveLimits
     from gsym.server.confinement import ChildLimits
     from gsym.store.directory import Store
     from gsym.store.module_key import ModuleKey
 
-    class UploadRules(NamedTuple):
-        """How uploads are taken.
 
-        Attributes:
-            child: Limits of the processes that read them.
-            archive: Limits of archives.
-            keeps_originals: Whether the store keeps the files that came.
-        """
+class UploadRules(NamedTuple):
+    """How uploads are taken.
 
-        child: ChildLimits
-        archive: ArchiveLimits
-        keeps_originals: bool = True
+    Attributes:
+        child: Limits of the processes that read them.
+        archive: Limits of archives.
+        keeps_originals: Whether the store keeps the files that came.
+    """
 
-else:
-    from gsym.records import record_type
+    child: ChildLimits
+    archive: ArchiveLimits
+    keeps_originals: bool = True
 
-    UploadRules = record_type(
-        "UploadRules", "child archive keeps_originals", defaults=(True,)
-    )
-    UploadRules.__doc__ = "How uploads are taken."
 
 _MEMBERS, _STORE = "members", "store"
 _LITTLE_MEMORY = 512 << 20  # bytes of address space, to take an archive apart

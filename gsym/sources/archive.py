@@ -9,6 +9,7 @@ import os
 
 from gsym._native import to_str
 from gsym.errors import FormatError, MemberError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.sources.mapped_file import map_file
 from gsym.sources.recognition import recognise, recognise_file
 
@@ -25,26 +26,21 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import NamedTuple
 
-    class Member(NamedTuple):
-        """A file in an archive.
 
-        *offset* and *size* are those of its bytes; offset 0: it is not in a thin
-        archive, which only names it, relative to its own folder. *mtime* is in
-        seconds since 1970.
-        """
+class Member(NamedTuple):
+    """A file in an archive.
 
-        name: str
-        offset: int
-        size: int
-        mtime: int
+    *offset* and *size* are those of its bytes; offset 0: it is not in a thin
+    archive, which only names it, relative to its own folder. *mtime* is in
+    seconds since 1970.
+    """
 
-else:
-    from gsym.records import record_type
+    name: str
+    offset: int
+    size: int
+    mtime: int
 
-    Member = record_type("Member", "name offset size mtime")
-    Member.__doc__ = "A file in an archive."
 
 _MAGIC_SIZE = 8
 _THIN = b"!<thin>\n"

@@ -8,40 +8,33 @@ them back. An LC_UUID of Apple's systems is printed byte by byte.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["Module", "is_apple", "read_module", "read_module_words"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import NamedTuple
 
-    class Module(NamedTuple):
-        """The binary that a Breakpad file was made from.
 
-        Attributes:
-            os: Operating system, "" where there is no MODULE record.
-            architecture: As LLVM's target triples name it.
-            debug_id: GUID and age in hexadecimal digits.
-            name: File of the debug information.
-            build_id: The identifier that the binary itself holds: GNU build id,
-                LC_UUID or GUID of the CodeView record; b"" for none.
-        """
+class Module(NamedTuple):
+    """The binary that a Breakpad file was made from.
 
-        os: str
-        architecture: str
-        debug_id: str
-        name: str
-        build_id: bytes
-
-else:
-    from gsym.records import record_type
-
-    Module = record_type("Module", "os architecture debug_id name build_id")
-    Module.__doc__ = """The binary that a Breakpad file was made from.
-
-    *build_id* is the identifier that the binary itself holds: GNU build id, LC_UUID
-    or GUID of the CodeView record.
+    Attributes:
+        os: Operating system, "" where there is no MODULE record.
+        architecture: As LLVM's target triples name it.
+        debug_id: GUID and age in hexadecimal digits.
+        name: File of the debug information.
+        build_id: The identifier that the binary itself holds: GNU build id,
+            LC_UUID or GUID of the CodeView record; b"" for none.
     """
+
+    os: str
+    architecture: str
+    debug_id: str
+    name: str
+    build_id: bytes
+
 
 _APPLE = {"mac", "macos", "ios", "tvos", "watchos", "visionos"}
 _TRIPLE_ARCHITECTURES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.atomic_file import is_same_file
 from gsym.errors import GsymError
+from gsym.records import NamedTuple
 from gsym.sources.fat import slice_if_fat
 from gsym.sources.mapped_file import map_file, map_one_of_many
 from gsym.sources.object_file import ObjectFile
@@ -13,19 +14,13 @@ __all__ = ["Candidate", "CompanionSearch", "describe_candidates"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import NamedTuple
 
-    class Candidate(NamedTuple):
-        """A file that was tried, and why it was not taken."""
 
-        path: str
-        reason: str
+class Candidate(NamedTuple):
+    """A file that was tried, and why it was not taken."""
 
-else:
-    from gsym.records import record_type
-
-    Candidate = record_type("Candidate", "path reason")
-    Candidate.__doc__ = "A file that was tried, and why it was not taken."
+    path: str
+    reason: str
 
 
 class CompanionSearch:

@@ -10,29 +10,25 @@ from bisect import bisect_right
 from struct import Struct
 
 from gsym._native import to_str
+from gsym.records import NamedTuple
 
 __all__ = ["VARIABLES", "DataSymbol", "DataSymbols"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.sources.object_file import ObjectFile
 
-    class DataSymbol(NamedTuple):
-        """A symbol; *file* is the source file of a local one, "" where none is told."""
 
-        name: str
-        start: int
-        size: int
-        file: str
+class DataSymbol(NamedTuple):
+    """A symbol; *file* is the source file of a local one, "" where none is told."""
 
-else:
-    from gsym.records import record_type
+    name: str
+    start: int
+    size: int
+    file: str
 
-    DataSymbol = record_type("DataSymbol", "name start size file")
-    DataSymbol.__doc__ = "A symbol; *file* is the source file of a local one."
 
 _TABLES = ((b".symtab", b".strtab"), (b".dynsym", b".dynstr"))
 _CLASS_AT, _CLASS_64 = 4, 2

@@ -6,6 +6,7 @@ import os
 
 from gsym._native import lib
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.sources.debug_directories import DEBUG_DIRECTORIES
 from gsym.sources.refusals import refuse_pdb_user
 
@@ -14,63 +15,49 @@ __all__ = ["DebugInfo", "SearchOptions", "find_debug_info"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.sources.companion_search import CompanionSearch
     from gsym.sources.debug_map import DebugMap
     from gsym.sources.object_file import ObjectFile
 
-    class SearchOptions(NamedTuple):
-        """Where to look for files that belong to a binary.
 
-        *debug_directories* are folders of installed debug files, with *debuginfod*
-        servers are asked as well; *dwp* is the package with its split units;
-        *object_map* has (old, new) prefixes of the object files that a debug map names;
-        *symbol_table* is the file whose symbols are used instead of the binary's.
-        """
+class SearchOptions(NamedTuple):
+    """Where to look for files that belong to a binary.
 
-        debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
-        debuginfod: bool = False
-        dwp: str | None = None
-        object_map: tuple[tuple[str, str], ...] = ()
-        symbol_table: str | None = None
+    *debug_directories* are folders of installed debug files, with *debuginfod*
+    servers are asked as well; *dwp* is the package with its split units;
+    *object_map* has (old, new) prefixes of the object files that a debug map names;
+    *symbol_table* is the file whose symbols are used instead of the binary's.
+    """
 
-    class DebugInfo(NamedTuple):
-        """What a conversion reads of a binary.
+    debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+    debuginfod: bool = False
+    dwp: str | None = None
+    object_map: tuple[tuple[str, str], ...] = ()
+    symbol_table: str | None = None
 
-        Attributes:
-            dwarf: The file with its DWARF; the binary itself where none has any.
-            supplementary: The file that *dwarf* shares with others.
-            symbols: The files whose symbol tables name its functions.
-            companions: Paths of the files besides the binary.
-            notes: Sentences on what was looked for and not found.
-            debug_map: The object files that hold the DWARF instead of *dwarf*.
-            missing: Why no file has DWARF; "" where one does.
-        """
 
-        dwarf: ObjectFile
-        supplementary: ObjectFile | None
-        symbols: tuple[ObjectFile, ...]
-        companions: tuple[str, ...]
-        notes: tuple[str, ...]
-        debug_map: DebugMap | None = None
-        missing: str = ""
+class DebugInfo(NamedTuple):
+    """What a conversion reads of a binary.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        dwarf: The file with its DWARF; the binary itself where none has any.
+        supplementary: The file that *dwarf* shares with others.
+        symbols: The files whose symbol tables name its functions.
+        companions: Paths of the files besides the binary.
+        notes: Sentences on what was looked for and not found.
+        debug_map: The object files that hold the DWARF instead of *dwarf*.
+        missing: Why no file has DWARF; "" where one does.
+    """
 
-    SearchOptions = record_type(
-        "SearchOptions",
-        "debug_directories debuginfod dwp object_map symbol_table",
-        defaults=(DEBUG_DIRECTORIES, False, None, (), None),
-    )
-    SearchOptions.__doc__ = "Where to look for files that belong to a binary."
-    DebugInfo = record_type(
-        "DebugInfo",
-        "dwarf supplementary symbols companions notes debug_map missing",
-        defaults=(None, ""),
-    )
-    DebugInfo.__doc__ = "What a conversion reads of a binary."
+    dwarf: ObjectFile
+    supplementary: ObjectFile | None
+    symbols: tuple[ObjectFile, ...]
+    companions: tuple[str, ...]
+    notes: tuple[str, ...]
+    debug_map: DebugMap | None = None
+    missing: str = ""
+
 
 _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.records import NamedTuple
 from gsym.sources.debug_directories import mirrored_paths
 from gsym.sources.mapped_file import give_back
 
@@ -12,23 +13,16 @@ __all__ = ["DebugLink", "crc32", "debug_link_paths", "read_debug_link"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import NamedTuple
 
     from gsym.sources.object_file import ObjectFile
 
-    class DebugLink(NamedTuple):
-        """What the section says: a file name without folder, and a checksum."""
 
-        name: str
-        crc: int
+class DebugLink(NamedTuple):
+    """What the section says: a file name without folder, and a checksum."""
 
-else:
-    from gsym.records import record_type
+    name: str
+    crc: int
 
-    DebugLink = record_type("DebugLink", "name crc")
-    DebugLink.__doc__ = (
-        "What the section says: a file name without folder, and a checksum."
-    )
 
 _CRC_SIZE = 4
 _CHUNK_SIZE = 4 << 20

@@ -11,6 +11,7 @@ import os
 
 from gsym._native import check, ffi, lib, new_error, to_str
 from gsym.errors import FormatError, GsymError, MissingDebugInfoError
+from gsym.records import NamedTuple
 from gsym.sources.archive import list_members
 from gsym.sources.mapped_file import map_one_of_many
 from gsym.sources.object_file import ObjectFile
@@ -20,27 +21,23 @@ __all__ = ["DebugMap", "LinkedObject"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.sources.archive import Member
 
-    class LinkedObject(NamedTuple):
-        """An object file and the number of its entry in the map."""
 
-        entry: int
-        file: ObjectFile
+class LinkedObject(NamedTuple):
+    """An object file and the number of its entry in the map."""
 
-    class _Entry(NamedTuple):
-        number: int
-        path: str
-        mtime: int
+    entry: int
+    file: ObjectFile
 
-else:
-    from gsym.records import record_type
 
-    LinkedObject = record_type("LinkedObject", "entry file")
-    LinkedObject.__doc__ = "An object file and the number of its entry in the map."
-    _Entry = record_type("_Entry", "number path mtime")
+class _Entry(NamedTuple):
+    number: int
+    path: str
+    mtime: int
+
 
 _MOST_NAMED = 3  # of the files that are missing
 

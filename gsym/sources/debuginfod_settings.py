@@ -8,49 +8,42 @@ from __future__ import annotations
 import glob
 import os
 
+from gsym.records import NamedTuple
+
 __all__ = ["DebuginfodSettings", "read_settings"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import NamedTuple
 
-    class DebuginfodSettings(NamedTuple):
-        """The choices of a client.
 
-        Attributes:
-            servers: URLs of the servers, in order.
-            skipped: Those of servers whose files would have to be signed.
-            cache: Folder of what was fetched.
-            timeout: Seconds in which a server has to send 100 KiB; 0: any.
-            most_seconds: For one file; 0: any number.
-            most_bytes: Of one file; 0: any number.
-            retries: After a failure that is no answer.
-            headers: (name, value) of headers to send.
-            shows_progress: Downloads are shown on standard error.
-            is_verbose: So is each request.
-        """
+class DebuginfodSettings(NamedTuple):
+    """The choices of a client.
 
-        servers: tuple[str, ...]
-        skipped: tuple[str, ...]
-        cache: str
-        timeout: int
-        most_seconds: int
-        most_bytes: int
-        retries: int
-        headers: tuple[tuple[str, str], ...]
-        shows_progress: bool
-        is_verbose: bool
+    Attributes:
+        servers: URLs of the servers, in order.
+        skipped: Those of servers whose files would have to be signed.
+        cache: Folder of what was fetched.
+        timeout: Seconds in which a server has to send 100 KiB; 0: any.
+        most_seconds: For one file; 0: any number.
+        most_bytes: Of one file; 0: any number.
+        retries: After a failure that is no answer.
+        headers: (name, value) of headers to send.
+        shows_progress: Downloads are shown on standard error.
+        is_verbose: So is each request.
+    """
 
-else:
-    from gsym.records import record_type
+    servers: tuple[str, ...]
+    skipped: tuple[str, ...]
+    cache: str
+    timeout: int
+    most_seconds: int
+    most_bytes: int
+    retries: int
+    headers: tuple[tuple[str, str], ...]
+    shows_progress: bool
+    is_verbose: bool
 
-    DebuginfodSettings = record_type(
-        "DebuginfodSettings",
-        "servers skipped cache timeout most_seconds most_bytes retries headers "
-        "shows_progress is_verbose",
-    )
-    DebuginfodSettings.__doc__ = "The choices of a client."
 
 _URL_FILES = "/etc/debuginfod/*.urls"
 _DEFAULT_TIMEOUT = 90

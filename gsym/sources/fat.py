@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 
 from gsym.errors import ArchitectureError, FormatError
+from gsym.records import NamedTuple
 from gsym.sources.architecture import macho_architecture
 from gsym.sources.object_file import ObjectFile
 from gsym.sources.recognition import recognise
@@ -23,25 +24,20 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NamedTuple
 
-    class Slice(NamedTuple):
-        """What a file holds for one architecture.
 
-        *machine* is its cputype, for ELF its e_machine; *offset* and *size* are
-        those of its bytes in the file.
-        """
+class Slice(NamedTuple):
+    """What a file holds for one architecture.
 
-        architecture: str
-        machine: int
-        offset: int
-        size: int
+    *machine* is its cputype, for ELF its e_machine; *offset* and *size* are
+    those of its bytes in the file.
+    """
 
-else:
-    from gsym.records import record_type
+    architecture: str
+    machine: int
+    offset: int
+    size: int
 
-    Slice = record_type("Slice", "architecture machine offset size")
-    Slice.__doc__ = "What a file holds for one architecture."
 
 _HEADER = struct.Struct(">II")
 _ENTRY = {

@@ -10,33 +10,27 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812 - an exception, named as one
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 __all__ = ["CodeView", "PeHeaders", "read_pe_headers"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class CodeView(NamedTuple):
-        """The record that PDB and PE file share; *pdb* is a path, as bytes."""
+class CodeView(NamedTuple):
+    """The record that PDB and PE file share; *pdb* is a path, as bytes."""
 
-        guid: bytes
-        age: int
-        pdb: bytes
+    guid: bytes
+    age: int
+    pdb: bytes
 
-    class PeHeaders(NamedTuple):
-        """What the headers say; *codeview* None where there is no such record."""
 
-        machine: int
-        time_stamp: int
-        size_of_image: int
-        codeview: CodeView | None
+class PeHeaders(NamedTuple):
+    """What the headers say; *codeview* None where there is no such record."""
 
-else:
-    from gsym.records import record_type
+    machine: int
+    time_stamp: int
+    size_of_image: int
+    codeview: CodeView | None
 
-    CodeView = record_type("CodeView", "guid age pdb")
-    PeHeaders = record_type("PeHeaders", "machine time_stamp size_of_image codeview")
 
 _NEW_HEADER = Struct("<I")  # at 0x3c: offset of the signature
 _NEW_HEADER_AT = 0x3C

@@ -9,34 +9,27 @@ import struct
 from struct import Struct
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 __all__ = ["Segment", "load_segments"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Segment(NamedTuple):
-        """A part of a file that is loaded.
+class Segment(NamedTuple):
+    """A part of a file that is loaded.
 
-        Attributes:
-            offset: Where it starts in the file, in bytes.
-            size: In bytes, as far as the file has them; in a file with debug
-                information alone, as far as the binary had them or more.
-            address: Where it starts, at link time.
-            is_executable: Whether code can run there.
-        """
+    Attributes:
+        offset: Where it starts in the file, in bytes.
+        size: In bytes, as far as the file has them; in a file with debug
+            information alone, as far as the binary had them or more.
+        address: Where it starts, at link time.
+        is_executable: Whether code can run there.
+    """
 
-        offset: int
-        size: int
-        address: int
-        is_executable: bool
+    offset: int
+    size: int
+    address: int
+    is_executable: bool
 
-else:
-    from gsym.records import record_type
-
-    Segment = record_type("Segment", "offset size address is_executable")
-    Segment.__doc__ = "A part of a file that is loaded."
 
 _MAGIC = b"\x7fELF"
 _CLASS_AT, _ORDER_AT = 4, 5

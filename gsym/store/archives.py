@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from gsym.errors import FormatError, LimitError
+from gsym.records import NamedTuple
 from gsym.sources.inflation import believable_size
 from gsym.sources.recognition import recognise
 from gsym.store.layout import name_fault
@@ -27,30 +28,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from tarfile import TarFile, TarInfo
-    from typing import IO, Any, NamedTuple
+    from typing import IO, Any
 
-    class ArchiveLimits(NamedTuple):
-        """What an archive may hold.
 
-        Attributes:
-            members: How many files.
-            inflated: Bytes of all of them.
-            depth: How many archives within each other.
-        """
+class ArchiveLimits(NamedTuple):
+    """What an archive may hold.
 
-        members: int = 1_000_000
-        inflated: int = MOST_INFLATED
-        depth: int = 3
+    Attributes:
+        members: How many files.
+        inflated: Bytes of all of them.
+        depth: How many archives within each other.
+    """
 
-else:
-    from gsym.records import record_type
+    members: int = 1_000_000
+    inflated: int = MOST_INFLATED
+    depth: int = 3
 
-    ArchiveLimits = record_type(
-        "ArchiveLimits",
-        "members inflated depth",
-        defaults=(1_000_000, MOST_INFLATED, 3),
-    )
-    ArchiveLimits.__doc__ = "What an archive may hold."
 
 _HEAD_SIZE = 512
 _BLOCK = 1 << 20

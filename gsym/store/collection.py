@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 from gsym.store.layout import ENTRIES, LOCKS, SIDECAR, TEMPORARY, lock_name, names_in
 from gsym.store.locking import held_at_once, remove_abandoned
 from gsym.store.module_key import ModuleKey
@@ -23,43 +24,35 @@ __all__ = ["Collection", "collect", "remove_all_leftovers"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import NamedTuple
 
-    class Collection(NamedTuple):
-        """What `Store.collect` did.
 
-        Attributes:
-            size_before: Bytes of the files of all modules, and of return pads.
-            size_after: The same afterwards.
-            removed: Modules that are gone, and files of return pads.
-            locked: Modules that were to go, and stay since somebody works on them.
-        """
+class Collection(NamedTuple):
+    """What `Store.collect` did.
 
-        size_before: int = 0
-        size_after: int = 0
-        removed: int = 0
-        locked: int = 0
+    Attributes:
+        size_before: Bytes of the files of all modules, and of return pads.
+        size_after: The same afterwards.
+        removed: Modules that are gone, and files of return pads.
+        locked: Modules that were to go, and stay since somebody works on them.
+    """
 
-    class _Kept(NamedTuple):
-        """A module, or return pads, which have no debug id.
+    size_before: int = 0
+    size_after: int = 0
+    removed: int = 0
+    locked: int = 0
 
-        *used* is a time stamp of the last use in nanoseconds, of return pads that of
-        their coming; *place* is the folder of a module, the path of return pads.
-        """
 
-        used: int
-        debug_id: str
-        place: str
-        size: int
+class _Kept(NamedTuple):
+    """A module, or return pads, which have no debug id.
 
-else:
-    from gsym.records import record_type
+    *used* is a time stamp of the last use in nanoseconds, of return pads that of
+    their coming; *place* is the folder of a module, the path of return pads.
+    """
 
-    Collection = record_type(
-        "Collection", "size_before size_after removed locked", defaults=(0,) * 4
-    )
-    Collection.__doc__ = "What `Store.collect` did."
-    _Kept = record_type("_Kept", "used debug_id place size")
+    used: int
+    debug_id: str
+    place: str
+    size: int
 
 
 def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:

@@ -16,6 +16,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 import httpcore2
 import httpx2
 
+from gsym.records import NamedTuple
 from gsym.store.answer_length import AnswerLength
 from gsym.store.network_guard import public_addresses
 from gsym.store.request_headers import request_headers
@@ -26,29 +27,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from ssl import SSLContext
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.store.transfer_limits import TransferLimits
     from gsym.store.web_address import WebAddress
 
-    class Answer(NamedTuple):
-        """The answer to a request.
 
-        Attributes:
-            status: Of HTTP.
-            headers: Name, in lower case, and value; the last of equal ones counts.
-            pieces: The body as it is sent; to be taken once.
-        """
+class Answer(NamedTuple):
+    """The answer to a request.
 
-        status: int
-        headers: dict[str, str]
-        pieces: Iterator[bytes]
+    Attributes:
+        status: Of HTTP.
+        headers: Name, in lower case, and value; the last of equal ones counts.
+        pieces: The body as it is sent; to be taken once.
+    """
 
-else:
-    from gsym.records import record_type
+    status: int
+    headers: dict[str, str]
+    pieces: Iterator[bytes]
 
-    Answer = record_type("Answer", "status headers pieces")
-    Answer.__doc__ = "The answer to a request."
 
 _KEPT = 32  # connections that nobody uses
 _KEPT_SECONDS = 30

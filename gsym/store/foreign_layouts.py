@@ -7,6 +7,8 @@ a file gives no path.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = [
     "ANY",
     "BREAKPAD",
@@ -25,30 +27,25 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import NamedTuple
 
     from gsym.store.module_key import ModuleKey
 
-    class Layout(NamedTuple):
-        """How a store is laid out.
 
-        Attributes:
-            name: What reports call it.
-            needs: What a key has to have, for people.
-            paths: The paths of a module, relative to the store and with slashes, the
-                best one first; none where the key lacks what is needed. `ANY` within a
-                path stands for any characters of a name: for those who can list.
-        """
+class Layout(NamedTuple):
+    """How a store is laid out.
 
-        name: str
-        needs: str
-        paths: Callable[[ModuleKey], Iterable[str]]
+    Attributes:
+        name: What reports call it.
+        needs: What a key has to have, for people.
+        paths: The paths of a module, relative to the store and with slashes, the
+            best one first; none where the key lacks what is needed. `ANY` within a
+            path stands for any characters of a name: for those who can list.
+    """
 
-else:
-    from gsym.records import record_type
+    name: str
+    needs: str
+    paths: Callable[[ModuleKey], Iterable[str]]
 
-    Layout = record_type("Layout", "name needs paths")
-    Layout.__doc__ = "How a store is laid out."
 
 ANY = "\0"  # cannot stand in a name
 

@@ -6,6 +6,7 @@ import os
 from stat import S_ISREG
 
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.module_key import ModuleKey
@@ -16,21 +17,10 @@ __all__ = ["ImportItem", "open_import_place"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple, Protocol
+    from typing import Protocol
 
     from gsym.store.object_storage import ObjectStorage
     from gsym.store.transfer_limits import TransferLimits
-
-    class ImportItem(NamedTuple):
-        """A file of a place.
-
-        Attributes:
-            path: Within the place.
-            mark: Changes when the file does.
-        """
-
-        path: str
-        mark: str
 
     class ImportPlace(Protocol):
         """What an import is from."""
@@ -45,11 +35,18 @@ if TYPE_CHECKING:
         def take(self, item: ImportItem, folder: str) -> FoundFile:
             """A file, fetched into *folder* if it is not on this machine."""
 
-else:
-    from gsym.records import record_type
 
-    ImportItem = record_type("ImportItem", "path mark")
-    ImportItem.__doc__ = "A file of a place."
+class ImportItem(NamedTuple):
+    """A file of a place.
+
+    Attributes:
+        path: Within the place.
+        mark: Changes when the file does.
+    """
+
+    path: str
+    mark: str
+
 
 _BUCKETS = ("s3://", "gs://", "az://")
 

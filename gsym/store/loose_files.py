@@ -15,6 +15,7 @@ from gsym.module_identity import (
     uuid_debug_id,
 )
 from gsym.reader import open as open_reader
+from gsym.records import NamedTuple
 from gsym.sources.recognition import recognise_file
 from gsym.store.entry import Entry
 from gsym.store.module_file import modules_in
@@ -26,20 +27,16 @@ __all__ = ["LooseFiles"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import NamedTuple
 
     from gsym.store.module_key import ModuleKey
 
-    class _File(NamedTuple):
-        """The modules in a file, and all their ids."""
 
-        modules: Sequence[ModuleIdentity] = ()
-        ids: Sequence[str] = ()
+class _File(NamedTuple):
+    """The modules in a file, and all their ids."""
 
-else:
-    from gsym.records import record_type
+    modules: Sequence[ModuleIdentity] = ()
+    ids: Sequence[str] = ()
 
-    _File = record_type("_File", "modules ids", defaults=((), ()))
 
 _DEEPEST = 2  # folders in folders that are looked into
 _MOST_FILES = 10_000

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from hashlib import sha256
 
+from gsym.records import NamedTuple
 from gsym.store.module_key import ModuleKey
 from gsym.store.resolution import Attempt
 
@@ -22,57 +23,48 @@ __all__ = ["Miss", "MissLifetimes", "Misses"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import NamedTuple, TypeVar
+    from typing import TypeVar
 
     T = TypeVar("T")
 
-    class MissLifetimes(NamedTuple):
-        """For how many seconds it counts what a source said.
 
-        Attributes:
-            missing: That it does not have the module.
-            failed: That it gave no answer.
-            refused: That what it gave is of no use. It counts for *first_refused*
-                seconds, then each time for as long as that has been so already, at
-                most for this long.
-            first_refused: See *refused*.
-        """
+class MissLifetimes(NamedTuple):
+    """For how many seconds it counts what a source said.
 
-        missing: float = 3600
-        failed: float = 60
-        refused: float = 86400
-        first_refused: float = 2
+    Attributes:
+        missing: That it does not have the module.
+        failed: That it gave no answer.
+        refused: That what it gave is of no use. It counts for *first_refused*
+            seconds, then each time for as long as that has been so already, at
+            most for this long.
+        first_refused: See *refused*.
+    """
 
-    class Miss(NamedTuple):
-        """A module that was not found.
+    missing: float = 3600
+    failed: float = 60
+    refused: float = 86400
+    first_refused: float = 2
 
-        Attributes:
-            key: As it was asked for; long names are cut.
-            attempts: What each source said.
-            times: When it did, in seconds since 1970.
-            since: When it began to have the same outcome, likewise.
-            asked: How often it was asked for.
-            last_asked: When it was last.
-        """
 
-        key: ModuleKey
-        attempts: tuple[Attempt, ...]
-        times: tuple[float, ...]
-        since: tuple[float, ...]
-        asked: int
-        last_asked: float
+class Miss(NamedTuple):
+    """A module that was not found.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        key: As it was asked for; long names are cut.
+        attempts: What each source said.
+        times: When it did, in seconds since 1970.
+        since: When it began to have the same outcome, likewise.
+        asked: How often it was asked for.
+        last_asked: When it was last.
+    """
 
-    MissLifetimes = record_type(
-        "MissLifetimes",
-        "missing failed refused first_refused",
-        defaults=(3600, 60, 86400, 2),
-    )
-    MissLifetimes.__doc__ = "For how many seconds it counts what a source said."
-    Miss = record_type("Miss", "key attempts times since asked last_asked")
-    Miss.__doc__ = "A module that was not found."
+    key: ModuleKey
+    attempts: tuple[Attempt, ...]
+    times: tuple[float, ...]
+    since: tuple[float, ...]
+    asked: int
+    last_asked: float
+
 
 _FILE = "misses.sqlite3"
 _MOST = 50_000

@@ -11,6 +11,7 @@ from gsym.module_identity import (
     identify,
     uuid_debug_id,
 )
+from gsym.records import NamedTuple
 from gsym.sources.dsym import bundle_member
 from gsym.sources.fat import list_slices
 from gsym.sources.mapped_file import map_file
@@ -20,35 +21,25 @@ from gsym.sources.refusals import refuse
 
 __all__ = ["ModuleFile", "modules_in"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class ModuleFile(NamedTuple):
-        """A module, and the file that is to be converted.
+class ModuleFile(NamedTuple):
+    """A module, and the file that is to be converted.
 
-        Attributes:
-            path: The file.
-            kind: "object", "breakpad" or "gsym".
-            identity: As far as the file tells.
-            uuid: What tells the module's GSYM file from others: build id, LC_UUID or
-                GUID, whole; b"" for none.
-            architecture: Of a fat file, the slice; else None.
-        """
+    Attributes:
+        path: The file.
+        kind: "object", "breakpad" or "gsym".
+        identity: As far as the file tells.
+        uuid: What tells the module's GSYM file from others: build id, LC_UUID or
+            GUID, whole; b"" for none.
+        architecture: Of a fat file, the slice; else None.
+    """
 
-        path: str
-        kind: str
-        identity: ModuleIdentity
-        uuid: bytes
-        architecture: str | None = None
+    path: str
+    kind: str
+    identity: ModuleIdentity
+    uuid: bytes
+    architecture: str | None = None
 
-else:
-    from gsym.records import record_type
-
-    ModuleFile = record_type(
-        "ModuleFile", "path kind identity uuid architecture", defaults=(None,)
-    )
-    ModuleFile.__doc__ = "A module, and the file that is to be converted."
 
 _HEAD_SIZE = 64 << 10  # where MODULE and INFO records are expected
 

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from gsym.module_identity import read_debug_id
+from gsym.records import NamedTuple
 
 __all__ = ["ModuleKey", "key_of_build_id", "key_of_debug_id"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class ModuleKey(NamedTuple):
-        """Names and ids of a module, as the asker has them; "" for what is not known.
+class ModuleKey(NamedTuple):
+    """Names and ids of a module, as the asker has them; "" for what is not known.
 
-        Either id is enough to find a module in a store. A remote source may need a
-        name as well.
+    Either id is enough to find a module in a store. A remote source may need a
+    name as well.
 
-        Attributes:
-            debug_file: Name of the file with debug information: `xul.pdb`,
-                `libc.so.6`. No folder.
-            debug_id: In Breakpad's form: GUID and age, all digits upper-case.
-            code_file: Name of the binary: `xul.dll`. No folder.
-            code_id: Upper-case: ELF build id or LC_UUID as hexadecimal digits; of a
-                PE file time stamp and size of the image.
-        """
+    Attributes:
+        debug_file: Name of the file with debug information: `xul.pdb`,
+            `libc.so.6`. No folder.
+        debug_id: In Breakpad's form: GUID and age, all digits upper-case.
+        code_file: Name of the binary: `xul.dll`. No folder.
+        code_id: Upper-case: ELF build id or LC_UUID as hexadecimal digits; of a
+            PE file time stamp and size of the image.
+    """
 
-        debug_file: str = ""
-        debug_id: str = ""
-        code_file: str = ""
-        code_id: str = ""
-
-else:
-    from gsym.records import record_type
-
-    ModuleKey = record_type(
-        "ModuleKey", "debug_file debug_id code_file code_id", defaults=("",) * 4
-    )
-    ModuleKey.__doc__ = "Names and ids of a module, as the asker has them."
+    debug_file: str = ""
+    debug_id: str = ""
+    code_file: str = ""
+    code_id: str = ""
 
 
 def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:

@@ -18,6 +18,7 @@ import gsym.reader
 from gsym.atomic_file import sync
 from gsym.data_part import open_data_part
 from gsym.errors import FormatError, GsymError
+from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
     make_link,
@@ -53,27 +54,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
-    from typing import NamedTuple
 
     from gsym.store.entry import Entry
 
-    class Publication(NamedTuple):
-        """What became of a module that was to go into a store.
 
-        Attributes:
-            entry: What the store has now.
-            outcome: "added"; "replaced": it took the place of a poorer one; "kept":
-                what was there is as rich at least, and stays.
-        """
+class Publication(NamedTuple):
+    """What became of a module that was to go into a store.
 
-        entry: Entry
-        outcome: str
+    Attributes:
+        entry: What the store has now.
+        outcome: "added"; "replaced": it took the place of a poorer one; "kept":
+            what was there is as rich at least, and stays.
+    """
 
-else:
-    from gsym.records import record_type
-
-    Publication = record_type("Publication", "entry outcome")
-    Publication.__doc__ = "What became of a module that was to go into a store."
+    entry: Entry
+    outcome: str
 
 
 def publish_module(

@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
+
 __all__ = ["Attempt", "Resolution"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.store.entry import Entry
 
-    class Attempt(NamedTuple):
-        """What one source said of a module.
 
-        Attributes:
-            source: Its name, as `Source.name` has it.
-            outcome: "found"; "missing": it does not have the module; "failed": it gave
-                no answer; "refused": what it gave is damaged or of another module.
-            detail: What was asked, or why it is of no use.
-            seconds: How long it took: fetching, then converting.
-            size: Bytes that were fetched.
-        """
+class Attempt(NamedTuple):
+    """What one source said of a module.
 
-        source: str
-        outcome: str
-        detail: str = ""
-        seconds: float = 0.0
-        size: int = 0
+    Attributes:
+        source: Its name, as `Source.name` has it.
+        outcome: "found"; "missing": it does not have the module; "failed": it gave
+            no answer; "refused": what it gave is damaged or of another module.
+        detail: What was asked, or why it is of no use.
+        seconds: How long it took: fetching, then converting.
+        size: Bytes that were fetched.
+    """
 
-    class Resolution(NamedTuple):
-        """The answer to the search for a module.
+    source: str
+    outcome: str
+    detail: str = ""
+    seconds: float = 0.0
+    size: int = 0
 
-        Attributes:
-            entry: The GSYM file with what is known of it; None for a miss.
-            attempts: Which sources were asked, in order, and what each said. With a
-                remembered miss they are those of the search that is remembered.
-            is_cached: Whether the answer was known: the module was in the store, or
-                its miss was remembered.
-        """
 
-        entry: Entry | None
-        attempts: tuple[Attempt, ...] = ()
-        is_cached: bool = False
+class Resolution(NamedTuple):
+    """The answer to the search for a module.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        entry: The GSYM file with what is known of it; None for a miss.
+        attempts: Which sources were asked, in order, and what each said. With a
+            remembered miss they are those of the search that is remembered.
+        is_cached: Whether the answer was known: the module was in the store, or
+            its miss was remembered.
+    """
 
-    Attempt = record_type(
-        "Attempt", "source outcome detail seconds size", defaults=("", 0.0, 0)
-    )
-    Attempt.__doc__ = "What one source said of a module."
-    Resolution = record_type(
-        "Resolution", "entry attempts is_cached", defaults=((), False)
-    )
-    Resolution.__doc__ = "The answer to the search for a module."
+    entry: Entry | None
+    attempts: tuple[Attempt, ...] = ()
+    is_cached: bool = False

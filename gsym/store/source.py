@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from gsym.errors import GsymError
 from gsym.module_identity import ModuleIdentity
+from gsym.records import NamedTuple
 
 __all__ = ["FoundFile", "NotThereError", "Source", "SourceError"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple, Protocol
+    from typing import Protocol
 
     from gsym.store.module_key import ModuleKey
-
-    class FoundFile(NamedTuple):
-        """A file that a source has for a module.
-
-        Attributes:
-            path: Where it can be read now: a file of the source itself, or one that
-                was fetched into the folder given to `Source.find`.
-            location: Where it is from, for people: a path or a URL without
-                credentials.
-            identity: What the source knows of the module and the file does not tell.
-        """
-
-        path: str
-        location: str
-        identity: ModuleIdentity = ModuleIdentity()
 
     class Source(Protocol):
         """A place that has debug files by the identifiers of modules.
@@ -52,13 +38,21 @@ if TYPE_CHECKING:
                 SourceError: The source gave no answer, or none of use.
             """
 
-else:
-    from gsym.records import record_type
 
-    FoundFile = record_type(
-        "FoundFile", "path location identity", defaults=(ModuleIdentity(),)
-    )
-    FoundFile.__doc__ = "A file that a source has for a module."
+class FoundFile(NamedTuple):
+    """A file that a source has for a module.
+
+    Attributes:
+        path: Where it can be read now: a file of the source itself, or one that
+            was fetched into the folder given to `Source.find`.
+        location: Where it is from, for people: a path or a URL without
+            credentials.
+        identity: What the source knows of the module and the file does not tell.
+    """
+
+    path: str
+    location: str
+    identity: ModuleIdentity = ModuleIdentity()
 
 
 class NotThereError(GsymError):

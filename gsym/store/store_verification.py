@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import gsym.reader
 from gsym.errors import FormatError, GsymError
+from gsym.records import NamedTuple
 from gsym.store.aliases import add_aliases, alias_target, read_aliases
 from gsym.store.collection import remove_all_leftovers
 from gsym.store.layout import (
@@ -38,31 +39,24 @@ __all__ = ["StoreFinding", "verify_store"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import NamedTuple
 
     from gsym.store.directory import Store
     from gsym.store.entry import Entry
 
-    class StoreFinding(NamedTuple):
-        """What is wrong in a store.
 
-        Attributes:
-            path: Of the file, the link or the folder, below the store.
-            reason: What is wrong.
-            is_repaired: Whether it is right now: removed, or made.
-        """
+class StoreFinding(NamedTuple):
+    """What is wrong in a store.
 
-        path: str
-        reason: str
-        is_repaired: bool = False
+    Attributes:
+        path: Of the file, the link or the folder, below the store.
+        reason: What is wrong.
+        is_repaired: Whether it is right now: removed, or made.
+    """
 
-else:
-    from gsym.records import record_type
+    path: str
+    reason: str
+    is_repaired: bool = False
 
-    StoreFinding = record_type(
-        "StoreFinding", "path reason is_repaired", defaults=(False,)
-    )
-    StoreFinding.__doc__ = "What is wrong in a store."
 
 _LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
 _OWN_FOLDERS = {ENTRIES, PUBLISHED, LOCKS, TEMPORARY, ".misses"}

@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, suppress
 
 from gsym.arguments import paths_of
 from gsym.errors import EmptyError, GsymError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.sources.dsym import bundle_member
 from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_all
@@ -18,44 +19,38 @@ __all__ = ["FileOutcome", "add_tree", "outcome_of"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.store.directory import Store
     from gsym.store.entry import Entry
     from gsym.store.publication import Publication
 
-    class FileOutcome(NamedTuple):
-        """What became of a file.
 
-        Attributes:
-            path: Where it was found; in an archive, after that of the archive.
-            outcome: As of a `Publication`; or "skipped": it is no debug file;
-                "failed": it should be one.
-            reason: Why it was skipped or failed.
-            entry: The module in the store, if it got there.
-        """
+class FileOutcome(NamedTuple):
+    """What became of a file.
 
-        path: str
-        outcome: str
-        reason: str = ""
-        entry: Entry | None = None
+    Attributes:
+        path: Where it was found; in an archive, after that of the archive.
+        outcome: As of a `Publication`; or "skipped": it is no debug file;
+            "failed": it should be one.
+        reason: Why it was skipped or failed.
+        entry: The module in the store, if it got there.
+    """
 
-    class _Found(NamedTuple):
-        """A file to add; *place* is held until that is done."""
+    path: str
+    outcome: str
+    reason: str = ""
+    entry: Entry | None = None
 
-        path: str
-        name: str
-        size: int
-        place: ExitStack
 
-else:
-    from gsym.records import record_type
+class _Found(NamedTuple):
+    """A file to add; *place* is held until that is done."""
 
-    FileOutcome = record_type(
-        "FileOutcome", "path outcome reason entry", defaults=("", None)
-    )
-    FileOutcome.__doc__ = "What became of a file."
-    _Found = record_type("_Found", "path name size place")
+    path: str
+    name: str
+    size: int
+    place: ExitStack
+
 
 _LIMITS = ArchiveLimits()
 _BUNDLE = ".dSYM"

@@ -9,6 +9,7 @@ from functools import partial
 
 from gsym.breakpad_export import export_breakpad
 from gsym.errors import GsymError
+from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
 
 __all__ = ["ExportedModule", "export_modules"]
@@ -16,30 +17,25 @@ __all__ = ["ExportedModule", "export_modules"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import NamedTuple
 
     from gsym.store.entry import Entry
 
     Write = Callable[[str], object]
 
-    class ExportedModule(NamedTuple):
-        """What became of a module.
 
-        Attributes:
-            entry: The module.
-            path: Of its file, in the folder or the archive.
-            reason: Why it is not there; "" if it is.
-        """
+class ExportedModule(NamedTuple):
+    """What became of a module.
 
-        entry: Entry
-        path: str
-        reason: str = ""
+    Attributes:
+        entry: The module.
+        path: Of its file, in the folder or the archive.
+        reason: Why it is not there; "" if it is.
+    """
 
-else:
-    from gsym.records import record_type
+    entry: Entry
+    path: str
+    reason: str = ""
 
-    ExportedModule = record_type("ExportedModule", "entry path reason", defaults=("",))
-    ExportedModule.__doc__ = "What became of a module."
 
 _ZIP = ".zip"
 _TARS = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}

@@ -6,23 +6,18 @@ from base64 import b64encode
 from ipaddress import IPv6Address
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from gsym.records import NamedTuple
+
 __all__ = ["WebAddress", "read_web_address"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class _Parts(NamedTuple):
-        scheme: str
-        host: str
-        port: int
-        target: str
-        credentials: str
+class _Parts(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    target: str
+    credentials: str
 
-else:
-    from gsym.records import record_type
-
-    _Parts = record_type("_Parts", "scheme host port target credentials")
 
 _PORTS = {"http": 80, "https": 443}
 _MOST_CHARACTERS = 8192

@@ -13,28 +13,23 @@ from itertools import accumulate, pairwise
 from operator import attrgetter
 
 from gsym.formats.symbfile import Range
+from gsym.records import NamedTuple
 
 __all__ = ["AddressIndex", "ChainFrame"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import NamedTuple
 
     from gsym.formats.symbfile import LineTableRow, Record, ReturnPad
 
-    class ChainFrame(NamedTuple):
-        """One function of the chain at an address; "" and 0 where that is not known."""
 
-        func: str
-        file: str
-        line: int
+class ChainFrame(NamedTuple):
+    """One function of the chain at an address; "" and 0 where that is not known."""
 
-else:
-    from gsym.records import record_type
-
-    ChainFrame = record_type("ChainFrame", "func file line")
-    ChainFrame.__doc__ = "One function of the chain at an address."
+    func: str
+    file: str
+    line: int
 
 
 class AddressIndex:

@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from gsym.formats.symbfile import Range
+from gsym.records import NamedTuple
 
 __all__ = ["Difference", "compare", "differing_fields"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import NamedTuple
 
     from gsym.formats.symbfile import Record
 
-    class Difference(NamedTuple):
-        """A record that only one file has, or that the other has with other fields.
-
-        Attributes:
-            old: As the first file has it, or None.
-            new: As the second file has it, or None.
-        """
-
-        old: Record | None
-        new: Record | None
-
     _Sides = tuple[list[Record], list[Record]]
 
-else:
-    from gsym.records import record_type
 
-    Difference = record_type("Difference", "old new")
-    Difference.__doc__ = "A record that only one file has, or each with other fields."
+class Difference(NamedTuple):
+    """A record that only one file has, or that the other has with other fields.
+
+    Attributes:
+        old: As the first file has it, or None.
+        new: As the second file has it, or None.
+    """
+
+    old: Record | None
+    new: Record | None
 
 
 def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from gsym.records import NamedTuple
 from gsym.symbfile.function_pass import FunctionPass
 from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
@@ -19,49 +20,40 @@ __all__ = ["ExtractionReport", "extract_ranges", "range_blocks", "range_report"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.conversion_report import ConversionReport
     from gsym.reader import Reader
 
-    class ExtractionReport(NamedTuple):
-        """What an extraction wrote.
 
-        Attributes:
-            outputs: Paths that were written: one, or one per part.
-            removed: Paths of parts of an earlier, longer output, which are gone.
-            functions: Functions in them.
-            ranges: Ranges of functions and of calls inlined into them.
-            inlined_calls: Of these, those of inlined calls.
-            line_rows: Rows of all line tables.
-            losses: What was left out -> how often.
-            file_size: Of all outputs, in bytes.
-            seconds: Wall time.
-            conversion: The report on the conversion of the input that was made for this
-                extraction alone, with its warnings; None where there was none.
-        """
+class ExtractionReport(NamedTuple):
+    """What an extraction wrote.
 
-        outputs: tuple[str, ...]
-        removed: tuple[str, ...]
-        functions: int
-        ranges: int
-        inlined_calls: int
-        line_rows: int
-        losses: dict[str, int]
-        file_size: int
-        seconds: float
-        conversion: ConversionReport | None = None
+    Attributes:
+        outputs: Paths that were written: one, or one per part.
+        removed: Paths of parts of an earlier, longer output, which are gone.
+        functions: Functions in them.
+        ranges: Ranges of functions and of calls inlined into them.
+        inlined_calls: Of these, those of inlined calls.
+        line_rows: Rows of all line tables.
+        losses: What was left out -> how often.
+        file_size: Of all outputs, in bytes.
+        seconds: Wall time.
+        conversion: The report on the conversion of the input that was made for this
+            extraction alone, with its warnings; None where there was none.
+    """
 
-else:
-    from gsym.records import record_type
+    outputs: tuple[str, ...]
+    removed: tuple[str, ...]
+    functions: int
+    ranges: int
+    inlined_calls: int
+    line_rows: int
+    losses: dict[str, int]
+    file_size: int
+    seconds: float
+    conversion: ConversionReport | None = None
 
-    ExtractionReport = record_type(
-        "ExtractionReport",
-        "outputs removed functions ranges inlined_calls line_rows losses file_size "
-        "seconds conversion",
-        defaults=(None,),
-    )
-    ExtractionReport.__doc__ = "What an extraction wrote."
 
 _COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
 _LOSSES = {

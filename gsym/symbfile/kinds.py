@@ -6,6 +6,7 @@ from os import fspath
 
 from gsym.calls import can_find_calls, holds_code
 from gsym.errors import UnsupportedError
+from gsym.records import NamedTuple
 from gsym.sources.fitting_binary import open_fitting
 from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.image_names import NameTexts
@@ -19,31 +20,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.conversion_report import ConversionReport
     from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.return_pads import ReturnPadReport
 
-    class KindReports(NamedTuple):
-        """What was written of each kind.
 
-        Attributes:
-            written: The report on each kind of which there is a symbfile.
-            missing: Why return pads that were asked for cannot be made; else "".
-            conversion: The report on the conversion of the input, with its warnings;
-                None for a GSYM file.
-        """
+class KindReports(NamedTuple):
+    """What was written of each kind.
 
-        written: dict[str, ExtractionReport | ReturnPadReport]
-        missing: str
-        conversion: ConversionReport | None
+    Attributes:
+        written: The report on each kind of which there is a symbfile.
+        missing: Why return pads that were asked for cannot be made; else "".
+        conversion: The report on the conversion of the input, with its warnings;
+            None for a GSYM file.
+    """
 
-else:
-    from gsym.records import record_type
+    written: dict[str, ExtractionReport | ReturnPadReport]
+    missing: str
+    conversion: ConversionReport | None
 
-    KindReports = record_type("KindReports", "written missing conversion")
-    KindReports.__doc__ = "What was written of each kind."
 
 # As the paths of the protocol for uploads have them.
 KINDS = ("ranges", "returnpads")

@@ -12,6 +12,7 @@ import time
 
 from gsym.calls import can_find_calls, find_calls, holds_code, recall_calls
 from gsym.errors import GsymError, UnsupportedError
+from gsym.records import NamedTuple
 from gsym.symbfile.function_pass import FunctionPass
 from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
@@ -29,49 +30,39 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.calls import Calls
     from gsym.conversion_report import ConversionReport
     from gsym.reader import Reader
 
-    class ReturnPadReport(NamedTuple):
-        """What an extraction of return pads wrote.
 
-        Attributes:
-            outputs: Paths that were written: one, or one per part.
-            removed: Paths of parts of an earlier, longer output, which are gone.
-            return_pads: How many there are.
-            functions: Ranges of functions whose code was gone through; 0 where there
-                is no code and calls are those that the GSYM file holds.
-            instructions: In that code.
-            losses: What was left out -> how often.
-            file_size: Of all outputs, in bytes.
-            seconds: Wall time.
-            conversion: The report on the conversion of the input that was made for this
-                extraction alone, with its warnings; None where there was none.
-        """
+class ReturnPadReport(NamedTuple):
+    """What an extraction of return pads wrote.
 
-        outputs: tuple[str, ...]
-        removed: tuple[str, ...]
-        return_pads: int
-        functions: int
-        instructions: int
-        losses: dict[str, int]
-        file_size: int
-        seconds: float
-        conversion: ConversionReport | None = None
+    Attributes:
+        outputs: Paths that were written: one, or one per part.
+        removed: Paths of parts of an earlier, longer output, which are gone.
+        return_pads: How many there are.
+        functions: Ranges of functions whose code was gone through; 0 where there
+            is no code and calls are those that the GSYM file holds.
+        instructions: In that code.
+        losses: What was left out -> how often.
+        file_size: Of all outputs, in bytes.
+        seconds: Wall time.
+        conversion: The report on the conversion of the input that was made for this
+            extraction alone, with its warnings; None where there was none.
+    """
 
-else:
-    from gsym.records import record_type
-
-    ReturnPadReport = record_type(
-        "ReturnPadReport",
-        "outputs removed return_pads functions instructions losses file_size seconds "
-        "conversion",
-        defaults=(None,),
-    )
-    ReturnPadReport.__doc__ = "What an extraction of return pads wrote."
+    outputs: tuple[str, ...]
+    removed: tuple[str, ...]
+    return_pads: int
+    functions: int
+    instructions: int
+    losses: dict[str, int]
+    file_size: int
+    seconds: float
+    conversion: ConversionReport | None = None
 
 
 class NoCallsError(GsymError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gsym.records import NamedTuple
+
 __all__ = ["MOST_DEPTH", "Statistics", "measure"]
 
 # A damaged file may have as many depths as ranges.
@@ -11,38 +13,28 @@ MOST_DEPTH = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NamedTuple
-
     from gsym.formats.symbfile import Counts, Decoder
 
-    class Statistics(NamedTuple):
-        """Figures of a file.
 
-        Attributes:
-            counts: Messages, their bytes, strings and rows.
-            functions: Ranges of depth 0.
-            depths: How many ranges there are of each depth; `MOST_DEPTH` stands for all
-                that are so deep or deeper.
-            bytes_covered: Sum of the lengths of the ranges of depth 0.
-            first_address: The lowest address that has a record; None without any.
-            end_address: Behind the highest one.
-        """
+class Statistics(NamedTuple):
+    """Figures of a file.
 
-        counts: Counts
-        functions: int
-        depths: dict[int, int]
-        bytes_covered: int
-        first_address: int | None
-        end_address: int | None
+    Attributes:
+        counts: Messages, their bytes, strings and rows.
+        functions: Ranges of depth 0.
+        depths: How many ranges there are of each depth; `MOST_DEPTH` stands for all
+            that are so deep or deeper.
+        bytes_covered: Sum of the lengths of the ranges of depth 0.
+        first_address: The lowest address that has a record; None without any.
+        end_address: Behind the highest one.
+    """
 
-else:
-    from gsym.records import record_type
-
-    Statistics = record_type(
-        "Statistics",
-        "counts functions depths bytes_covered first_address end_address",
-    )
-    Statistics.__doc__ = "Figures of a file."
+    counts: Counts
+    functions: int
+    depths: dict[int, int]
+    bytes_covered: int
+    first_address: int | None
+    end_address: int | None
 
 
 def measure(decoder: Decoder) -> Statistics:

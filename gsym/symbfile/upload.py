@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 
+from gsym.records import NamedTuple
+
 __all__ = [
     "ENDPOINTS",
     "MOST_PARTS",
@@ -21,56 +23,49 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.file_id import FileId
 
-    class UploadPart(NamedTuple):
-        """A part of the ranges or of the return pads of an executable.
 
-        Attributes:
-            path: The file that is sent.
-            size: Of it, in bytes.
-            file_id: Of the executable as it is deployed.
-            kind: "ranges" or "returnpads".
-            file_part: Its number, from 0.
-            file_parts: How many parts of this kind there are.
-        """
+class UploadPart(NamedTuple):
+    """A part of the ranges or of the return pads of an executable.
 
-        path: str
-        size: int
-        file_id: FileId
-        kind: str
-        file_part: int
-        file_parts: int
+    Attributes:
+        path: The file that is sent.
+        size: Of it, in bytes.
+        file_id: Of the executable as it is deployed.
+        kind: "ranges" or "returnpads".
+        file_part: Its number, from 0.
+        file_parts: How many parts of this kind there are.
+    """
 
-    class UploadAnswer(NamedTuple):
-        """What a server says of a part.
+    path: str
+    size: int
+    file_id: FileId
+    kind: str
+    file_part: int
+    file_parts: int
 
-        Attributes:
-            success: Whether it arrived.
-            status: Of HTTP, as the answer repeats it; 0 where it does not.
-            code: Of the error, "" for none. Only "1000" is documented: "Something went
-                wrong on our side."
-            text: What went wrong, for people; "" for nothing.
-            uuid: Under which the log of the server has it; "" for none.
-        """
 
-        success: bool
-        status: int
-        code: str
-        text: str
-        uuid: str
+class UploadAnswer(NamedTuple):
+    """What a server says of a part.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        success: Whether it arrived.
+        status: Of HTTP, as the answer repeats it; 0 where it does not.
+        code: Of the error, "" for none. Only "1000" is documented: "Something went
+            wrong on our side."
+        text: What went wrong, for people; "" for nothing.
+        uuid: Under which the log of the server has it; "" for none.
+    """
 
-    UploadPart = record_type(
-        "UploadPart", "path size file_id kind file_part file_parts"
-    )
-    UploadPart.__doc__ = "A part of the ranges or of the return pads of an executable."
-    UploadAnswer = record_type("UploadAnswer", "success status code text uuid")
-    UploadAnswer.__doc__ = "What a server says of a part."
+    success: bool
+    status: int
+    code: str
+    text: str
+    uuid: str
+
 
 # Behind the URL of the server.
 ENDPOINTS = {"ranges": "api/symbols-ranges", "returnpads": "api/symbols-returnpads"}

@@ -12,6 +12,7 @@ from gsym.arguments import paths_of, strings_of
 from gsym.atomic_file import AtomicFile
 from gsym.calls import holds_code
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
+from gsym.records import NamedTuple
 from gsym.sources.mapped_file import map_file
 from gsym.symbfile.extraction import ExtractionReport
 from gsym.symbfile.kinds import KINDS, extract_kinds
@@ -23,33 +24,29 @@ __all__ = ["PART_SIZE", "Upload", "extract_upload", "ready_upload"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.conversion_report import ConversionReport
     from gsym.file_id import FileId
     from gsym.symbfile.kinds import KindReports
 
-    class Upload(NamedTuple):
-        """What is to be sent of one executable.
 
-        Attributes:
-            parts: In the order in which they are sent, of each kind all.
-            notes: What these symbols lack, and why.
-            losses: What was left out -> how often.
-            conversion: The report on the conversion that they come from, with its
-                warnings; None for a GSYM file, and for symbfiles.
-        """
+class Upload(NamedTuple):
+    """What is to be sent of one executable.
 
-        parts: tuple[UploadPart, ...]
-        notes: tuple[str, ...]
-        losses: dict[str, int]
-        conversion: ConversionReport | None = None
+    Attributes:
+        parts: In the order in which they are sent, of each kind all.
+        notes: What these symbols lack, and why.
+        losses: What was left out -> how often.
+        conversion: The report on the conversion that they come from, with its
+            warnings; None for a GSYM file, and for symbfiles.
+    """
 
-else:
-    from gsym.records import record_type
+    parts: tuple[UploadPart, ...]
+    notes: tuple[str, ...]
+    losses: dict[str, int]
+    conversion: ConversionReport | None = None
 
-    Upload = record_type("Upload", "parts notes losses conversion", (None,))
-    Upload.__doc__ = "What is to be sent of one executable."
 
 # Bytes of a part that is extracted: what is lost when one has to be sent again.
 PART_SIZE = 16 << 20

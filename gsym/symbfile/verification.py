@@ -10,38 +10,34 @@ from __future__ import annotations
 from itertools import pairwise
 
 from gsym.formats.symbfile import Range
+from gsym.records import NamedTuple
 
 __all__ = ["Finding", "verify"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NamedTuple
 
     from gsym.formats.symbfile import Decoder, ReturnPad
 
-    class Finding(NamedTuple):
-        """Something about a record.
 
-        Attributes:
-            offset: Of its message, from the start of the (inflated) file.
-            elf_va: Its address.
-            rule: order, nesting, overlap, columns, fields or hole.
-            reason: A sentence.
-            is_error: False where nothing is wrong, but something is not known.
-        """
+class Finding(NamedTuple):
+    """Something about a record.
 
-        offset: int
-        elf_va: int
-        rule: str
-        reason: str
-        is_error: bool = True
+    Attributes:
+        offset: Of its message, from the start of the (inflated) file.
+        elf_va: Its address.
+        rule: order, nesting, overlap, columns, fields or hole.
+        reason: A sentence.
+        is_error: False where nothing is wrong, but something is not known.
+    """
 
-else:
-    from gsym.records import record_type
+    offset: int
+    elf_va: int
+    rule: str
+    reason: str
+    is_error: bool = True
 
-    Finding = record_type("Finding", "offset elf_va rule reason is_error", (True,))
-    Finding.__doc__ = "Something about a record."
 
 _ADDRESS_END = 1 << 64
 

@@ -7,6 +7,7 @@ time happened in the order of the file.
 
 from __future__ import annotations
 
+from gsym.records import NamedTuple
 from gsym.trace.open_by_id import OpenById
 
 __all__ = ["Duration", "Flow", "FlowPoint", "Matches", "Operation", "match_events"]
@@ -14,85 +15,76 @@ __all__ = ["Duration", "Flow", "FlowPoint", "Matches", "Operation", "match_event
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from gsym.formats.fxt_records import Event
 
-    class Duration(NamedTuple):
-        """An operation of one thread.
 
-        Attributes:
-            event: Its begin, or the whole.
-            end: The event of its end; None of a complete duration, and where it is
-                missing.
-            end_ns: When it ended, or when the trace did, in nanoseconds.
-            depth: How many durations of the thread enclose it.
-            parent: The innermost of those, as an index; None without any.
-        """
+class Duration(NamedTuple):
+    """An operation of one thread.
 
-        event: Event
-        end: Event | None
-        end_ns: int
-        depth: int
-        parent: int | None
+    Attributes:
+        event: Its begin, or the whole.
+        end: The event of its end; None of a complete duration, and where it is
+            missing.
+        end_ns: When it ended, or when the trace did, in nanoseconds.
+        depth: How many durations of the thread enclose it.
+        parent: The innermost of those, as an index; None without any.
+    """
 
-    class Operation(NamedTuple):
-        """An asynchronous operation.
+    event: Event
+    end: Event | None
+    end_ns: int
+    depth: int
+    parent: int | None
 
-        Attributes:
-            begin: Its first event.
-            instants: The moments within it.
-            end: The event of its end; None where it is missing.
-            end_ns: When it ended, or when the trace did, in nanoseconds.
-        """
 
-        begin: Event
-        instants: tuple[Event, ...]
-        end: Event | None
-        end_ns: int
+class Operation(NamedTuple):
+    """An asynchronous operation.
 
-    class FlowPoint(NamedTuple):
-        """An event of a flow, and the index of the duration around it."""
+    Attributes:
+        begin: Its first event.
+        instants: The moments within it.
+        end: The event of its end; None where it is missing.
+        end_ns: When it ended, or when the trace did, in nanoseconds.
+    """
 
-        event: Event
-        duration: int | None
+    begin: Event
+    instants: tuple[Event, ...]
+    end: Event | None
+    end_ns: int
 
-    class Flow(NamedTuple):
-        """What leads from duration to duration, in the order of time."""
 
-        points: tuple[FlowPoint, ...]
+class FlowPoint(NamedTuple):
+    """An event of a flow, and the index of the duration around it."""
 
-    class Matches(NamedTuple):
-        """What was found.
+    event: Event
+    duration: int | None
 
-        Attributes:
-            durations: In the order of their begins.
-            operations: Likewise.
-            flows: Likewise.
-            unmatched: How many halves of each kind of event have no other half. A
-                begin among them stands above, with the end of the trace as its own.
-            end_ns: The time of the last event, in nanoseconds.
-        """
 
-        durations: tuple[Duration, ...]
-        operations: tuple[Operation, ...]
-        flows: tuple[Flow, ...]
-        unmatched: dict[str, int]
-        end_ns: int
+class Flow(NamedTuple):
+    """What leads from duration to duration, in the order of time."""
 
-else:
-    from gsym.records import record_type
+    points: tuple[FlowPoint, ...]
 
-    Duration = record_type("Duration", "event end end_ns depth parent")
-    Duration.__doc__ = "An operation of one thread."
-    Operation = record_type("Operation", "begin instants end end_ns")
-    Operation.__doc__ = "An asynchronous operation."
-    FlowPoint = record_type("FlowPoint", "event duration")
-    FlowPoint.__doc__ = "An event of a flow and the duration around it."
-    Flow = record_type("Flow", "points")
-    Flow.__doc__ = "What leads from duration to duration."
-    Matches = record_type("Matches", "durations operations flows unmatched end_ns")
-    Matches.__doc__ = "What was found."
+
+class Matches(NamedTuple):
+    """What was found.
+
+    Attributes:
+        durations: In the order of their begins.
+        operations: Likewise.
+        flows: Likewise.
+        unmatched: How many halves of each kind of event have no other half. A
+            begin among them stands above, with the end of the trace as its own.
+        end_ns: The time of the last event, in nanoseconds.
+    """
+
+    durations: tuple[Duration, ...]
+    operations: tuple[Operation, ...]
+    flows: tuple[Flow, ...]
+    unmatched: dict[str, int]
+    end_ns: int
 
 
 def match_events(events: Iterable[Event]) -> Matches:

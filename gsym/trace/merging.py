@@ -23,36 +23,33 @@ from gsym.formats.fxt_records import (
 )
 from gsym.formats.fxt_words import text_bytes
 from gsym.formats.fxt_writer import TAKEN_AFTER, Encoder
+from gsym.records import NamedTuple
 
 __all__ = ["MergedProvider", "TraceMerger"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal, NamedTuple
+    from typing import Literal
 
     from gsym.formats.fxt_records import Record
 
-    class MergedProvider(NamedTuple):
-        """A provider of the merged trace.
 
-        Attributes:
-            trace: Name of the trace that it comes from.
-            old_id: What it was there; None for records in front of any provider.
-            id: What it is now.
-            name: What it is called.
-        """
+class MergedProvider(NamedTuple):
+    """A provider of the merged trace.
 
-        trace: str
-        old_id: int | None
-        id: int
-        name: str
+    Attributes:
+        trace: Name of the trace that it comes from.
+        old_id: What it was there; None for records in front of any provider.
+        id: What it is now.
+        name: What it is called.
+    """
 
-else:
-    from gsym.records import record_type
+    trace: str
+    old_id: int | None
+    id: int
+    name: str
 
-    MergedProvider = record_type("MergedProvider", "trace old_id id name")
-    MergedProvider.__doc__ = "A provider of the merged trace."
 
 _DEFAULT_RATE = 1_000_000_000  # ticks per second
 _MOST_NAME_SIZE = 255  # of a provider, in bytes

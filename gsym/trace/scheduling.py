@@ -13,6 +13,7 @@ from gsym.formats.fxt_records import (
     LegacyContextSwitch,
     ThreadWakeup,
 )
+from gsym.records import NamedTuple
 
 __all__ = [
     "SCHEDULING_KINDS",
@@ -24,36 +25,29 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import NamedTuple
 
     Switch = ContextSwitch | LegacyContextSwitch
 
-    class Scheduled(NamedTuple):
-        """What became of a thread; times in nanoseconds.
 
-        Attributes:
-            thread: Koid.
-            running: Time on processors.
-            ready: Time in which it could have run.
-            waiting: Time in which it could not.
-            longest: The longest time between two times on a processor.
-            switches: How many times a processor took it up.
-        """
+class Scheduled(NamedTuple):
+    """What became of a thread; times in nanoseconds.
 
-        thread: int
-        running: int
-        ready: int
-        waiting: int
-        longest: int
-        switches: int
+    Attributes:
+        thread: Koid.
+        running: Time on processors.
+        ready: Time in which it could have run.
+        waiting: Time in which it could not.
+        longest: The longest time between two times on a processor.
+        switches: How many times a processor took it up.
+    """
 
-else:
-    from gsym.records import record_type
+    thread: int
+    running: int
+    ready: int
+    waiting: int
+    longest: int
+    switches: int
 
-    Scheduled = record_type(
-        "Scheduled", "thread running ready waiting longest switches"
-    )
-    Scheduled.__doc__ = "What became of a thread; times in nanoseconds."
 
 # Of `gsym.formats.fxt.KINDS`.
 SCHEDULING_KINDS = ("legacy_context_switch", "context_switch", "thread_wakeup")

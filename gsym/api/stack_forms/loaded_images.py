@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from gsym.records import NamedTuple
+
 __all__ = ["LoadedImages"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Placement(NamedTuple):
-        """Where a part of a module lies.
+class Placement(NamedTuple):
+    """Where a part of a module lies.
 
-        Attributes:
-            start: First address in the process.
-            end: Behind the last one.
-            module: Its number.
-            address: What *start* is in the module.
-        """
+    Attributes:
+        start: First address in the process.
+        end: Behind the last one.
+        module: Its number.
+        address: What *start* is in the module.
+    """
 
-        start: int
-        end: int
-        module: int
-        address: int
-
-else:
-    from gsym.records import record_type
-
-    Placement = record_type("Placement", "start end module address")
-    Placement.__doc__ = "Where a part of a module lies."
+    start: int
+    end: int
+    module: int
+    address: int
 
 
 class LoadedImages:

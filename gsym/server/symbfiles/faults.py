@@ -11,33 +11,26 @@ import msgspec
 from starlette.responses import Response
 
 from gsym.errors import CopyableError
+from gsym.records import NamedTuple
 
 __all__ = ["FAULTS", "Fault", "PartError", "fault_response", "success_response"]
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NamedTuple
 
-    class Fault(NamedTuple):
-        """A kind of refusal.
+class Fault(NamedTuple):
+    """A kind of refusal.
 
-        Attributes:
-            code: In the answer.
-            status: For HTTP.
-            when: When it is answered, for people.
-            retry_after: Seconds after which it is worth another try; 0: it is not.
-        """
+    Attributes:
+        code: In the answer.
+        status: For HTTP.
+        when: When it is answered, for people.
+        retry_after: Seconds after which it is worth another try; 0: it is not.
+    """
 
-        code: str
-        status: int
-        when: str
-        retry_after: int = 0
+    code: str
+    status: int
+    when: str
+    retry_after: int = 0
 
-else:
-    from gsym.records import record_type
-
-    Fault = record_type("Fault", "code status when retry_after", defaults=(0,))
-    Fault.__doc__ = "A kind of refusal."
 
 _OK = 200
 _JSON = "application/json"

@@ -6,6 +6,7 @@ import re
 from hashlib import sha256
 
 from gsym.file_id import FileId
+from gsym.records import NamedTuple
 from gsym.server.symbfiles.faults import (
     BAD_ENCODING,
     BAD_FILE_ID,
@@ -26,41 +27,35 @@ __all__ = ["PartHead", "PartLimits", "key_owner", "read_part_head"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import NamedTuple
 
-    class PartHead(NamedTuple):
-        """A part of a symbfile.
 
-        Attributes:
-            file_id: Of the executable.
-            part: Number of the part, from 0.
-            parts: How many there are; None where this request does not tell.
-            size: Bytes of the part.
-        """
+class PartHead(NamedTuple):
+    """A part of a symbfile.
 
-        file_id: FileId
-        part: int
-        parts: int | None
-        size: int
+    Attributes:
+        file_id: Of the executable.
+        part: Number of the part, from 0.
+        parts: How many there are; None where this request does not tell.
+        size: Bytes of the part.
+    """
 
-    class PartLimits(NamedTuple):
-        """Limits of parts.
+    file_id: FileId
+    part: int
+    parts: int | None
+    size: int
 
-        Attributes:
-            size: Bytes of one.
-            parts: How many a symbfile may come in.
-        """
 
-        size: int
-        parts: int
+class PartLimits(NamedTuple):
+    """Limits of parts.
 
-else:
-    from gsym.records import record_type
+    Attributes:
+        size: Bytes of one.
+        parts: How many a symbfile may come in.
+    """
 
-    PartHead = record_type("PartHead", "file_id part parts size")
-    PartHead.__doc__ = "A part of a symbfile."
-    PartLimits = record_type("PartLimits", "size parts")
-    PartLimits.__doc__ = "Limits of parts."
+    size: int
+    parts: int
+
 
 _SCHEME = "apikey "
 _NUMBER = re.compile("[0-9]{1,20}")

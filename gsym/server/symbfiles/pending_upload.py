@@ -18,6 +18,7 @@ from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 from gsym.atomic_file import sync
+from gsym.records import NamedTuple
 from gsym.server.symbfiles.faults import (
     BAD_PARTS,
     OTHER_BYTES,
@@ -32,33 +33,29 @@ __all__ = ["LOCK", "PendingLimits", "PendingUpload", "is_old"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NamedTuple
+    from typing import Any
 
     from typing_extensions import Self
 
     from gsym.server.symbfiles.finished import FinishedUploads
     from gsym.server.symbfiles.part_head import PartHead
 
-    class PendingLimits(NamedTuple):
-        """Limits of what waits for more.
 
-        Attributes:
-            size: Bytes of all parts of a symbfile.
-            of_key: Unfinished uploads of one API key.
-            in_all: Of all of them.
-            seconds: After which an upload is forgotten that no part comes for.
-        """
+class PendingLimits(NamedTuple):
+    """Limits of what waits for more.
 
-        size: int
-        of_key: int
-        in_all: int
-        seconds: float
+    Attributes:
+        size: Bytes of all parts of a symbfile.
+        of_key: Unfinished uploads of one API key.
+        in_all: Of all of them.
+        seconds: After which an upload is forgotten that no part comes for.
+    """
 
-else:
-    from gsym.records import record_type
+    size: int
+    of_key: int
+    in_all: int
+    seconds: float
 
-    PendingLimits = record_type("PendingLimits", "size of_key in_all seconds")
-    PendingLimits.__doc__ = "Limits of what waits for more."
 
 LOCK = "lock"
 _TOTAL = "of"
