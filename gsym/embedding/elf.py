@@ -9,10 +9,10 @@ is. No section changes its index.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from struct import error as StructError  # noqa: N812 - an exception, named as one
 
 from gsym.embedding.binary import SharedTable, align
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,15 +39,19 @@ _SEGMENTS = {1: "4xI8xI12x", 2: "8xQ16xQ16x"}  # p_offset, p_filesz
 _SECTIONS = {1: "IIIIIIIIII", 2: "IIQQQQIIQQ"}
 
 
-_Fields = namedtuple(
-    "_Fields", "name type flags address offset size link info alignment entry_size"
-)
-
-
-class _Section(_Fields):
+class _Section(NamedTuple):
     """One entry of the section table."""
 
-    __slots__ = ()
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
 
     @property
     def extent(self) -> tuple[int, int]:
