@@ -35,7 +35,7 @@ ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REP
 # sources. The tests of answers and downloads in tests/server use the engine and stay.
 NOT_OF_ENGINE = --ignore=tests/profile $(addprefix --ignore=tests/server/test_,\
     $(addsuffix .py,assembly hostile_bodies http openapi page page_data profiler_client \
-    reloading request_errors serve_command settings shadow source sources \
+    reloading request_errors serve_command settings source sources \
     specification_client workers)) $(addprefix --ignore=tests/test_,$(addsuffix .py,\
     client debuginfod foreign_layouts layers misses network_guard object_storage promises \
     readme resolver source_health source_settings store store_trees store_turmoil \

@@ -61,11 +61,6 @@ COMMAND = Command(
             "path in front of all paths that a proxy takes away",
             metavar="PATH",
         ),
-        Option(
-            "--shadow",
-            "server that gets each request too; what it answers otherwise is logged",
-            metavar="URL",
-        ),
         Option("--enable-source", "answer /source/v1: source files of --source-root"),
         Option(
             "--source-root",
@@ -110,7 +105,6 @@ _TEXTS = {
     "--workers": "workers",
     "--store": "store",
     "--root-path": "root_path",
-    "--shadow": "shadow",
 }
 
 

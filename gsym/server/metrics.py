@@ -87,11 +87,6 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
         ),
     ),
     "gsym_symbfile_bytes": (("kind",), "bytes of those that were taken"),
-    "gsym_shadow_requests": (
-        ("result",),
-        "requests sent to the other server: same, different, failed, dropped",
-    ),
-    "gsym_shadow_frames": (("result",), "frames of them: same, different"),
     "gsym_open_modules": ((), "modules that are open"),
     "gsym_mapped_bytes": ((), "bytes of their files"),
 }
@@ -113,8 +108,6 @@ class Metrics:
         self._source_answers = self._counter("gsym_source_answers")
         self._symbfile_parts = self._counter("gsym_symbfile_parts")
         self._symbfile_bytes = self._counter("gsym_symbfile_bytes")
-        self.shadow_requests = self._counter("gsym_shadow_requests")
-        self.shadow_frames = self._counter("gsym_shadow_frames")
         self._open_modules = self._gauge("gsym_open_modules")
         self._mapped_bytes = self._gauge("gsym_mapped_bytes")
         self._symbolizer: Symbolizer | None = None

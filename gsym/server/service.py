@@ -17,7 +17,6 @@ from gsym.api.request import RequestLimits
 from gsym.server.metrics import Metrics
 from gsym.server.opening import ModuleOpening
 from gsym.server.room import Room
-from gsym.server.shadow import Shadow
 
 __all__ = ["Service"]
 
@@ -70,7 +69,6 @@ class Service:
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(symbolizer, settings.fetch_threads)
-        self.shadow = Shadow(settings, self.metrics) if settings.shadow else None
         self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
@@ -87,5 +85,3 @@ class Service:
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.opening.close(then)
-        if self.shadow is not None:
-            self.shadow.close()

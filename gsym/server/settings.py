@@ -215,22 +215,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fetch_downloads: Annotated[
         bool, _said("fetch what the store lacks for them from the sources")
     ] = False
-    shadow: Annotated[
-        str,
-        _said("URL of a server that gets each request too; differences are logged"),
-    ] = ""
-    shadow_ignore: Annotated[
-        list[str], _said("fields of frames in which the two may differ")
-    ] = []
-    shadow_queue: Annotated[
-        Count, _said("requests that wait to be compared; more are not compared")
-    ] = 100
-    shadow_bytes: Annotated[Count, _said("bytes of all of them and their answers")] = (
-        64 << 20
-    )
-    shadow_logged: Annotated[
-        int, _said("differences of a request that are logged", ge=0)
-    ] = 20
     upload_tokens: Annotated[
         list[Token], _said("tokens that allow to upload; none: nobody uploads")
     ] = []

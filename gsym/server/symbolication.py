@@ -17,7 +17,6 @@ from gsym.errors import LimitError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
 from gsym.server.large_answers import HeldAnswer
-from gsym.server.shadow import is_from_shadow
 
 __all__ = ["symbolication_routes"]
 
@@ -117,8 +116,6 @@ def symbolication_routes(service: Service) -> list[Route]:
                     text = await answering.run(body)
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
-                if service.shadow is not None and not is_from_shadow(request.headers):
-                    service.shadow.offer(version, body, text)
             return HeldAnswer(text, service.answer_room)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])

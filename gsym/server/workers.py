@@ -71,12 +71,11 @@ def serve(
 
 
 def _stop(server: uvicorn.Server, _number: int, _frame: object) -> None:
-    """End, before the server heeds signals itself.
+    """End once the server has started: it handles signals itself from then on.
 
-    When it has stopped it raises those that it has heeded once more.
+    When it has stopped, it raises the signals that it has handled again.
     """
-    if not server.should_exit:
-        raise SystemExit
+    server.should_exit = True
 
 
 def _end_without_waiting() -> None:
