@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import fcntl
 import gzip
 import json
 import lzma
@@ -210,8 +209,6 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
         ["--hexdict=no"],
         ["--demux=("],
         ["--join=("],
-        ["--dumpfile-hook='"],
-        ["--dumpfile-timeout=0"],
         ["--json", "--format=html"],
         ["--debuginfod"],
         ["--source=gopher://x"],
@@ -684,106 +681,7 @@ def test_every_byte_in_a_page_is_escaped() -> None:
 DUMP = CONTEXT + b"{{{dumpfile:sancov:s.1}}}\n"
 
 
-# Holds a lock as long as it lives.
-_CHILD = """
-import fcntl, sys, time
-file = open(sys.argv[1], "ab")
-fcntl.flock(file, fcntl.LOCK_EX)
-print(flush=True)
-time.sleep(600)
-"""
-
-
-def _hook(folder: Path, code: str) -> str:
-    script = folder / "hook.py"
-    script.write_text(code)
-    return f"{sys.executable} {script}"
-
-
-def test_a_hook_gets_the_context_and_its_first_line_is_shown(
-    run: Run, tmp_path: Path
-) -> None:
-    code = "import json, sys\nd = json.load(sys.stdin)\nprint(d['name'], d['modules'])"
-    done = run(DUMP, "--dumpfile-hook", _hook(tmp_path, f"{code}\nprint('more')\n"))
-    assert done.out == SUMMARY + (
-        b"s.1 [{'id': 0, 'name': 'a.o', 'build': 'abcdef'}]\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("import time; time.sleep(60)", "took more than 1 seconds"),
-        ("raise SystemExit(3)", "ended with 3"),
-    ],
-)
-def test_a_hook_that_fails(code: str, message: str, run: Run, tmp_path: Path) -> None:
-    options = ["--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=1"]
-    done = run(DUMP, *options)
-    assert done.out.endswith(b"[[[dumpfile:sancov:s.1]]]\n")
-    assert message in done.err.decode()
-
-
-def test_a_hook_that_is_not_there(run: Run) -> None:
-    done = run(DUMP, "--dumpfile-hook=/no/such/program")
-    assert done.out.endswith(b"[[[dumpfile:sancov:s.1]]]\n")
-    assert b"/no/such/program: No such file" in done.err
-
-
-@pytest.mark.parametrize(
-    ("code", "line"),
-    [
-        ("print('first'); print('x' * (1 << 20))", b"first"),
-        ("import sys; sys.stdout.write('a' * 5000)", b"a" * 4096),
-        ("import sys; sys.stdin.close(); print('none read')", b"none read"),
-        (
-            (
-                "import subprocess; print('left', flush=True); "
-                "subprocess.Popen(['sleep', '5'])"
-            ),
-            b"left",
-        ),
-        ("print('a\\r')", b"a"),
-        ("pass", b"[[[dumpfile:sancov:s.1]]]"),
-    ],
-)
-def test_of_what_a_hook_prints_the_first_line_counts(
-    code: str, line: bytes, run: Run, tmp_path: Path
-) -> None:
-    done = run(DUMP, "--dumpfile-hook", _hook(tmp_path, code), "--dumpfile-timeout=30")
-    assert (done.out, done.err) == (SUMMARY + line + b"\n", b"")
-
-
-def test_a_hook_gets_all_of_a_large_context(run: Run, tmp_path: Path) -> None:
-    modules = b"".join(b"{{{module:%d:a.o:elf:ab}}}\n" % each for each in range(5000))
-    code = "import json, sys\nprint(len(json.load(sys.stdin)['modules']))"
-    log = modules + b"{{{dumpfile:a:b}}}\n"
-    hook = _hook(tmp_path, code)
-    assert run(log, "--context=elide", "--dumpfile-hook", hook).out == b"5000\n"
-
-
-@pytest.mark.parametrize(
-    ("end", "seconds"), [("child.wait()", 2), ("", 60), ("sys.exit(3)", 60)]
-)
-def test_a_hook_is_ended_with_what_it_started(
-    end: str, seconds: int, run: Run, tmp_path: Path
-) -> None:
-    path = tmp_path / "alive"
-    # The hook goes on when its child has the lock.
-    code = (
-        "import subprocess, sys\n"
-        f"words = [sys.executable, '-c', {_CHILD!r}, {str(path)!r}]\n"
-        "child = subprocess.Popen(words, stdout=subprocess.PIPE)\n"
-        f"child.stdout.readline()\nprint('left')\n{end}\n"
-    )
-    hook = _hook(tmp_path, code)
-    run(DUMP, "--dumpfile-hook", hook, f"--dumpfile-timeout={seconds}")
-    # The child would hold the lock as long as it lives.
-    with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-
-@pytest.mark.parametrize("option", ["--dumpfile", "--dumpfile-hook=cat", "--sancov=."])
+@pytest.mark.parametrize("option", ["--dumpfile", "--sancov=."])
 def test_options_on_dumps_ask_for_them_in_style_llvm(option: str, run: Run) -> None:
     log = b"{{{dumpfile:a:b}}}\n"
     assert run(log, "--style=llvm").out == log

@@ -76,26 +76,12 @@ COMMAND = Command(
         Option(
             "--dumpfile", "show dumps also in style llvm, as all options on them do"
         ),
-        Option(
-            "--dumpfile-hook",
-            "program to run for each dump, with it as JSON on standard input; the "
-            "first line that it prints stands for the dump",
-            metavar="COMMAND",
-        ),
-        Option(
-            "--dumpfile-timeout", "seconds for that (default: 60)", metavar="SECONDS"
-        ),
         Option("--dumpfile-output", "write all dumps as a JSON list", metavar="FILE"),
         Option(
             "--sancov",
             "folder of the .sancov files that a log names: their points are "
             "symbolized into NAME.txt",
             metavar="DIR",
-        ),
-        Option(
-            "--prettify-backtrace",
-            "in style fuchsia: fold frames that say little in stacks between "
-            "reset:begin and reset:end",
         ),
         Option(
             "--demux",
@@ -129,8 +115,7 @@ kept. docs/markup.md lists the rules of each style.
   gsym filter --format=html crash.log > crash.html   a page""",
 )
 
-_HOOK_SECONDS = 60
-_ON_DUMPS = ("--dumpfile-hook", "--dumpfile-output", "--sancov")
+_ON_DUMPS = ("--dumpfile-output", "--sancov")
 
 
 def run(arguments: list[str]) -> int:
@@ -146,7 +131,7 @@ def run(arguments: list[str]) -> int:
             symbols=_symbol_options(values, words, style),
             settings=_settings(values, style, form, dumps),
             tell=tell_fault,
-            output=_output(values, style, form),
+            output=_output(form),
             demux=values.text("--demux"),
             join=values.text("--join"),
         )
@@ -260,21 +245,11 @@ def _settings(
 
 def _dump_handler(values: Values) -> DumpHandler | None:
     """What takes dumps; None where nothing shall be done with them."""
-    command = values.text("--dumpfile-hook")
-    coverage = values.text("--sancov") or ""
-    keeps = values.text("--dumpfile-output") is not None
-    seconds = values.number("--dumpfile-timeout", minimum=1) or _HOOK_SECONDS
-    if not (command or coverage or keeps):
+    if not any(map(values.texts, _ON_DUMPS)):
         return None
-    import shlex
-
     from gsym.cli.filter_dumps import DumpHandler
 
-    try:
-        words = shlex.split(command or "")
-    except ValueError as error:
-        raise UsageError(f"option '--dumpfile-hook': {error}") from None
-    return DumpHandler(words, timeout=float(seconds), coverage=coverage, tell=_tell)
+    return DumpHandler(coverage=values.text("--sancov") or "", tell=_tell)
 
 
 def _dump_list(path: str) -> DumpList:
@@ -283,13 +258,7 @@ def _dump_list(path: str) -> DumpList:
     return DumpList(path)
 
 
-def _output(values: Values, style: Style, form: str) -> Output:
-    if values.flag("--prettify-backtrace"):
-        if style.name != "fuchsia" or form != "text":
-            raise UsageError("option '--prettify-backtrace': for text, style fuchsia")
-        from gsym.markup_filter.folded_stacks import FoldedStacks
-
-        return FoldedStacks(tell_fault)
+def _output(form: str) -> Output:
     if form == "json":
         from gsym.markup_filter.json_output import JsonOutput
 

@@ -1,4 +1,4 @@
-"""What `gsym filter` does with a dump: a command, a list of dumps, coverage."""
+"""What `gsym filter` does with a dump: a list of dumps, coverage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 
 from gsym._native import to_bytes
 from gsym.atomic_file import AtomicFile
-from gsym.cli.dump_hook import HookError, run_hook
 from gsym.cli.terminal import describe, printable
 from gsym.errors import GsymError
 from gsym.markup_filter.dumps import coverage_lines, dump_record
@@ -16,7 +15,7 @@ __all__ = ["DumpHandler", "DumpList"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any
 
@@ -74,9 +73,6 @@ class DumpHandler:
     """Handles the dumps of a log.
 
     Args:
-        command: A program with its arguments that gets a dump as JSON on its standard
-            input; the first line that it prints stands for the element. None: none.
-        timeout: Seconds that it may take.
         coverage: Folder with .sancov files, whose points are written to a file beside
             each; "" for none.
         tell: Gets sentences on what failed.
@@ -85,39 +81,19 @@ class DumpHandler:
         kept: Gets all dumps; None: they are not kept.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        timeout: float,
-        coverage: str,
-        tell: Callable[[str], object],
-    ) -> None:
+    def __init__(self, *, coverage: str, tell: Callable[[str], object]) -> None:
         self.kept: DumpList | None = None
-        self._command = list(command)
-        self._timeout = timeout
         self._coverage = coverage
         self._tell = tell
 
     def __call__(
         self, dump: DumpFile, space: AddressSpace, symbols: Symbols
     ) -> bytes | None:
-        """What stands for the element; None: what it is."""
-        record = dump_record(dump, space)
+        """The text that replaces the element; None to show the element."""
         if self.kept is not None:
-            self.kept.add(record)
+            self.kept.add(dump_record(dump, space))
         if self._coverage and dump.kind == "sancov":
             return self._symbolize(dump, space, symbols)
-        return self._run(record) if self._command else None
-
-    def _run(self, record: dict[str, Any]) -> bytes | None:
-        data = json.dumps(record).encode("utf-8", "replace")
-        try:
-            return run_hook(self._command, data, self._timeout) or None
-        except OSError as error:
-            self._tell(describe(error))
-        except HookError as error:
-            self._tell(str(error))
         return None
 
     def _symbolize(

@@ -14,6 +14,8 @@ from gsym.llvm_text import LlvmText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from gsym.cli.gsymutil_options import Options
     from gsym.reader import Reader
 
@@ -27,10 +29,9 @@ class Answers:
         self._verbose = options.verbose
         self._filters = []
         if options.filters:
-            from gsym.cli.posix_regex import compile_filter
-
-            patterns = (os.fsencode(pattern) for pattern in options.filters)
-            self._filters = [compile_filter(pattern) for pattern in patterns]
+            self._filters = [
+                _compiled(each) for each in map(os.fsencode, options.filters)
+            ]
 
     @property
     def are_plain(self) -> bool:
@@ -151,3 +152,29 @@ def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
         f"Benchmarked {len(wanted)} lookups (out of {len(addresses)} addresses) in "
         f'"{path}"'
     )
+
+
+def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
+    """A POSIX extended regular expression; None if it is not valid.
+
+    `re` finds a match where POSIX does, but has other names for classes of characters.
+    """
+    import re
+
+    classes = {
+        b"alnum": rb"0-9A-Za-z",
+        b"alpha": rb"A-Za-z",
+        b"blank": rb" \t",
+        b"digit": rb"0-9",
+        b"lower": rb"a-z",
+        b"punct": rb"!-/:-@\[-`{-~",
+        b"space": rb"\t-\r ",
+        b"upper": rb"A-Z",
+        b"xdigit": rb"0-9A-Fa-f",
+    }
+    names = b"|".join(classes)
+    try:
+        translated = re.sub(rb"\[:(%s):\]" % names, lambda m: classes[m[1]], pattern)
+        return re.compile(translated, re.DOTALL)
+    except re.error:
+        return None

@@ -5,9 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from gsym.formats.markup import find_elements
-from gsym.formats.markup_elements import Backtrace
 from gsym.markup_filter.colours import SGR
-from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.line_elements import is_contextual
 from gsym.markup_filter.line_parts import LineParts, may_have_context
 
@@ -52,7 +50,6 @@ class DocumentLines:
         self._elements = elements
         self._colours = colours
         self._output = output
-        self._stacks = output if isinstance(output, FoldedStacks) else None
 
     def filter(self, line: bytes) -> None:
         """Take a line in."""
@@ -87,7 +84,7 @@ class DocumentLines:
                 parts.has_other = True
             else:
                 self._replace(element, token, parts, is_last=is_last)
-            if not count % most_waiting and self._stacks is None:
+            if not count % most_waiting:
                 parts.put_ready(self._output)
         if not parts.has_context:
             self._elements.close_module_line()
@@ -108,11 +105,6 @@ class DocumentLines:
     def _replace(
         self, element: Element, token: Token, parts: LineParts, *, is_last: bool
     ) -> None:
-        stacks = self._stacks
-        if isinstance(element, Backtrace) and stacks is not None and stacks.is_batch:
-            before, behind = parts.cut(token, self._output, is_last=is_last)
-            stacks.frame(self._elements.answer(element), before, behind)
-            return
         between = parts.between_frames(token, is_last=is_last)
         text, answer = self._elements.present(element, token, between, parts.notes)
         parts.replace(token, element, text, answer)

@@ -9,7 +9,6 @@ from gsym._native import to_bytes, to_str
 from gsym.markup_filter.address_collection import AddressCollector
 from gsym.markup_filter.address_space import Room
 from gsym.markup_filter.failures import Failures
-from gsym.markup_filter.folded_stacks import FoldedStacks
 from gsym.markup_filter.line_filter import LineFilter
 from gsym.markup_filter.log_stream import LogStream
 from gsym.markup_filter.outputs import TextOutput
@@ -79,7 +78,6 @@ class MarkupFilter:
             chosen = chosen._replace(style=named)
         self._failures = Failures(tell or _drop)
         self._output = output or TextOutput()
-        self._stacks = output if isinstance(output, FoldedStacks) else None
         mark = None if join is None else _pattern(join)
         key = None if demux is None else _pattern(demux)
         counts_lines = self._output.run is None
@@ -133,26 +131,21 @@ class MarkupFilter:
                 before what has come of it is text.
         """
         self._stream.idle(seconds)
-        return self._take_all()
+        return self._output.take()
 
     def release(self) -> bytes:
         """What waits for the rest of a dictionary or of a line: none will come."""
         self._stream.release()
-        return self._take_all()
+        return self._output.take()
 
     def finish(self) -> bytes:
         """The log is at its end: what was kept back."""
         self._stream.finish()
-        return self._take_all()
+        return self._output.take()
 
     def summary(self) -> list[str]:
         """Sentences on what could not be resolved, one for each module."""
         return self._failures.summary()
-
-    def _take_all(self) -> bytes:
-        if self._stacks is not None:
-            self._stacks.flush()
-        return self._output.take()
 
 
 def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:

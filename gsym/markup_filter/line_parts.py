@@ -115,28 +115,6 @@ class LineParts:
         self._parts.append((token, element, shown, answer))
         self._follows_frame = is_frame
 
-    def cut(
-        self, token: Token, output: Output, *, is_last: bool
-    ) -> tuple[bytes, bytes]:
-        """Take an element out with the text round it: what is before it, and behind.
-
-        Args:
-            token: The element.
-            output: Gets what stands in front of that text.
-            is_last: Whether no other one follows.
-        """
-        self.has_other = True
-        before = self._line[self._at : token.start]
-        if all(isinstance(part, bytes) for part in self._parts):
-            before = b"".join(self._begun) + before
-        else:
-            self._put_parts(output)
-        self._parts.clear()
-        self._begun.clear()
-        behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
-        self._at = len(self._line) if is_last else token.end
-        return before, behind + self._ending
-
     def put_ready(self, output: Output) -> None:
         """Print what came so far, if the line does not vanish."""
         if self.has_other:

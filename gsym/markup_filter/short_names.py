@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["scoped_name", "short_name"]
+__all__ = ["short_name"]
 
 _SCOPE = b"::"
 _OPENING, _CLOSING = b"<([{", b">)]}"
@@ -25,21 +25,14 @@ def short_name(readable: bytes) -> bytes:
         readable: A name as people write it, of C++ or Rust; one of another language
             that has no `::` and no `(` is short already.
     """
-    _, start, end = _parts(readable)
+    start, end = _last_part(readable)
     # Rust writes `::` in front of types that a function is made for.
     return readable[start:end].replace(b"::<", b"<") or readable
 
 
-def scoped_name(readable: bytes) -> tuple[bytes, bytes]:
-    """A readable name without what it returns, and its parameters in their brackets."""
-    begin, _, end = _parts(readable)
-    behind = readable[end : _behind_bracket(readable, end)] if end else b""
-    return readable[begin:end] or readable, behind
-
-
-def _parts(readable: bytes) -> tuple[int, int, int]:
-    """Where a name begins with its scope, and without it, and where it ends."""
-    begin = start = at = depth = 0
+def _last_part(readable: bytes) -> tuple[int, int]:
+    """Where a name begins after its scope, and where it ends."""
+    start = at = depth = 0
     while at < len(readable):
         here = readable[at : at + 1]
         if not depth:
@@ -53,7 +46,7 @@ def _parts(readable: bytes) -> tuple[int, int, int]:
                 start = at = at + len(_SCOPE)
                 continue
             if here == b" ":  # behind the type of what it returns
-                begin = start = at = at + 1
+                start = at = at + 1
                 continue
             if here == b"(" and at > start:
                 scope = _BEHIND_SCOPE.match(readable, _behind_bracket(readable, at))
@@ -63,7 +56,7 @@ def _parts(readable: bytes) -> tuple[int, int, int]:
                 continue
         depth = _depth_behind(readable, at, depth)
         at += 1
-    return begin, start, at
+    return start, at
 
 
 def _behind_bracket(text: bytes, at: int) -> int:
