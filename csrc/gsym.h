@@ -317,13 +317,6 @@ typedef struct gsym_columns {
 gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
                                    size_t count, gsym_batch **batch_ret,
                                    gsym_error *error);
-/* The same for the segments of one file, each of which answers from starts[i] on, in
- * ascending order, to the next one's start. Entries, names and files count on from
- * segment to segment, through num_addresses, strtab_size and num_files of each. */
-gsym_status gsym_segments_lookup_many(const gsym_image *const *segments,
-                                      const uint64_t *starts, size_t segment_count,
-                                      const uint64_t *addresses, size_t count,
-                                      gsym_batch **batch_ret, gsym_error *error);
 /* Room for the frames of several batches, part after part; gsym_batch_join fills it. */
 gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
                                      gsym_batch **batch_ret, gsym_error *error);

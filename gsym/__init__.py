@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     )
     from gsym.module_identity import ModuleIdentity, identify
     from gsym.reader import Reader, open
-    from gsym.segment_set import SegmentSetReader, open_segments
     from gsym.store.adding import add_file
     from gsym.store.directory import Store
     from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
@@ -94,7 +93,6 @@ _MODULE_OF = {
     "Reader": "reader",
     "RemoteSymbolizer": "client.remote_symbolizer",
     "Resolver": "store.resolver",
-    "SegmentSetReader": "segment_set",
     "ServerError": "errors",
     "StackFrame": "client.answers",
     "Store": "store.directory",
@@ -116,7 +114,6 @@ _MODULE_OF = {
     "key_of_debug_id": "store.module_key",
     "merge_files": "merging",
     "open": "reader",
-    "open_segments": "segment_set",
     "open_source": "store.source_settings",
 }
 
@@ -154,7 +151,6 @@ __all__ = [
     "Reader",
     "RemoteSymbolizer",
     "Resolver",
-    "SegmentSetReader",
     "ServerError",
     "StackFrame",
     "Store",
@@ -176,7 +172,6 @@ __all__ = [
     "key_of_debug_id",
     "merge_files",
     "open",
-    "open_segments",
     "open_source",
 ]
 

@@ -8,7 +8,6 @@ __all__ = ["look_up_batch"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Buffer
@@ -21,16 +20,12 @@ _MOST_THREADS = 256
 
 
 def look_up_batch(
-    look_up: Callable[[CData, int, CData, CData], int],
-    addresses: Buffer,
-    threads: int,
-    path: str | None,
+    image: CData, addresses: Buffer, threads: int, path: str | None
 ) -> CData:
     """The engine's answers, which go with the last reference to them.
 
     Args:
-        look_up: Asks the engine for some addresses and their number; fills in a
-            `gsym_batch **` and an error, gives the status back.
+        image: The mapped file.
         addresses: Unsigned 64-bit integers side by side.
         threads: How many may work on it; 1 at least.
         path: The file, for errors.
@@ -45,28 +40,20 @@ def look_up_batch(
     count = len(asked)
     parts = max(1, min(threads, _MOST_THREADS, count // _LEAST_PER_THREAD))
     if parts == 1:
-        return _look_up_part(look_up, asked, 0, count, path)
-    return _look_up_parts(look_up, asked, parts, path)
+        return _look_up_part(image, asked, 0, count, path)
+    return _look_up_parts(image, asked, parts, path)
 
 
 def _look_up_part(
-    look_up: Callable[[CData, int, CData, CData], int],
-    asked: CData,
-    first: int,
-    count: int,
-    path: str | None,
+    image: CData, asked: CData, first: int, count: int, path: str | None
 ) -> CData:
     error, batch = new_error(), ffi.new("gsym_batch **")
-    check(look_up(asked + first, count, batch, error), error, path)
+    status = lib.gsym_image_lookup_many(image, asked + first, count, batch, error)
+    check(status, error, path)
     return ffi.gc(batch[0], lib.gsym_batch_destroy)
 
 
-def _look_up_parts(
-    look_up: Callable[[CData, int, CData, CData], int],
-    asked: CData,
-    parts: int,
-    path: str | None,
-) -> CData:
+def _look_up_parts(image: CData, asked: CData, parts: int, path: str | None) -> CData:
     from gsym.workers import run_workers
 
     count = len(asked)
@@ -78,7 +65,7 @@ def _look_up_parts(
         while waiting:
             part = waiting.pop()
             first, size = firsts[part], firsts[part + 1] - firsts[part]
-            batches[part] = _look_up_part(look_up, asked, first, size, path)
+            batches[part] = _look_up_part(image, asked, first, size, path)
 
     run_workers(work, parts, None, waiting.clear)
     error, joined = new_error(), ffi.new("gsym_batch **")

@@ -9,24 +9,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     import numpy as np
     import pyarrow as pa
     from typing_extensions import Buffer
 
+    from gsym.mapped_image import MappedImage
+
     CData = Any  # a cffi object
-
-    class Tables(Protocol):
-        """What tells names and files by their numbers, such as a `MappedImage`."""
-
-        @property
-        def strings(self) -> Mapping[int, str]:
-            """Names by the numbers of the column `name`."""
-
-        @property
-        def files(self) -> Mapping[int, tuple[str, str]]:
-            """Directory and base name by the numbers of the column `file`."""
 
 
 _ADDRESS_SIZE = 8
@@ -50,7 +41,7 @@ class Frames:
         inlined: False on the outermost frame of each address.
         found: How many addresses have an answer.
         damaged: How many addresses fell on a damaged record.
-        tables: What tells names and files by their numbers.
+        tables: The file, which has names and files by their numbers.
         batch: The engine's representation; its indexes count only addresses that fit
             in 64 bits.
 
@@ -73,7 +64,7 @@ class Frames:
     )
 
     def __init__(
-        self, tables: Tables, batch: CData, left_out: Sequence[int] = ()
+        self, tables: MappedImage, batch: CData, left_out: Sequence[int] = ()
     ) -> None:
         columns = ffi.new("gsym_columns *")
         lib.gsym_batch_columns(batch, columns)

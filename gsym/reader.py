@@ -268,16 +268,10 @@ class Reader:
         from gsym.frames import Frames, address_column
 
         mapped = self._open_image()
-
-        def look_up(asked: CData, count: int, batch: CData, error: CData) -> int:
-            return int(
-                lib.gsym_image_lookup_many(mapped.image, asked, count, batch, error)
-            )
-
         column, left_out = address_column(addresses)
         if wants_read_ahead(memoryview(column).nbytes // 8):
             self._read_ahead()
-        batch = look_up_batch(look_up, column, threads, self.path)
+        batch = look_up_batch(mapped.image, column, threads, self.path)
         return Frames(mapped, batch, left_out)
 
     def _read_ahead(self) -> None:

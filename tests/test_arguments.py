@@ -69,11 +69,6 @@ def test_a_single_pair_is_refused(parameter: str) -> None:
             CALLS[parameter](pair)
 
 
-def test_segments_are_a_path_or_several() -> None:
-    with pytest.raises(TypeError, match="paths: expected a sequence of paths, not"):
-        gsym.open_segments(b"app")  # type: ignore[arg-type]
-
-
 def test_a_build_id_is_bytes() -> None:
     with pytest.raises(TypeError, match="build_id: expected bytes, not 'a65a'"):
         key_of_build_id("a65a")  # type: ignore[arg-type]

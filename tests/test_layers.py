@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"batch", "cxx_texts", "decoded_functions", "frames"}),
     frozenset({"reader"}),
     frozenset({"calls", "function_table"}),
-    frozenset({"creator", "image_source", "segment_set", "call_site_yaml"}),
+    frozenset({"creator", "image_source", "call_site_yaml"}),
     frozenset({"data_part"}),
     frozenset({"name_texts"}),
     frozenset({"text_buffer"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import gsym.reader
@@ -23,17 +22,12 @@ if TYPE_CHECKING:
     from gsym.lookup_text import LookupText
     from gsym.model import Frame, Lookup
     from gsym.reader import Reader
-    from gsym.segment_set import SegmentSetReader
 
 COMMAND = Command(
     "gsym lookup",
     "Find function, file, line and inline chain of addresses",
     (
-        Operand(
-            "FILE",
-            "GSYM file, binary that holds one, or the name that stands in front of "
-            "-0x... in those of its segments; further segments may follow it by name",
-        ),
+        Operand("FILE", "GSYM file, or binary that holds one"),
         Operand(
             "ADDRESS",
             "link-time address, decimal or hexadecimal with 0x",
@@ -72,14 +66,14 @@ _ADDRESS_END = 1 << 64
 def run(arguments: list[str]) -> int:
     """Look up every address; the exit code is 3 for misses under `--strict`."""
     values = COMMAND.parse(arguments)
-    paths, words = _operands(values)
+    path, words = values.operand("FILE"), values.operands("ADDRESS")
     if values.flag("--stdin") == bool(words):
         raise UsageError("give either ADDRESS or '--stdin'")
     addresses = [parse_number(word, "ADDRESS") for word in words]
     load_address = values.number("--load-address")
     uuid = hex_bytes("--uuid", values.text("--uuid"))
     read_ahead = gsym.reader.wants_read_ahead(len(addresses))
-    with _open(paths, uuid, read_ahead=read_ahead) as reader:
+    with gsym.reader.open(path, uuid, read_ahead=read_ahead) as reader:
         session = _Session(reader, values, load_address)
         if addresses:
             session.answer(addresses)
@@ -88,51 +82,11 @@ def run(arguments: list[str]) -> int:
     return session.exit_code
 
 
-def _operands(values: Values) -> tuple[list[str], list[str]]:
-    """Paths and addresses; what is no number and a file is a further path."""
-    paths, words = [values.operand("FILE")], values.operands("ADDRESS")
-    while words and not _is_number(words[0]) and os.path.exists(words[0]):
-        paths.append(words.pop(0))
-    return paths, words
-
-
-def _is_number(word: str) -> bool:
-    try:
-        parse_number(word, "ADDRESS")
-    except UsageError:
-        return False
-    return True
-
-
-def _open(
-    paths: list[str], uuid: bytes | None, *, read_ahead: bool
-) -> Reader | SegmentSetReader:
-    """One file, or several segments as one."""
-    if len(paths) == 1:
-        try:
-            return gsym.reader.open(paths[0], uuid, read_ahead=read_ahead)
-        except FileNotFoundError:
-            from gsym.segment_set import find_segments, open_segments
-
-            if not find_segments(paths[0]):
-                raise
-            return open_segments(paths[0], uuid)
-    from gsym.segment_set import open_segments
-
-    try:
-        return open_segments(paths, uuid)
-    except ValueError as error:
-        raise GsymError(str(error)) from None
-
-
 class _Session:
     """Answers addresses in the chosen form and remembers how that went."""
 
     def __init__(
-        self,
-        reader: Reader | SegmentSetReader,
-        values: Values,
-        load_address: int | None,
+        self, reader: Reader, values: Values, load_address: int | None
     ) -> None:
         base = reader.header.base_address
         self._reader = reader
