@@ -26,7 +26,7 @@ CORPUS ?= build/corpus
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/_core.abi3.so
-C_SOURCES = $(wildcard csrc/*.c csrc/*.h)
+C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
@@ -92,7 +92,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(CC) $(C_WARNINGS) -iquote csrc -fsyntax-only $(wildcard csrc/*.c benchmarks/*.c tools/*.c)
+	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
+	    $(wildcard csrc/*/*.c benchmarks/*.c tools/*.c)
 
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to

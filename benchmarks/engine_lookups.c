@@ -13,7 +13,7 @@
  * symbolic gives text always, so its first two are the same. LIBRARY is the shared
  * library in its wheel; the structs below are those of its C interface. */
 #define _GNU_SOURCE
-#include "gsym.h"
+#include <gsym/gsym.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -95,8 +95,13 @@ class Figures(NamedTuple):
 
 def build(folder: Path) -> Path:
     """Compile engine_lookups.c with the engine's sources."""
-    sources = sorted(ROOT.glob("csrc/*.c"))
-    options = (f"-I{ROOT / 'csrc'}", "-fvisibility=hidden", "-ldl")
+    sources = sorted(ROOT.glob("csrc/*/*.c"))
+    options = (
+        f"-I{ROOT / 'csrc'}",
+        f"-I{ROOT / 'csrc/include'}",
+        "-fvisibility=hidden",
+        "-ldl",
+    )
     return compile_program("engine_lookups", folder, *sources, *options)
 
 

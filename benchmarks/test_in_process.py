@@ -53,8 +53,9 @@ def prepared(
     if shutil.which("cc") is None:
         pytest.skip("not installed: cc")
     folder = tmp_path_factory.mktemp("inputs")
-    sources = sorted(ROOT.glob("csrc/dwarf_*.c"))
+    sources = sorted(ROOT.glob("csrc/dwarf/*.c"))
     command = ["cc", "-g", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}"]
+    command += [f"-I{ROOT / 'csrc/include'}"]
     subprocess.run([*command, *sources, "-o", folder / OWN], check=True)
     return prepare(folder / OWN, folder / "prepared")
 

@@ -1,4 +1,4 @@
-"""Compile csrc/ into gsym._core; the marked part of gsym.h is the cdef."""
+"""Compile csrc/ into gsym._core; the marked part of gsym/gsym.h is the cdef."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 from cffi import FFI
 
 CSRC = Path(__file__).resolve().parent
-CONTRACT = (CSRC / "gsym.h").read_text(encoding="utf-8")
+CONTRACT = (CSRC / "include/gsym/gsym.h").read_text(encoding="utf-8")
 BEGIN, END = "/* cffi: begin */", "/* cffi: end */"
 
 ffi = FFI()
 ffi.cdef(CONTRACT.partition(BEGIN)[2].partition(END)[0])
 ffi.set_source(
     "gsym._core",
-    '#include "gsym.h"',
-    sources=sorted(f"csrc/{path.name}" for path in CSRC.glob("*.c")),
-    depends=sorted(f"csrc/{path.name}" for path in CSRC.glob("*.h")),
-    include_dirs=["csrc"],
+    "#include <gsym/gsym.h>",
+    sources=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.c")),
+    depends=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.h")),
+    include_dirs=["csrc", "csrc/include"],
     extra_compile_args=[
         "-std=c11",
         "-O2",

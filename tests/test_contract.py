@@ -24,7 +24,7 @@ from gsym.cli.trace import VERBS as TRACE_VERBS
 from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = (ROOT / "csrc/gsym.h").read_text(encoding="utf-8")
+HEADER = (ROOT / "csrc/include/gsym/gsym.h").read_text(encoding="utf-8")
 REGION = HEADER.partition("/* cffi: begin */")[2].partition("/* cffi: end */")[0]
 REGION_CODE = re.sub(r"/\*.*?\*/", "", REGION, flags=re.DOTALL)
 
@@ -102,7 +102,7 @@ def layout(of: cffi.FFI, struct: cffi.FFI.CType) -> list[tuple[str, int, int]]:
 
 def test_every_function_of_the_header_is_defined_once() -> None:
     functions = set(re.findall(r"\b(gsym_\w+)\s*\(", REGION_CODE))
-    sources = [path.read_text("utf-8") for path in (ROOT / "csrc").glob("*.c")]
+    sources = [path.read_text("utf-8") for path in (ROOT / "csrc").rglob("*.c")]
     definition = re.compile(
         r"^[a-z][\w \t*]*?\b(gsym_\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE
     )
@@ -253,7 +253,7 @@ def test_only_the_cursor_reads_bytes_of_an_input() -> None:
     by_hand = re.compile(r"\*\w+(?:\.|->)(?:\w+(?:\.|->))?at\b|\w(?:\.|->)at\[")
     found = [
         f"{path.name}: {read}"
-        for path in (ROOT / "csrc").glob("*.[ch]")
+        for path in (ROOT / "csrc").rglob("*.[ch]")
         # The `at` of `name_reduction.c` is in a name in memory.
         if path.name not in {"cursor.h", "name_reduction.c"}
         for read in by_hand.findall(path.read_text("utf-8"))
@@ -264,7 +264,7 @@ def test_only_the_cursor_reads_bytes_of_an_input() -> None:
 def test_the_architecture_names_every_file_and_no_other() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?!tests/)[\w/]+\.(?:pyi?|c|h))`", page))
-    engine = {path.name for path in (ROOT / "csrc").iterdir() if path.is_file()}
+    engine = {path.name for path in (ROOT / "csrc").rglob("*.*")}
     package = {
         path.relative_to(ROOT / "gsym").as_posix()
         for path in (ROOT / "gsym").rglob("*.*")

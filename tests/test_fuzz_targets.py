@@ -20,7 +20,7 @@ TARGETS = sorted(REPOSITORY.glob("tools/fuzz_*.c"))
 def test_a_fuzz_target_compiles(target: Path, compiler: str) -> None:
     command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     done = subprocess.run(
-        [*command, "-iquote", "csrc", target],
+        [*command, "-iquote", "csrc", "-Icsrc/include", target],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

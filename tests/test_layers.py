@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,12 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"server"}),
     frozenset({"cli"}),
     frozenset({"__main__"}),
+)
+
+# The folders of the engine, lowest first; include/ has the public header.
+ENGINE = (
+    *("base", "containers", "dwarf", "gsym", "create", "sources", "code", "text"),
+    *("export", "symbfile", "fxt"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # `gsym/__init__.py` only loads names on demand; the version may be read from it.
@@ -168,3 +175,57 @@ def test_only_the_native_seam_imports_the_compiled_module() -> None:
 def test_no_submodule_shares_its_name_with_a_public_name() -> None:
     submodules = {part_of(module) for module in package_sources()}
     assert not submodules & set(gsym.__all__)
+
+
+# ---- the engine
+
+CSRC = PACKAGE.parent / "csrc"
+INCLUDE = re.compile(r'^#include "(\w+)/(\w+)[.]h"', re.MULTILINE)
+DEFINITION = re.compile(r"^[a-z][\w \t*]*?\b(gsym_\w+)\([^;{]*\)\s*\{", re.MULTILINE)
+CALL = re.compile(r"\b(gsym_\w+)\(")
+
+Sources = dict[tuple[str, str], str]
+
+
+def engine_violations(sources: Sources) -> list[str]:
+    """What files use of folders on their right, given as {(folder, file): text}."""
+    homes = {
+        name: folder
+        for (folder, _), text in sources.items()
+        for name in DEFINITION.findall(text)
+    }
+    found = []
+    for (folder, file), text in sorted(sources.items()):
+        used = {f"{other}/{header}.h": other for other, header in INCLUDE.findall(text)}
+        used |= {name: homes[name] for name in CALL.findall(text) if name in homes}
+        found += [
+            f"{folder}/{file} uses {name}"
+            for name, other in sorted(used.items())
+            if ENGINE.index(other) > ENGINE.index(folder)
+        ]
+    return found
+
+
+def engine_sources() -> Sources:
+    return {
+        (path.parent.name, path.name): path.read_text(encoding="utf-8")
+        for path in CSRC.glob("*/*.[ch]")
+    }
+
+
+def test_the_engine_uses_only_folders_to_the_left() -> None:
+    sources = engine_sources()
+    assert {folder for folder, _ in sources} == set(ENGINE)
+    assert engine_violations(sources) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['#include "create/creator.h"\n', "    gsym_creator_create();\n"]
+)
+def test_a_planted_violation_in_the_engine_is_found(text: str) -> None:
+    sources = {
+        ("gsym", "image.c"): text,
+        ("create", "creator.c"): "gsym_status gsym_creator_create(void) {\n",
+    }
+    (found,) = engine_violations(sources)
+    assert found.startswith("gsym/image.c uses ")

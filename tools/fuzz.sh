@@ -17,11 +17,11 @@ seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
 [ "$names" != all ] || names="image convert breakpad fxt"
 export CLANG="${CLANG:-clang-19}"
-export FLAGS="-std=c11 -g -O1 -Icsrc -fno-sanitize-recover=all ${CFLAGS-}"
+export FLAGS="-std=c11 -g -O1 -iquote csrc -Icsrc/include -fno-sanitize-recover=all ${CFLAGS-}"
 
 # Compile the engine once for all targets, on all cores.
 mkdir -p build/fuzz/engine
-ls csrc/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
+ls csrc/*/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
     for source in "$@"; do
         $CLANG $FLAGS -fsanitize=fuzzer-no-link,address,undefined -c "$source" \
             -o "build/fuzz/engine/$(basename "$source" .c).o" || exit 255
@@ -34,7 +34,7 @@ fuzz() {
     for seed in "$@"; do
         cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
     done
-    objects=$(for source in csrc/*.c; do echo "build/fuzz/engine/$(basename "$source" .c).o"; done)
+    objects=$(for source in csrc/*/*.c; do echo "build/fuzz/engine/$(basename "$source" .c).o"; done)
     $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$(basename "$folder").c" \
         $objects -o "$folder/fuzz"
     "$folder/fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \

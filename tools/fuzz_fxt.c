@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gsym.h"
+#include <gsym/gsym.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

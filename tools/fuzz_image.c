@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gsym.h"
+#include <gsym/gsym.h>
 
 #define ENTRY_LIMIT 64
 #define FRAME_LIMIT 8

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "gsym.h"
+#include <gsym/gsym.h>
 
 /* A finished file in memory of its own, so that a read past its end is seen. */
 static uint8_t *read_finished(gsym_creator *creator, size_t *size_ret) {

@@ -1,0 +1,119 @@
+/* buffer.h - growing output bytes and growing arrays.
+ *
+ * Writers put first and ask once: an allocation that fails sets `failed` and
+ * turns later puts into nothing. */
+#ifndef GSYM_BUFFER_H
+#define GSYM_BUFFER_H
+
+#include "base/internal.h"
+
+typedef struct buffer {
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+    bool swap; /* the output's byte order is not the machine's */
+    bool failed;
+} buffer;
+
+/* Make room for `more` bytes behind the present ones. */
+bool buffer_grow(buffer *out, size_t more);
+/* Give back the room that is not used. */
+void buffer_trim(buffer *out);
+void buffer_deinit(buffer *out);
+
+static inline bool buffer_reserve(buffer *out, size_t more) {
+    if (GSYM_LIKELY(more <= out->capacity - out->size)) return !out->failed;
+    return buffer_grow(out, more);
+}
+
+static inline void buffer_put(buffer *out, const void *bytes, size_t size) {
+    if (!buffer_reserve(out, size) || size == 0) return;
+    memcpy(out->bytes + out->size, bytes, size);
+    out->size += size;
+}
+
+/* Append bytes, with ASCII control characters as \xNN. */
+void buffer_put_escaped(buffer *out, const char *bytes, size_t size);
+
+static inline void buffer_put_u8(buffer *out, uint8_t value) {
+    if (!buffer_reserve(out, 1)) return;
+    out->bytes[out->size++] = value;
+}
+
+static inline void buffer_put_u16(buffer *out, uint16_t value) {
+    if (out->swap) value = __builtin_bswap16(value);
+    buffer_put(out, &value, sizeof value);
+}
+
+static inline void buffer_put_u32(buffer *out, uint32_t value) {
+    if (out->swap) value = __builtin_bswap32(value);
+    buffer_put(out, &value, sizeof value);
+}
+
+static inline void buffer_put_u64(buffer *out, uint64_t value) {
+    if (out->swap) value = __builtin_bswap64(value);
+    buffer_put(out, &value, sizeof value);
+}
+
+/* An integer of 1, 2, 4 or 8 bytes, such as a string or address offset. */
+void buffer_put_uint(buffer *out, uint64_t value, unsigned size);
+
+enum { MAX_LEB_SIZE = 10 };
+
+/* Write at `at`, behind a buffer_reserve() that covers it, and give back the place
+ * behind: for loops that write many numbers. */
+static inline uint8_t *put_uleb_covered(uint8_t *at, uint64_t value) {
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline uint8_t *put_sleb_covered(uint8_t *at, int64_t value) {
+    for (;;) {
+        uint8_t byte = (uint8_t)(value & 0x7f);
+        value >>= 7; /* arithmetic on every compiler this builds with */
+        if ((value == 0 && !(byte & 0x40)) || (value == -1 && (byte & 0x40))) {
+            *at++ = byte;
+            return at;
+        }
+        *at++ = byte | 0x80;
+    }
+}
+
+static inline void buffer_put_uleb(buffer *out, uint64_t value) {
+    if (!buffer_reserve(out, MAX_LEB_SIZE)) return;
+    out->size = (size_t)(put_uleb_covered(out->bytes + out->size, value) - out->bytes);
+}
+
+static inline void buffer_put_sleb(buffer *out, int64_t value) {
+    if (!buffer_reserve(out, MAX_LEB_SIZE)) return;
+    out->size = (size_t)(put_sleb_covered(out->bytes + out->size, value) - out->bytes);
+}
+
+/* Zeros up to a multiple of `alignment` (a power of two). */
+void buffer_align(buffer *out, size_t alignment);
+
+static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
+    if (out->failed) return;
+    if (out->swap) value = __builtin_bswap32(value);
+    memcpy(out->bytes + at, &value, sizeof value);
+}
+
+/* Grow the array *items to hold `count` items of `item_size`; doubles. */
+bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
+
+/* `count` items of zeros whose pages are all in memory. A page that is first read and
+ * then written, as those of a hash table are, is mapped twice, and the second time costs
+ * all threads their cached translations. */
+void *zeroed_table(size_t count, size_t item_size);
+
+/* Append one item: `list` has the members items, count, capacity. */
+#define ARRAY_RESERVE(list, more)                                                        \
+    (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
+     array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
+                   sizeof *(list).items))
+
+#endif

@@ -1,0 +1,213 @@
+/* cursor.h - bounds-checked reading of bytes in either byte order.
+ *
+ * The only place of the engine that reads bytes of an input. A read past the
+ * end gives 0 and sets `failed`, which stays set; the caller may read a whole
+ * record first and test once. The `_covered` reads and the loads check nothing: the
+ * caller must have checked the size. */
+#ifndef GSYM_CURSOR_H
+#define GSYM_CURSOR_H
+
+#include "base/internal.h"
+
+typedef struct cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+    const uint8_t *start; /* offsets in messages count from here */
+    bool swap;            /* the input's byte order is not the machine's */
+    bool failed;
+} cursor;
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define CURSOR_HOST_BIG_ENDIAN true
+#else
+#define CURSOR_HOST_BIG_ENDIAN false
+#endif
+
+/* Read data[offset .. size). An offset past the end starts failed. */
+static inline cursor cursor_at(const uint8_t *data, size_t size, uint64_t offset,
+                               bool big_endian) {
+    static const uint8_t nothing[1] = {0};
+    bool inside = offset <= size;
+    if (size == 0) data = nothing; /* arithmetic on a null pointer is undefined */
+    cursor c = {inside ? data + offset : data + size, data + size, data,
+                big_endian != CURSOR_HOST_BIG_ENDIAN, !inside};
+    return c;
+}
+
+static inline uint64_t cursor_offset(const cursor *c) {
+    return (uint64_t)(c->at - c->start);
+}
+
+static inline size_t cursor_left(const cursor *c) { return (size_t)(c->end - c->at); }
+
+static inline bool cursor_need(cursor *c, uint64_t size) {
+    if (GSYM_LIKELY(size <= cursor_left(c))) return true;
+    c->failed = true;
+    c->at = c->end;
+    return false;
+}
+
+static inline uint16_t cursor_load16(const uint8_t *at, bool swap) {
+    uint16_t value;
+    memcpy(&value, at, sizeof value);
+    return swap ? __builtin_bswap16(value) : value;
+}
+
+static inline uint32_t cursor_load32(const uint8_t *at, bool swap) {
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return swap ? __builtin_bswap32(value) : value;
+}
+
+static inline uint64_t cursor_load64(const uint8_t *at, bool swap) {
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return swap ? __builtin_bswap64(value) : value;
+}
+
+static inline uint8_t cursor_u8_covered(cursor *c) { return *c->at++; }
+
+/* The byte `ahead` bytes after the next one, without consuming it. */
+static inline uint8_t cursor_peek_covered(const cursor *c, size_t ahead) {
+    return c->at[ahead];
+}
+
+static inline uint16_t cursor_u16_covered(cursor *c) {
+    uint16_t value = cursor_load16(c->at, c->swap);
+    c->at += 2;
+    return value;
+}
+
+static inline uint32_t cursor_u32_covered(cursor *c) {
+    uint32_t value = cursor_load32(c->at, c->swap);
+    c->at += 4;
+    return value;
+}
+
+static inline uint64_t cursor_u64_covered(cursor *c) {
+    uint64_t value = cursor_load64(c->at, c->swap);
+    c->at += 8;
+    return value;
+}
+
+/* An integer of 1 to 8 bytes, as DW_FORM_strx3 and odd address sizes need it. */
+static inline uint64_t cursor_load(const uint8_t *at, unsigned size, bool swap) {
+    uint64_t value = 0;
+    bool big_endian = swap != CURSOR_HOST_BIG_ENDIAN;
+    for (unsigned i = 0; i < size; ++i)
+        value |= (uint64_t)at[i] << (8 * (big_endian ? size - 1 - i : i));
+    return value;
+}
+
+static inline uint64_t cursor_uint_covered(cursor *c, unsigned size) {
+    uint64_t value = cursor_load(c->at, size, c->swap);
+    c->at += size;
+    return value;
+}
+
+static inline uint8_t cursor_u8(cursor *c) {
+    return cursor_need(c, 1) ? cursor_u8_covered(c) : 0;
+}
+
+static inline uint16_t cursor_u16(cursor *c) {
+    return cursor_need(c, 2) ? cursor_u16_covered(c) : 0;
+}
+
+static inline uint32_t cursor_u32(cursor *c) {
+    return cursor_need(c, 4) ? cursor_u32_covered(c) : 0;
+}
+
+static inline uint64_t cursor_u64(cursor *c) {
+    return cursor_need(c, 8) ? cursor_u64_covered(c) : 0;
+}
+
+static inline uint64_t cursor_uint(cursor *c, unsigned size) {
+    switch (size) {
+        case 1: return cursor_u8(c);
+        case 2: return cursor_u16(c);
+        case 4: return cursor_u32(c);
+        case 8: return cursor_u64(c);
+        default: return size < 8 && cursor_need(c, size) ? cursor_uint_covered(c, size) : 0;
+    }
+}
+
+/* Bits past the 64th are dropped; the bytes are consumed all the same. */
+static inline uint64_t cursor_uleb(cursor *c) {
+    uint64_t value = 0;
+    unsigned shift = 0;
+    while (GSYM_LIKELY(c->at < c->end)) {
+        uint8_t byte = *c->at++;
+        if (GSYM_LIKELY(shift < 64)) value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) return value;
+        shift += 7;
+    }
+    c->failed = true;
+    return 0;
+}
+
+static inline int64_t cursor_sleb(cursor *c) {
+    uint64_t value = 0;
+    unsigned shift = 0;
+    while (GSYM_LIKELY(c->at < c->end)) {
+        uint8_t byte = *c->at++;
+        if (GSYM_LIKELY(shift < 64)) value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+        if (!(byte & 0x80)) {
+            if (shift < 64 && (byte & 0x40)) value |= ~UINT64_C(0) << shift;
+            return (int64_t)value;
+        }
+    }
+    c->failed = true;
+    return 0;
+}
+
+/* The same where most numbers take one byte. */
+static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
+    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
+    return cursor_uleb(c);
+}
+
+static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c) {
+    if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) {
+        int64_t value = *c->at++;
+        return (value ^ 0x40) - 0x40;
+    }
+    return cursor_sleb(c);
+}
+
+static inline void cursor_skip(cursor *c, uint64_t size) {
+    if (cursor_need(c, size)) c->at += size;
+}
+
+static inline void cursor_skip_leb(cursor *c) {
+    while (GSYM_LIKELY(c->at < c->end))
+        if (!(*c->at++ & 0x80)) return;
+    c->failed = true;
+}
+
+/* A NUL-terminated string; its size without the NUL. */
+static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
+    const uint8_t *start = c->at;
+    const uint8_t *nul = c->at < c->end ? memchr(start, 0, cursor_left(c)) : NULL;
+    if (nul == NULL) {
+        c->failed = true;
+        c->at = c->end;
+        *size_ret = 0;
+        return "";
+    }
+    c->at = nul + 1;
+    *size_ret = (size_t)(nul - start);
+    return (const char *)start;
+}
+
+#define NAME_SIZE_LIMIT 65536u /* no language makes longer ones */
+
+/* The same for a name among others, of which many may share their end: none may cost as
+ * much as all of them. */
+static inline const char *cursor_name(cursor *c, size_t *size_ret) {
+    if (cursor_left(c) > NAME_SIZE_LIMIT)
+        c->end = c->at + NAME_SIZE_LIMIT + 1; /* with the NUL */
+    return cursor_cstring(c, size_ret);
+}
+
+#endif

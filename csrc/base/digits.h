@@ -1,0 +1,75 @@
+/* digits.h - numbers as digits, for loops that write many.
+ *
+ * All write at `at`, behind a buffer_reserve() that covers the size given here, of which
+ * they may use more than the digits, and give back the place behind the digits. */
+#ifndef GSYM_DIGITS_H
+#define GSYM_DIGITS_H
+
+#include "base/cursor.h"
+
+enum { MAX_HEX_SIZE = 16, MAX_DECIMAL_SIZE = 20 };
+
+/* The digits of a number, the first in the highest byte. */
+static inline uint64_t hex_digits(uint32_t value) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t digits = value, letters;
+    digits = (digits | digits << 16) & UINT64_C(0x0000ffff0000ffff);
+    digits = (digits | digits << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    digits = (digits | digits << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    letters = (digits + 6 * ones) >> 4 & ones;
+    return digits + '0' * ones + letters * ('a' - '9' - 1);
+}
+
+static inline void put_8_digits_covered(uint8_t *at, uint32_t value) {
+    uint64_t digits = hex_digits(value);
+    if (!CURSOR_HOST_BIG_ENDIAN) digits = __builtin_bswap64(digits);
+    memcpy(at, &digits, sizeof digits);
+}
+
+static inline unsigned hex_size(uint64_t value) {
+    return (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
+}
+
+static inline unsigned decimal_size(uint64_t value) {
+    uint64_t bound = 10;
+    unsigned digits = 1;
+    for (; digits < MAX_DECIMAL_SIZE && value >= bound; bound *= 10) digits++;
+    return digits;
+}
+
+/* Lower-case hexadecimal, padded with zeros to `least` digits, at most 16. */
+static inline uint8_t *put_padded_hex_covered(uint8_t *at, uint64_t value,
+                                              unsigned least) {
+    unsigned digits = hex_size(value);
+    if (digits < least) digits = least;
+    value <<= 64 - 4 * digits;
+    put_8_digits_covered(at, (uint32_t)(value >> 32));
+    put_8_digits_covered(at + 8, (uint32_t)value);
+    return at + digits;
+}
+
+static inline uint8_t *put_hex_covered(uint8_t *at, uint64_t value) {
+    return put_padded_hex_covered(at, value, 1);
+}
+
+static const char DIGIT_PAIRS[] =
+    "0001020304050607080910111213141516171819"
+    "2021222324252627282930313233343536373839"
+    "4041424344454647484950515253545556575859"
+    "6061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
+
+static inline uint8_t *put_decimal_covered(uint8_t *at, uint64_t value) {
+    uint8_t *end = at += decimal_size(value);
+    for (; value >= 100; value /= 100) {
+        at -= 2;
+        memcpy(at, DIGIT_PAIRS + 2 * (value % 100), 2);
+    }
+    if (value >= 10)
+        memcpy(at - 2, DIGIT_PAIRS + 2 * value, 2);
+    else
+        at[-1] = (uint8_t)('0' + value);
+    return end;
+}
+
+#endif

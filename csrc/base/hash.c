@@ -1,0 +1,95 @@
+/* hash.c - XXH64 with seed 0: four lanes over the bulk, then the rest, then a mix. */
+#include "base/hash.h"
+
+#include "base/cursor.h"
+
+#define PRIME_1 UINT64_C(0x9e3779b185ebca87)
+#define PRIME_2 UINT64_C(0xc2b2ae3d27d4eb4f)
+#define PRIME_3 UINT64_C(0x165667b19e3779f9)
+#define PRIME_4 UINT64_C(0x85ebca77c2b2ae63)
+#define PRIME_5 UINT64_C(0x27d4eb2f165667c5)
+
+enum { LANES = 4, STRIPE_SIZE = LANES * 8 };
+
+static inline uint64_t rotate_left(uint64_t value, unsigned count) {
+    return value << count | value >> (64 - count);
+}
+
+static inline uint64_t load64(const uint8_t *at) {
+    return cursor_load64(at, CURSOR_HOST_BIG_ENDIAN);
+}
+
+static inline uint64_t next_round(uint64_t lane, uint64_t input) {
+    return rotate_left(lane + input * PRIME_2, 31) * PRIME_1;
+}
+
+static uint64_t hash_stripes(const uint8_t **at, const uint8_t *end) {
+    uint64_t lanes[LANES] = {PRIME_1 + PRIME_2, PRIME_2, 0, 0 - PRIME_1}, hash;
+    for (; end - *at >= STRIPE_SIZE; *at += STRIPE_SIZE)
+        for (size_t i = 0; i < LANES; ++i)
+            lanes[i] = next_round(lanes[i], load64(*at + 8 * i));
+    hash = rotate_left(lanes[0], 1) + rotate_left(lanes[1], 7) +
+           rotate_left(lanes[2], 12) + rotate_left(lanes[3], 18);
+    for (size_t i = 0; i < LANES; ++i)
+        hash = (hash ^ next_round(0, lanes[i])) * PRIME_1 + PRIME_4;
+    return hash;
+}
+
+uint64_t xxh64(const uint8_t *bytes, size_t size) {
+    const uint8_t *at = bytes, *end = bytes + size;
+    uint64_t hash = size >= STRIPE_SIZE ? hash_stripes(&at, end) : PRIME_5;
+    hash += size;
+    for (; end - at >= 8; at += 8)
+        hash = rotate_left(hash ^ next_round(0, load64(at)), 27) * PRIME_1 + PRIME_4;
+    if (end - at >= 4) {
+        hash ^= cursor_load32(at, CURSOR_HOST_BIG_ENDIAN) * PRIME_1;
+        hash = rotate_left(hash, 23) * PRIME_2 + PRIME_3;
+        at += 4;
+    }
+    for (; at < end; ++at) hash = rotate_left(hash ^ *at * PRIME_5, 11) * PRIME_1;
+    hash = (hash ^ hash >> 33) * PRIME_2;
+    hash = (hash ^ hash >> 29) * PRIME_3;
+    return hash ^ hash >> 32;
+}
+
+/* ---- strings --------------------------------------------------------------- */
+
+static inline uint64_t word_at(const char *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+static inline uint64_t half_word_at(const char *bytes) {
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+uint64_t string_hash(const char *bytes, size_t size) {
+    uint64_t first = 0, last = 0, lane = HASH_KEY_C, other_lane = HASH_KEY_C;
+    const char *end = bytes + size;
+    if (size > 16) {
+        for (; end - bytes > 32; bytes += 32) {
+            lane = hash_fold(word_at(bytes) ^ HASH_KEY_A, word_at(bytes + 8) ^ lane);
+            other_lane =
+                hash_fold(word_at(bytes + 16) ^ HASH_KEY_B, word_at(bytes + 24) ^ other_lane);
+        }
+        lane += other_lane;
+        if (end - bytes > 16)
+            lane = hash_fold(word_at(bytes) ^ HASH_KEY_A, word_at(bytes + 8) ^ lane);
+        first = word_at(end - 16);
+        last = word_at(end - 8);
+    } else if (size >= 8) {
+        first = word_at(bytes);
+        last = word_at(end - 8);
+    } else if (size >= 4) {
+        first = half_word_at(bytes);
+        last = half_word_at(end - 4);
+    } else if (size > 0) {
+        first = (uint64_t)(uint8_t)bytes[0] << 16 |
+                (uint64_t)(uint8_t)bytes[size / 2] << 8 | (uint8_t)end[-1];
+    }
+    return hash_fold(hash_fold(first ^ HASH_KEY_A, last ^ lane) ^ HASH_KEY_B,
+                     HASH_KEY_A ^ size);
+}

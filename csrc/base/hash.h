@@ -1,0 +1,36 @@
+/* hash.h - a checksum at the speed of memory, and a hash of strings.
+ *
+ * The checksum is XXH64 with seed 0, as its specification defines it: 64 bits, the same in
+ * either byte order. It detects accidental changes, not deliberate ones. */
+#ifndef GSYM_HASH_H
+#define GSYM_HASH_H
+
+#include "base/internal.h"
+
+uint64_t xxh64(const uint8_t *bytes, size_t size);
+
+/* First 64 fractional bits of the square roots of 2, 3 and 5: odd, no pattern. */
+#define HASH_KEY_A UINT64_C(0x6a09e667f3bcc909)
+#define HASH_KEY_B UINT64_C(0xbb67ae8584caa73b)
+#define HASH_KEY_C UINT64_C(0x3c6ef372fe94f82b)
+
+/* Both halves of the product, folded: every bit of the result depends on all. The
+ * factors themselves come in once more, or a factor that is 0 would make all values
+ * of the other equal: names can be written so that it is. */
+static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
+    uint64_t factors = (a ^ (b << 32 | b >> 32)) * HASH_KEY_A;
+#ifdef __SIZEOF_INT128__
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return ((uint64_t)product ^ (uint64_t)(product >> 64)) + factors;
+#else
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
+    uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
+    return (low ^ high ^ (cross << 32 | cross >> 32) ^ (other << 32 | other >> 32)) +
+           factors;
+#endif
+}
+
+/* Not seeded, and not in any file: it may change. */
+uint64_t string_hash(const char *bytes, size_t size);
+
+#endif

@@ -1,0 +1,23 @@
+/* path_rules.h - source paths that start with one prefix get another. */
+#ifndef GSYM_PATH_RULES_H
+#define GSYM_PATH_RULES_H
+
+#include "base/buffer.h"
+
+typedef struct path_rule {
+    char *old_prefix, *new_prefix;
+    size_t old_size, new_size;
+} path_rule;
+
+typedef struct path_rule_list {
+    path_rule *items;
+    size_t count, capacity;
+} path_rule_list;
+
+bool path_rules_add(path_rule_list *rules, const char *old_bytes, size_t old_size,
+                    const char *new_bytes, size_t new_size);
+void path_rules_deinit(path_rule_list *rules);
+/* Rewrite the path that stands in `out` from `first` on by the first rule that fits. */
+void path_rules_apply(const path_rule_list *rules, buffer *out, size_t first);
+
+#endif

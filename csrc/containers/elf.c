@@ -1,0 +1,338 @@
+/* elf.c - the ELF container: header, section table, notes.
+ *
+ * Nothing is copied or indexed: a section header is read where it stands
+ * whenever it is asked for. */
+#include "containers/elf.h"
+
+#define TYPE_RELOCATABLE 1
+#define PROGRAM_LOAD 1
+#define PROGRAM_NOTE 4
+#define NOTE_GNU_BUILD_ID 3
+
+enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
+
+static cursor elf_cursor(const elf_object *elf, uint64_t offset) {
+    return cursor_at(elf->object.data, elf->object.size, offset,
+                     elf->object.header.big_endian);
+}
+
+static uint64_t bytes_behind(const elf_object *elf, uint64_t offset) {
+    return offset < elf->object.size ? elf->object.size - offset : 0;
+}
+
+static uint64_t read_word(cursor *c, const elf_object *elf) {
+    return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
+}
+
+elf_section elf_section_at(const elf_object *elf, uint32_t index) {
+    uint64_t offset = (uint64_t)index * elf->section_entry_size;
+    cursor c = elf_cursor(elf, elf->section_table + offset);
+    elf_section section;
+    section.name = cursor_u32(&c);
+    section.type = cursor_u32(&c);
+    section.flags = read_word(&c, elf);
+    section.address = read_word(&c, elf);
+    section.offset = read_word(&c, elf);
+    section.size = read_word(&c, elf);
+    section.link = cursor_u32(&c);
+    section.info = cursor_u32(&c);
+    section.alignment = read_word(&c, elf);
+    section.entry_size = read_word(&c, elf);
+    if (elf->placements != NULL) section.address = elf->placements[index].address;
+    return section;
+}
+
+const char *elf_section_name(const elf_object *elf, const elf_section *section) {
+    cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size,
+                         section->name, false);
+    size_t size;
+    /* Many sections may share a name, so none may cost as much as the table. */
+    if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
+    return cursor_cstring(&c, &size);
+}
+
+cursor elf_section_bytes(const elf_object *elf, const elf_section *section) {
+    size_t end = elf->object.size;
+    uint64_t offset = section->offset < end ? section->offset : end;
+    uint64_t left = end - offset;
+    uint64_t size = section->type == ELF_SECTION_NOBITS ? 0 : section->size;
+    return cursor_at(elf->object.data + offset, size < left ? size : left, 0,
+                     elf->object.header.big_endian);
+}
+
+/* ---- headers ------------------------------------------------------------------ */
+
+static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t names_index,
+                                      gsym_error *error) {
+    uint64_t left;
+    elf_section first;
+    if (elf->section_table == 0) return GSYM_OK; /* section headers were stripped */
+    if (elf->section_entry_size < (elf->object.header.is_64 ? 64u : 40u))
+        return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
+                         "ELF section header size %u is too small",
+                         elf->section_entry_size);
+    left = bytes_behind(elf, elf->section_table);
+    if (left < elf->section_entry_size)
+        return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
+                         "the ELF section table lies outside the file");
+    first = elf_section_at(elf, 0);
+    if (count == 0) count = first.size > UINT32_MAX ? UINT32_MAX : (uint32_t)first.size;
+    if (names_index == ELF_INDEX_EXTENDED) names_index = first.link;
+    if (count > left / elf->section_entry_size)
+        return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
+                         "the ELF section table of %u entries reaches past the end of "
+                         "the file",
+                         count);
+    elf->object.header.section_count = count;
+    if (names_index > 0 && names_index < count) {
+        elf_section names = elf_section_at(elf, names_index);
+        cursor bytes = elf_section_bytes(elf, &names);
+        elf->names_offset = (uint64_t)(bytes.start - elf->object.data);
+        elf->names_size = cursor_left(&bytes);
+    }
+    return GSYM_OK;
+}
+
+/* The program headers that the file has room for; the header may claim more. */
+static void limit_program_count(elf_object *elf) {
+    uint64_t left = bytes_behind(elf, elf->program_table);
+    if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
+        elf->program_count = 0;
+    else if (elf->program_count > left / elf->program_entry_size)
+        elf->program_count = (uint32_t)(left / elf->program_entry_size);
+}
+
+/* The next program header of `type` from *index on; *index goes on behind it. */
+static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
+                         uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
+    for (; *index < elf->program_count; ++*index) {
+        cursor c = elf_cursor(
+            elf, elf->program_table + (uint64_t)*index * elf->program_entry_size);
+        uint32_t found = cursor_u32(&c);
+        if (elf->object.header.is_64) (void)cursor_u32(&c); /* p_flags */
+        *offset_ret = read_word(&c, elf);
+        *address_ret = read_word(&c, elf);
+        (void)read_word(&c, elf); /* p_paddr */
+        *size_ret = read_word(&c, elf);
+        if (!c.failed && found == type) {
+            ++*index;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
+                      uint64_t *offset_ret, uint64_t *size_ret) {
+    return find_segment(elf, PROGRAM_LOAD, address_ret, offset_ret, size_ret, index);
+}
+
+static gsym_status read_header(elf_object *elf, gsym_error *error) {
+    cursor c = cursor_at(elf->object.data, elf->object.size, 0, false);
+    uint32_t section_count, names_index, index = 0;
+    uint64_t offset, size;
+    uint8_t class, order;
+    if (elf->object.size < 52 || memcmp(elf->object.data, "\177ELF", 4) != 0)
+        return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF file");
+    cursor_skip(&c, 4);
+    class = cursor_u8(&c);
+    order = cursor_u8(&c);
+    if (class < 1 || class > 2)
+        return gsym_fail(error, GSYM_E_FORMAT, 4, "invalid ELF class %u", class);
+    if (order < 1 || order > 2)
+        return gsym_fail(error, GSYM_E_FORMAT, 5, "invalid ELF byte order %u", order);
+    elf->object.header.is_64 = class == 2;
+    elf->object.header.big_endian = order == 2;
+    c = elf_cursor(elf, 16);
+    elf->object.header.type = cursor_u16(&c);
+    elf->object.header.machine = cursor_u16(&c);
+    (void)cursor_u32(&c);      /* e_version */
+    (void)read_word(&c, elf);  /* e_entry */
+    elf->program_table = read_word(&c, elf);
+    elf->section_table = read_word(&c, elf);
+    (void)cursor_u32(&c); /* e_flags */
+    (void)cursor_u16(&c); /* e_ehsize */
+    elf->program_entry_size = cursor_u16(&c);
+    elf->program_count = cursor_u16(&c);
+    elf->section_entry_size = cursor_u16(&c);
+    section_count = cursor_u16(&c);
+    names_index = cursor_u16(&c);
+    if (c.failed) return gsym_fail(error, GSYM_E_FORMAT, 16, "the ELF header is cut off");
+    GSYM_TRY(read_section_table(elf, section_count, names_index, error));
+    if (elf->program_count == ELF_INDEX_EXTENDED && elf->object.header.section_count > 0)
+        elf->program_count = elf_section_at(elf, 0).info;
+    limit_program_count(elf);
+    elf->object.header.has_base_address = elf_load_segment(
+        elf, &index, &elf->object.header.base_address, &offset, &size);
+    return GSYM_OK;
+}
+
+/* ---- sections ------------------------------------------------------------------ */
+
+/* Fill in how the payload is packed; the payload starts behind its header. */
+static gsym_status read_compression(const elf_object *elf, const elf_section *section,
+                                    gsym_object_section *ret, gsym_error *error) {
+    cursor c = elf_section_bytes(elf, section);
+    uint32_t type = cursor_u32(&c);
+    if (elf->object.header.is_64) (void)cursor_u32(&c);
+    ret->uncompressed_size = read_word(&c, elf);
+    (void)read_word(&c, elf); /* ch_addralign */
+    ret->compression = type == 1   ? GSYM_COMPRESSION_ZLIB
+                       : type == 2 ? GSYM_COMPRESSION_ZSTD
+                                   : GSYM_COMPRESSION_UNKNOWN;
+    if (c.failed)
+        return gsym_fail(error, GSYM_E_FORMAT, section->offset,
+                         "the compression header of section %s is cut off",
+                         elf_section_name(elf, section));
+    ret->offset = section->offset + cursor_offset(&c);
+    ret->size = cursor_left(&c);
+    return GSYM_OK;
+}
+
+static gsym_status section_at(const gsym_object *object, uint32_t index,
+                              gsym_object_section *ret, gsym_error *error) {
+    const elf_object *elf = elf_of(object);
+    elf_section section = elf_section_at(elf, index);
+    uint64_t end;
+    if (section.type == ELF_SECTION_NULL) return GSYM_OK;
+    ret->present = 1;
+    ret->index = index;
+    ret->name = elf_section_name(elf, &section);
+    ret->name_size = strlen(ret->name);
+    ret->address = section.address;
+    ret->offset = section.offset;
+    ret->memory_size = section.size;
+    ret->flags = section.flags;
+    ret->type = section.type;
+    ret->holds_code = elf_section_holds_code(&section);
+    ret->has_relocations =
+        elf->placements != NULL && elf->placements[index].relocations != 0;
+    if (section.type == ELF_SECTION_NOBITS) return GSYM_OK;
+    if (__builtin_add_overflow(section.offset, section.size, &end) ||
+        end > elf->object.size)
+        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                         "section %s reaches past the end of the file", ret->name);
+    ret->size = ret->uncompressed_size = section.size;
+    if (section.flags & ELF_FLAG_COMPRESSED)
+        return read_compression(elf, &section, ret, error);
+    return strncmp(ret->name, ".zdebug_", 8) == 0 ? object_read_zdebug(object, ret, error)
+                                                  : GSYM_OK;
+}
+
+/* In a relocatable file, those of one name stand one behind the other, as a linker would
+ * join them: armcc and type units put what may occur twice into groups of its own. */
+static void find_debug_sections(elf_object *elf) {
+    uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};
+    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        gsym_debug_section which;
+        bool is_split = false;
+        /* A damaged one is found too: whoever wants it will say so. */
+        (void)section_at(&elf->object, i, &section, &ignored);
+        which = object_debug_section_named(section.name, section.name_size, &is_split);
+        if (which == GSYM_DEBUG_SECTION_COUNT || section.type == ELF_SECTION_NOBITS ||
+            section.memory_size == 0)
+            continue;
+        if (elf->debug_sections[is_split][which] == 0)
+            elf->debug_sections[is_split][which] = i;
+        if (elf->placements == NULL || is_split) continue;
+        elf->placements[i].address = sizes[which];
+        sizes[which] += section.uncompressed_size;
+    }
+}
+
+static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
+                              bool is_split) {
+    uint32_t index = elf_of(object)->debug_sections[is_split][which];
+    return index == 0 ? OBJECT_NO_SECTION : index;
+}
+
+/* ---- build id -------------------------------------------------------------------- */
+
+/* The GNU build id among notes. Many sections may share their bytes, so not more than
+ * *left of them are read in all. */
+static bool find_build_id(const elf_object *elf, const elf_section *notes, uint64_t *left,
+                          const uint8_t **bytes_ret, size_t *size_ret) {
+    cursor c = elf_section_bytes(elf, notes);
+    if (cursor_left(&c) > *left) return false;
+    *left -= cursor_left(&c);
+    while (cursor_left(&c) >= 12) {
+        uint32_t name_size = cursor_u32(&c);
+        uint32_t size = cursor_u32(&c);
+        uint32_t type = cursor_u32(&c);
+        const uint8_t *name = c.at;
+        const uint8_t *bytes;
+        cursor_skip(&c, ((uint64_t)name_size + 3) & ~UINT64_C(3));
+        bytes = c.at;
+        if (c.failed || size > cursor_left(&c)) return false;
+        if (type == NOTE_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
+            size > 0) {
+            *bytes_ret = bytes;
+            *size_ret = size;
+            return true;
+        }
+        cursor_skip(&c, ((uint64_t)size + 3) & ~UINT64_C(3));
+    }
+    return false;
+}
+
+static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                       size_t *size_ret) {
+    const elf_object *elf = elf_of(object);
+    uint64_t address, offset, size;
+    uint32_t index = 0;
+    uint64_t left;
+    /* First where linkers put it, then wherever else notes stand. */
+    for (int by_name = 1; by_name >= 0; --by_name) {
+        left = elf->object.size;
+        for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
+            elf_section section = elf_section_at(elf, i);
+            if (section.type != ELF_SECTION_NOTE) continue;
+            if (by_name &&
+                strcmp(elf_section_name(elf, &section), ".note.gnu.build-id") != 0)
+                continue;
+            if (find_build_id(elf, &section, &left, bytes_ret, size_ret)) return;
+        }
+    }
+    left = elf->object.size;
+    while (find_segment(elf, PROGRAM_NOTE, &address, &offset, &size, &index)) {
+        elf_section notes = {.offset = offset, .size = size};
+        if (find_build_id(elf, &notes, &left, bytes_ret, size_ret)) return;
+    }
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static void close_elf(gsym_object *object) {
+    free(((elf_object *)object)->placements);
+    free(object);
+}
+
+static const object_format elf_format = {
+    .close = close_elf,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = elf_relocate,
+};
+
+gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                     gsym_error *error) {
+    elf_object *elf = calloc(1, sizeof *elf);
+    gsym_status status;
+    if (elf == NULL) return gsym_fail_memory(error);
+    elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
+    status = read_header(elf, error);
+    if (status == GSYM_OK && elf->object.header.type == TYPE_RELOCATABLE) {
+        elf->object.header.is_relocatable = elf->object.header.has_base_address = 1;
+        status = elf_place_sections(elf, error);
+    }
+    if (status != GSYM_OK) {
+        close_elf(&elf->object);
+        return status;
+    }
+    find_debug_sections(elf);
+    *object_ret = &elf->object;
+    return GSYM_OK;
+}

@@ -1,0 +1,92 @@
+/* elf.h - what the engine's own sources use of an ELF file, besides gsym.h. */
+#ifndef GSYM_ELF_H
+#define GSYM_ELF_H
+
+#include "containers/object.h"
+
+#define ELF_MACHINE_MIPS 8
+#define ELF_MACHINE_ARM 40
+#define ELF_MACHINE_SPARCV9 43
+#define ELF_MACHINE_AARCH64 183
+
+#define ELF_SECTION_NULL 0
+#define ELF_SECTION_PROGBITS 1
+#define ELF_SECTION_SYMTAB 2
+#define ELF_SECTION_RELA 4
+#define ELF_SECTION_NOTE 7
+#define ELF_SECTION_NOBITS 8
+#define ELF_SECTION_REL 9
+#define ELF_SECTION_DYNSYM 11
+#define ELF_SECTION_SYMTAB_SHNDX 18
+
+#define ELF_FLAG_ALLOC 0x2
+#define ELF_FLAG_EXECINSTR 0x4
+#define ELF_FLAG_COMPRESSED 0x800
+
+#define ELF_INDEX_RESERVED 0xff00
+#define ELF_INDEX_ABSOLUTE 0xfff1
+#define ELF_INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number stands elsewhere */
+
+/* What linking would say of a section of a relocatable file. */
+typedef struct elf_placement {
+    uint64_t address; /* of a debug section: where it starts among those of its name */
+    uint32_t relocations; /* first section of relocations for this one, 0: none */
+    uint32_t next;        /* section of relocations for the same one, 0: no more */
+} elf_placement;
+
+typedef struct elf_object {
+    gsym_object object;
+    uint64_t section_table;
+    uint64_t program_table;
+    uint32_t section_entry_size;
+    uint32_t program_entry_size;
+    uint32_t program_count;
+    uint64_t names_offset; /* of the section name string table */
+    uint64_t names_size;
+    /* Section indexes, 0: none; those of split units in the second row. */
+    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
+    elf_placement *placements; /* one for each section of a relocatable file, else NULL */
+    uint32_t extended_section; /* SHT_SYMTAB_SHNDX of a relocatable file, 0: none */
+    uint64_t relocations_size; /* of all sections of them */
+} elf_object;
+
+static inline const elf_object *elf_of(const gsym_object *object) {
+    return (const elf_object *)object;
+}
+
+/* A section header with its fields widened. */
+typedef struct elf_section {
+    uint32_t name;
+    uint32_t type;
+    uint64_t flags;
+    uint64_t address;
+    uint64_t offset;
+    uint64_t size;
+    uint32_t link;
+    uint32_t info;
+    uint64_t alignment;
+    uint64_t entry_size;
+} elf_section;
+
+/* In a relocatable file `address` is where the section has been placed. */
+elf_section elf_section_at(const elf_object *elf, uint32_t index);
+/* "" where the name lies outside the name table. */
+const char *elf_section_name(const elf_object *elf, const elf_section *section);
+/* The bytes of a section, cut at the end of the file. */
+cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
+static inline bool elf_section_holds_code(const elf_section *section) {
+    return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
+}
+
+/* The next loaded segment from program header *index on, which goes on behind it; its size
+ * in the file. */
+bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
+                      uint64_t *offset_ret, uint64_t *size_ret);
+
+/* Place the sections of a relocatable file and find what relocates them. */
+gsym_status elf_place_sections(elf_object *elf, gsym_error *error);
+gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                         size_t size, uint64_t *failed_ret, gsym_error *error);
+
+
+#endif

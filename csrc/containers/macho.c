@@ -1,0 +1,335 @@
+/* macho.c - the Mach-O container: header, load commands, sections, LC_UUID.
+ *
+ * Sections stand inside segment commands of any size, so opening a file notes where
+ * each is; its header is read there whenever it is asked for. */
+#include "base/buffer.h"
+#include "containers/macho.h"
+
+#define MAGIC_32 0xfeedfaceu
+#define MAGIC_64 0xfeedfacfu
+
+#define TYPE_OBJECT 1
+
+#define COMMAND_SEGMENT 0x1
+#define COMMAND_SYMTAB 0x2
+#define COMMAND_DYSYMTAB 0xb
+#define COMMAND_SEGMENT_64 0x19
+#define COMMAND_UUID 0x1b
+#define COMMAND_FUNCTION_STARTS 0x26
+
+enum {
+    HEADER_SIZE_32 = 28,
+    HEADER_SIZE_64 = 32,
+    COMMAND_HEAD_SIZE = 8,
+    SEGMENT_SIZE_32 = 56,
+    SEGMENT_SIZE_64 = 72,
+    SECTION_SIZE_32 = 68,
+    SECTION_SIZE_64 = 80,
+    UUID_SIZE = 16,
+    INDIRECT_SYMBOLS_PLACE = 56 /* of indirectsymoff in LC_DYSYMTAB */
+};
+
+/* A segment command with its fields widened. */
+typedef struct macho_segment {
+    const char *name;
+    uint64_t address;
+    uint64_t file_offset;
+    uint32_t section_count;
+} macho_segment;
+
+static bool is_64(const macho_object *macho) { return macho->object.header.is_64 != 0; }
+
+static cursor macho_cursor(const macho_object *macho, uint64_t offset) {
+    return cursor_at(macho->object.data, macho->object.size, offset,
+                     macho->object.header.big_endian);
+}
+
+static uint64_t read_word(cursor *c, const macho_object *macho) {
+    return is_64(macho) ? cursor_u64(c) : cursor_u32(c);
+}
+
+static const char *read_name(cursor *c) {
+    const char *name = (const char *)c->at;
+    cursor_skip(c, MACHO_NAME_SIZE);
+    return name;
+}
+
+static size_t name_size(const char *name) {
+    const char *nul = memchr(name, 0, MACHO_NAME_SIZE);
+    return nul == NULL ? MACHO_NAME_SIZE : (size_t)(nul - name);
+}
+
+static macho_segment segment_at(const macho_object *macho, uint64_t offset) {
+    cursor c = macho_cursor(macho, offset + COMMAND_HEAD_SIZE);
+    macho_segment segment;
+    segment.name = read_name(&c);
+    segment.address = read_word(&c, macho);
+    (void)read_word(&c, macho); /* vmsize */
+    segment.file_offset = read_word(&c, macho);
+    (void)read_word(&c, macho); /* filesize */
+    cursor_skip(&c, 8);         /* maxprot, initprot */
+    segment.section_count = cursor_u32(&c);
+    return segment;
+}
+
+/* Section headers store 32 bits of an offset. In a file of 4 GiB and more, a section
+ * stands as far from its segment's start in the file as it does in memory. */
+static uint64_t far_offset(const macho_object *macho, const macho_section *section,
+                           uint64_t segment_offset) {
+    macho_segment segment = segment_at(macho, segment_offset);
+    uint64_t offset = section->address - segment.address + segment.file_offset;
+    return (uint32_t)offset == section->offset ? offset : section->offset;
+}
+
+macho_section macho_section_at(const macho_object *macho, uint32_t index) {
+    const macho_section_place *place = &macho->places.items[index];
+    cursor c = macho_cursor(macho, place->offset);
+    macho_section section;
+    section.name = read_name(&c);
+    (void)read_name(&c); /* of its segment */
+    section.address = read_word(&c, macho);
+    section.size = read_word(&c, macho);
+    section.offset = cursor_u32(&c);
+    (void)cursor_u32(&c); /* align */
+    section.relocation_offset = cursor_u32(&c);
+    section.relocation_count = cursor_u32(&c);
+    section.flags = cursor_u32(&c);
+    section.indirect_first = cursor_u32(&c);
+    section.stub_size = cursor_u32(&c);
+    if (macho->object.size > UINT32_MAX && section.offset != 0)
+        section.offset = far_offset(macho, &section, place->segment_offset);
+    return section;
+}
+
+cursor macho_table_bytes(const macho_object *macho, macho_table table,
+                         uint64_t entry_size) {
+    uint64_t offset = table.offset < macho->object.size ? table.offset : macho->object.size;
+    uint64_t left = macho->object.size - offset;
+    uint64_t size = table.count * entry_size; /* of 32 bits and less each */
+    return cursor_at(macho->object.data + offset, size < left ? size : left, 0,
+                     macho->object.header.big_endian);
+}
+
+/* ---- sections --------------------------------------------------------------------- */
+
+static bool has_payload(const macho_section *section) {
+    uint32_t type = section->flags & MACHO_SECTION_TYPE;
+    /* A dSYM bundle keeps the headers of the sections it was made for, at offset 0. */
+    return section->offset != 0 && type != MACHO_SECTION_ZEROFILL &&
+           type != MACHO_SECTION_GB_ZEROFILL &&
+           type != MACHO_SECTION_THREAD_LOCAL_ZEROFILL;
+}
+
+static bool is_zdebug(const char *name) { return strncmp(name, "__zdebug_", 9) == 0; }
+
+static gsym_status section_at(const gsym_object *object, uint32_t index,
+                              gsym_object_section *ret, gsym_error *error) {
+    const macho_object *macho = macho_of(object);
+    macho_section section = macho_section_at(macho, index);
+    ret->present = 1;
+    ret->index = index;
+    ret->name = section.name;
+    ret->name_size = name_size(section.name);
+    ret->address = section.address;
+    ret->offset = section.offset;
+    ret->memory_size = section.size;
+    ret->flags = section.flags;
+    ret->type = section.flags & MACHO_SECTION_TYPE;
+    ret->holds_code = macho_section_holds_code(&section);
+    if (!has_payload(&section)) return GSYM_OK;
+    if (section.offset > object->size || section.size > object->size - section.offset)
+        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                         "section %.*s reaches past the end of the file",
+                         (int)ret->name_size, ret->name);
+    ret->size = ret->uncompressed_size = section.size;
+    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+        if (macho->debug_sections[which] == index)
+            ret->has_relocations = macho->has_relocations[which];
+    return is_zdebug(ret->name) ? object_read_zdebug(object, ret, error) : GSYM_OK;
+}
+
+static bool is_debug_section(const char *name, const char *prefix, const char *known) {
+    size_t prefix_size = strlen(prefix);
+    /* Names are cut at 16 bytes: __debug_str_offs, __zdebug_line_st. */
+    return strncmp(name, prefix, prefix_size) == 0 &&
+           strncmp(name + prefix_size, known, MACHO_NAME_SIZE - prefix_size) == 0;
+}
+
+static void find_debug_sections(macho_object *macho) {
+    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+        macho->debug_sections[which] = OBJECT_NO_SECTION;
+    for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
+        macho_section section = macho_section_at(macho, i);
+        if (strncmp(section.name, "__debug_", 8) != 0 && !is_zdebug(section.name)) continue;
+        if (!has_payload(&section) || section.size == 0) continue;
+        for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+            if (macho->debug_sections[which] == OBJECT_NO_SECTION &&
+                (is_debug_section(section.name, "__", debug_section_names[which]) ||
+                 is_debug_section(section.name, "__z", debug_section_names[which]))) {
+                macho->debug_sections[which] = i;
+                macho->has_relocations[which] =
+                    macho->object.header.type == TYPE_OBJECT &&
+                    macho_needs_relocation(macho, &section);
+            }
+    }
+}
+
+static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
+                              bool is_split) {
+    return is_split ? OBJECT_NO_SECTION : macho_of(object)->debug_sections[which];
+}
+
+static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                       size_t *size_ret) {
+    const macho_object *macho = macho_of(object);
+    if (macho->uuid == NULL) return;
+    *bytes_ret = macho->uuid;
+    *size_ret = UUID_SIZE;
+}
+
+/* ---- load commands ------------------------------------------------------------------ */
+
+static gsym_status read_segment(macho_object *macho, uint64_t offset, uint32_t size,
+                                gsym_error *error) {
+    gsym_object_header *header = &macho->object.header;
+    uint32_t segment_size = is_64(macho) ? SEGMENT_SIZE_64 : SEGMENT_SIZE_32;
+    uint32_t section_size = is_64(macho) ? SECTION_SIZE_64 : SECTION_SIZE_32;
+    macho_segment segment;
+    if (size < segment_size)
+        return gsym_fail(error, GSYM_E_FORMAT, offset, "the segment command is cut off");
+    segment = segment_at(macho, offset);
+    if (segment.section_count > (size - segment_size) / section_size)
+        return gsym_fail(error, GSYM_E_FORMAT, offset,
+                         "the segment command has no room for its %u sections",
+                         segment.section_count);
+    if (!header->has_base_address &&
+        strncmp(segment.name, "__TEXT", MACHO_NAME_SIZE) == 0) {
+        header->has_base_address = 1;
+        header->base_address = segment.address;
+    }
+    if (!ARRAY_RESERVE(macho->places, segment.section_count))
+        return gsym_fail_memory(error);
+    for (uint32_t i = 0; i < segment.section_count; ++i)
+        macho->places.items[macho->places.count++] = (macho_section_place){
+            offset + segment_size + (uint64_t)i * section_size, offset};
+    return GSYM_OK;
+}
+
+static macho_table read_table(cursor *c) {
+    macho_table table;
+    table.offset = cursor_u32(c);
+    table.count = cursor_u32(c);
+    return table;
+}
+
+/* Of a command that should stand once, the first counts. */
+static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t command,
+                                uint32_t size, gsym_error *error) {
+    cursor c = macho_cursor(macho, offset);
+    c.end = c.at + size; /* the caller has seen that it is there */
+    cursor_skip(&c, COMMAND_HEAD_SIZE);
+    switch (command) {
+        case COMMAND_SEGMENT:
+        case COMMAND_SEGMENT_64:
+            if ((command == COMMAND_SEGMENT_64) != is_64(macho)) return GSYM_OK;
+            return read_segment(macho, offset, size, error);
+        case COMMAND_UUID:
+            if (macho->uuid == NULL && cursor_left(&c) >= UUID_SIZE) macho->uuid = c.at;
+            break;
+        case COMMAND_SYMTAB:
+            if (macho->symbols.count != 0) break;
+            macho->symbols = read_table(&c);
+            macho->strings = read_table(&c);
+            break;
+        case COMMAND_DYSYMTAB:
+            if (macho->indirect_symbols.count != 0) break;
+            cursor_skip(&c, INDIRECT_SYMBOLS_PLACE - COMMAND_HEAD_SIZE);
+            macho->indirect_symbols = read_table(&c);
+            break;
+        case COMMAND_FUNCTION_STARTS:
+            if (macho->function_starts.count == 0) macho->function_starts = read_table(&c);
+            break;
+        default: break;
+    }
+    return GSYM_OK;
+}
+
+static gsym_status read_commands(macho_object *macho, uint64_t offset, uint32_t count,
+                                 uint64_t end, gsym_error *error) {
+    for (uint32_t i = 0; i < count; ++i) {
+        cursor c = macho_cursor(macho, offset);
+        uint32_t command = cursor_u32(&c);
+        uint32_t size = cursor_u32(&c);
+        if (c.failed || size < COMMAND_HEAD_SIZE || size > end - offset)
+            return gsym_fail(error, GSYM_E_FORMAT, offset,
+                             "load command %u of %u has no room for its %u bytes", i + 1,
+                             count, size);
+        GSYM_TRY(read_command(macho, offset, command, size, error));
+        offset += size;
+    }
+    return GSYM_OK;
+}
+
+static gsym_status read_header(macho_object *macho, gsym_error *error) {
+    gsym_object_header *header = &macho->object.header;
+    cursor c = macho_cursor(macho, 0);
+    uint32_t magic = cursor_u32(&c);
+    uint32_t count, size;
+    uint64_t start;
+    header->big_endian = magic != MAGIC_32 && magic != MAGIC_64;
+    c = macho_cursor(macho, 0);
+    magic = cursor_u32(&c);
+    header->is_64 = magic == MAGIC_64;
+    header->machine = cursor_u32(&c);
+    header->machine_kind = cursor_u32(&c);
+    header->type = cursor_u32(&c);
+    count = cursor_u32(&c);
+    size = cursor_u32(&c);
+    start = header->is_64 ? HEADER_SIZE_64 : HEADER_SIZE_32;
+    if (c.failed || macho->object.size < start || macho->object.size - start < size)
+        return gsym_fail(error, GSYM_E_FORMAT, 0,
+                         "the Mach-O header and its load commands are cut off");
+    GSYM_TRY(read_commands(macho, start, count, start + size, error));
+    header->section_count = (uint32_t)macho->places.count;
+    return GSYM_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static void close_macho(gsym_object *object) {
+    macho_object *macho = (macho_object *)object;
+    free(macho->places.items);
+    free(macho);
+}
+
+static const object_format macho_format = {
+    .close = close_macho,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = macho_relocate,
+};
+
+bool macho_is_magic(const uint8_t *data, size_t size) {
+    cursor c = cursor_at(data, size, 0, false);
+    uint32_t magic = cursor_u32(&c);
+    uint32_t swapped = __builtin_bswap32(magic);
+    return magic == MAGIC_32 || magic == MAGIC_64 || swapped == MAGIC_32 ||
+           swapped == MAGIC_64;
+}
+
+gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                       gsym_error *error) {
+    macho_object *macho = calloc(1, sizeof *macho);
+    gsym_status status;
+    if (macho == NULL) return gsym_fail_memory(error);
+    macho->object = (gsym_object){&macho_format, data, size, {.format = GSYM_OBJECT_MACHO}};
+    status = read_header(macho, error);
+    if (status != GSYM_OK) {
+        close_macho(&macho->object);
+        return status;
+    }
+    find_debug_sections(macho);
+    *object_ret = &macho->object;
+    return GSYM_OK;
+}

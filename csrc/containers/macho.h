@@ -1,0 +1,81 @@
+/* macho.h - what the engine's own sources use of a Mach-O file, besides gsym.h. */
+#ifndef GSYM_MACHO_H
+#define GSYM_MACHO_H
+
+#include "containers/object.h"
+
+#define MACHO_CPU_ARM 12
+
+#define MACHO_NAME_SIZE 16 /* of a section or segment; padded with NULs, if at all */
+
+#define MACHO_SECTION_TYPE 0xff
+#define MACHO_SECTION_ZEROFILL 1
+#define MACHO_SECTION_SYMBOL_STUBS 8
+#define MACHO_SECTION_GB_ZEROFILL 12
+#define MACHO_SECTION_THREAD_LOCAL_ZEROFILL 18
+
+#define MACHO_SECTION_PURE_INSTRUCTIONS 0x80000000u
+#define MACHO_SECTION_SOME_INSTRUCTIONS 0x400u
+
+/* Where the header of a section stands, and the segment command that holds it. */
+typedef struct macho_section_place {
+    uint64_t offset;
+    uint64_t segment_offset;
+} macho_section_place;
+
+/* A table that a load command names. */
+typedef struct macho_table {
+    uint64_t offset;
+    uint64_t count; /* of its entries, or of bytes */
+} macho_table;
+
+typedef struct macho_object {
+    gsym_object object;
+    struct { macho_section_place *items; size_t count, capacity; } places;
+    const uint8_t *uuid; /* NULL: none */
+    macho_table symbols;
+    macho_table strings;
+    macho_table indirect_symbols;
+    macho_table function_starts;
+    uint32_t debug_sections[GSYM_DEBUG_SECTION_COUNT]; /* OBJECT_NO_SECTION: none */
+    bool has_relocations[GSYM_DEBUG_SECTION_COUNT];    /* which of them has */
+} macho_object;
+
+static inline const macho_object *macho_of(const gsym_object *object) {
+    return (const macho_object *)object;
+}
+
+/* A section header with its fields widened. */
+typedef struct macho_section {
+    const char *name;
+    uint64_t address;
+    uint64_t size;
+    uint64_t offset;
+    uint32_t relocation_offset;
+    uint32_t relocation_count;
+    uint32_t flags;
+    uint32_t indirect_first; /* symbol stubs: their first entry in the indirect symbols */
+    uint32_t stub_size;
+} macho_section;
+
+macho_section macho_section_at(const macho_object *macho, uint32_t index);
+/* The bytes of a table, cut at the end of the file. */
+cursor macho_table_bytes(const macho_object *macho, macho_table table, uint64_t entry_size);
+static inline bool macho_section_holds_code(const macho_section *section) {
+    return (section->flags &
+            (MACHO_SECTION_PURE_INSTRUCTIONS | MACHO_SECTION_SOME_INSTRUCTIONS)) &&
+           section->size > 0;
+}
+
+/* Bytes of an entry of the symbol table. */
+static inline uint32_t macho_symbol_size(const macho_object *macho) {
+    return macho->object.header.is_64 ? 16 : 12;
+}
+
+/* Whether a relocation of the section names a symbol; only those change anything. */
+bool macho_needs_relocation(const macho_object *macho, const macho_section *section);
+gsym_status macho_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                           size_t size, uint64_t *failed_ret, gsym_error *error);
+gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                            gsym_error *error);
+#endif

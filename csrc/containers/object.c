@@ -1,0 +1,129 @@
+/* object.c - recognises a container by its content; what all formats have in common. */
+#include "containers/object.h"
+
+const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
+    [GSYM_DEBUG_INFO] = "debug_info",
+    [GSYM_DEBUG_ABBREV] = "debug_abbrev",
+    [GSYM_DEBUG_LINE] = "debug_line",
+    [GSYM_DEBUG_STR] = "debug_str",
+    [GSYM_DEBUG_LINE_STR] = "debug_line_str",
+    [GSYM_DEBUG_RANGES] = "debug_ranges",
+    [GSYM_DEBUG_RNGLISTS] = "debug_rnglists",
+    [GSYM_DEBUG_ADDR] = "debug_addr",
+    [GSYM_DEBUG_STR_OFFSETS] = "debug_str_offsets",
+    [GSYM_DEBUG_TYPES] = "debug_types",
+    [GSYM_DEBUG_CU_INDEX] = "debug_cu_index",
+    [GSYM_DEBUG_TU_INDEX] = "debug_tu_index",
+};
+
+gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                             gsym_error *error) {
+    if (size >= 4 && memcmp(data, "\177ELF", 4) == 0)
+        return elf_open(data, size, object_ret, error);
+    if (macho_is_magic(data, size)) return macho_open(data, size, object_ret, error);
+    if (pe_is_magic(data, size)) return pe_open(data, size, object_ret, error);
+    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O or PE file");
+}
+
+void gsym_object_close(gsym_object *object) {
+    if (object != NULL) object->format->close(object);
+}
+
+void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret) {
+    *header_ret = object->header;
+}
+
+/* ---- sections --------------------------------------------------------------------- */
+
+gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
+                                   gsym_object_section *section_ret, gsym_error *error) {
+    memset(section_ret, 0, sizeof *section_ret);
+    if (index >= object->header.section_count) return GSYM_OK;
+    return object->format->section_at(object, index, section_ret, error);
+}
+
+gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
+                                     const char *name, size_t name_size,
+                                     gsym_object_section *section_ret, gsym_error *error) {
+    for (uint32_t i = first; i < object->header.section_count; ++i) {
+        gsym_error ignored;
+        memset(section_ret, 0, sizeof *section_ret);
+        /* A damaged section matters only where it is the one that is looked for. */
+        (void)object->format->section_at(object, i, section_ret, &ignored);
+        if (section_ret->name_size == name_size && name_size > 0 &&
+            memcmp(section_ret->name, name, name_size) == 0)
+            return gsym_object_section_at(object, i, section_ret, error);
+    }
+    memset(section_ret, 0, sizeof *section_ret);
+    return GSYM_OK;
+}
+
+gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
+                                      uint32_t is_split, gsym_object_section *section_ret,
+                                      gsym_error *error) {
+    uint32_t index;
+    memset(section_ret, 0, sizeof *section_ret);
+    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
+    /* The indexes of a package are the only ones of their name. */
+    if (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX) is_split = 0;
+    index = object->format->debug_section(object, which, is_split != 0);
+    if (index == OBJECT_NO_SECTION) return GSYM_OK;
+    return gsym_object_section_at(object, index, section_ret, error);
+}
+
+gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                                 size_t size, uint64_t *failed_ret, gsym_error *error) {
+    *failed_ret = 0;
+    if (object->format->relocate == NULL || index >= object->header.section_count)
+        return GSYM_OK;
+    return object->format->relocate(object, index, bytes, size, failed_ret, error);
+}
+
+gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                                   size_t *size_ret, gsym_error *error) {
+    (void)error;
+    *bytes_ret = NULL;
+    *size_ret = 0;
+    object->format->identifier(object, bytes_ret, size_ret);
+    return GSYM_OK;
+}
+
+gsym_debug_section object_debug_section_named(const char *name, size_t size,
+                                              bool *is_split_ret) {
+    unsigned which = 0;
+    size_t prefix = size > 1 && name[1] == 'z' ? 2 : 1;
+    if (size <= prefix || name[0] != '.') return GSYM_DEBUG_SECTION_COUNT;
+    name += prefix;
+    size -= prefix;
+    for (; which < GSYM_DEBUG_SECTION_COUNT; ++which) {
+        size_t known_size = strlen(debug_section_names[which]);
+        if (size < known_size || memcmp(name, debug_section_names[which], known_size) != 0)
+            continue;
+        *is_split_ret = size == known_size + 4 && memcmp(name + known_size, ".dwo", 4) == 0;
+        if (*is_split_ret || size == known_size) break;
+    }
+    return (gsym_debug_section)which;
+}
+
+gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *section,
+                               gsym_error *error) {
+    cursor c = cursor_at(object->data, object->size, section->offset, true);
+    if (section->size < 12 || !cursor_need(&c, 12) || memcmp(c.at, "ZLIB", 4) != 0)
+        return gsym_fail(error, GSYM_E_FORMAT, section->offset,
+                         "section %.*s has no ZLIB header", (int)section->name_size,
+                         section->name);
+    cursor_skip(&c, 4);
+    section->uncompressed_size = cursor_u64(&c);
+    section->compression = GSYM_COMPRESSION_ZLIB;
+    section->offset += 12;
+    section->size -= 12;
+    return GSYM_OK;
+}
+
+const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) {
+    const char *name;
+    cursor_skip(&names, offset);
+    name = cursor_name(&names, size_ret);
+    return names.failed ? NULL : name;
+}

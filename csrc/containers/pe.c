@@ -1,0 +1,386 @@
+/* pe.c - the PE and COFF containers: headers, sections, data directories, CodeView id.
+ *
+ * Source: Microsoft PE and COFF specification; for long section names in images, which
+ * it does not allow and MinGW writes, the GNU linker. */
+#include "containers/pe.h"
+
+#include "containers/placement.h"
+
+#define OPTIONAL_MAGIC_32 0x10b
+#define OPTIONAL_MAGIC_64 0x20b
+
+#define SECTION_CODE 0x20u
+#define SECTION_UNINITIALIZED 0x80u
+#define SECTION_EXECUTE 0x20000000u
+
+#define DEBUG_TYPE_CODEVIEW 2
+
+enum {
+    NEW_HEADER_PLACE = 0x3c, /* e_lfanew */
+    HEADER_SIZE = 20,
+    BIG_HEADER_SIZE = 56,
+    BIG_HEADER_CLASS = 12, /* where it has its class id */
+    SECTION_SIZE = 40,
+    SHORT_NAME_SIZE = 8,
+    SYMBOL_SIZE = 18,
+    BIG_SYMBOL_SIZE = 20,
+    DIRECTORY_SIZE = 8,
+    DEBUG_ENTRY_SIZE = 28,
+    GUID_SIZE = 16,
+    SECTION_NAME_LIMIT = 256 /* no name that is looked for is as long */
+};
+
+static const uint8_t big_class[16] = {0xc7, 0xa1, 0xba, 0xd1, 0xee, 0xba, 0xa9, 0x4b,
+                                      0xaf, 0x20, 0xfa, 0xf6, 0x6a, 0xa4, 0xdc, 0xb8};
+
+static cursor pe_cursor(const pe_object *pe, uint64_t offset) {
+    return cursor_at(pe->object.data, pe->object.size, offset, false);
+}
+
+cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size) {
+    uint64_t start = offset < pe->object.size ? offset : pe->object.size;
+    uint64_t left = pe->object.size - start;
+    return cursor_at(pe->object.data + start, size < left ? size : left, 0, false);
+}
+
+/* ---- recognition ------------------------------------------------------------------ */
+
+static bool is_known_machine(uint32_t machine) {
+    return machine == PE_MACHINE_I386 || machine == PE_MACHINE_ARM ||
+           machine == PE_MACHINE_X86_64 || machine == PE_MACHINE_ARM64;
+}
+
+static bool is_image(const uint8_t *data, size_t size) {
+    return size >= 2 && data[0] == 'M' && data[1] == 'Z';
+}
+
+/* An object file with more than 65,279 sections. */
+static bool is_big_object(const uint8_t *data, size_t size) {
+    return size >= BIG_HEADER_SIZE &&
+           memcmp(data + BIG_HEADER_CLASS, big_class, sizeof big_class) == 0 &&
+           cursor_load32(data, CURSOR_HOST_BIG_ENDIAN) == 0xffff0000u;
+}
+
+/* An object file has no magic number: a known machine, no optional header, and room for
+ * its sections tell it. */
+static bool is_object(const uint8_t *data, size_t size) {
+    cursor c = cursor_at(data, size, 0, false);
+    uint32_t machine = cursor_u16(&c);
+    uint32_t section_count = cursor_u16(&c);
+    cursor_skip(&c, 12);
+    return cursor_u16(&c) == 0 && !c.failed && is_known_machine(machine) &&
+           section_count > 0 && section_count <= (size - HEADER_SIZE) / SECTION_SIZE;
+}
+
+bool pe_is_magic(const uint8_t *data, size_t size) {
+    return is_image(data, size) || is_big_object(data, size) || is_object(data, size);
+}
+
+/* ---- headers ---------------------------------------------------------------------- */
+
+/* The optional header, of `size` bytes at `offset`. */
+static gsym_status read_optional_header(pe_object *pe, uint64_t offset, uint32_t size,
+                                        gsym_error *error) {
+    gsym_object_header *header = &pe->object.header;
+    cursor c = pe_bytes(pe, offset, size);
+    uint16_t magic = cursor_u16(&c);
+    if (magic != OPTIONAL_MAGIC_32 && magic != OPTIONAL_MAGIC_64)
+        return gsym_fail(error, GSYM_E_FORMAT, offset, "invalid PE magic number 0x%x",
+                         magic);
+    header->is_64 = magic == OPTIONAL_MAGIC_64;
+    cursor_skip(&c, header->is_64 ? 22 : 26);
+    header->has_base_address = 1;
+    header->base_address = header->is_64 ? cursor_u64(&c) : cursor_u32(&c);
+    cursor_skip(&c, header->is_64 ? 76 : 60); /* up to NumberOfRvaAndSizes */
+    pe->directory_count = cursor_u32(&c);
+    if (c.failed)
+        return gsym_fail(error, GSYM_E_FORMAT, offset, "the PE header is cut off");
+    pe->directory_table = offset + cursor_offset(&c);
+    if (pe->directory_count > cursor_left(&c) / DIRECTORY_SIZE)
+        pe->directory_count = (uint32_t)(cursor_left(&c) / DIRECTORY_SIZE);
+    return GSYM_OK;
+}
+
+static gsym_status read_coff_header(pe_object *pe, uint64_t offset, gsym_error *error) {
+    gsym_object_header *header = &pe->object.header;
+    cursor c = pe_cursor(pe, offset);
+    uint32_t optional_size;
+    header->machine = cursor_u16(&c);
+    header->section_count = cursor_u16(&c);
+    (void)cursor_u32(&c); /* TimeDateStamp */
+    pe->symbol_table = cursor_u32(&c);
+    pe->symbol_count = cursor_u32(&c);
+    optional_size = cursor_u16(&c);
+    header->type = cursor_u16(&c);
+    if (c.failed)
+        return gsym_fail(error, GSYM_E_FORMAT, offset, "the COFF header is cut off");
+    pe->symbol_size = SYMBOL_SIZE;
+    pe->section_table = offset + HEADER_SIZE + optional_size;
+    header->is_64 =
+        header->machine == PE_MACHINE_X86_64 || header->machine == PE_MACHINE_ARM64;
+    if (!pe->is_image) return GSYM_OK;
+    return read_optional_header(pe, offset + HEADER_SIZE, optional_size, error);
+}
+
+static void read_big_header(pe_object *pe) {
+    gsym_object_header *header = &pe->object.header;
+    cursor c = pe_cursor(pe, 6);
+    header->machine = cursor_u16(&c);
+    header->is_64 =
+        header->machine == PE_MACHINE_X86_64 || header->machine == PE_MACHINE_ARM64;
+    c = pe_cursor(pe, 44);
+    header->section_count = cursor_u32(&c);
+    pe->symbol_table = cursor_u32(&c);
+    pe->symbol_count = cursor_u32(&c);
+    pe->symbol_size = BIG_SYMBOL_SIZE;
+    pe->section_table = BIG_HEADER_SIZE;
+}
+
+static gsym_status read_headers(pe_object *pe, gsym_error *error) {
+    uint64_t offset = 0, size, count;
+    if (pe->is_image) {
+        cursor c = pe_cursor(pe, NEW_HEADER_PLACE);
+        offset = cursor_u32(&c);
+        c = pe_cursor(pe, offset);
+        if (!cursor_need(&c, 4) || memcmp(c.at, "PE\0\0", 4) != 0)
+            return gsym_fail(error, GSYM_E_FORMAT, NEW_HEADER_PLACE,
+                             "a DOS program: it has no PE header");
+        offset += 4;
+    }
+    if (!pe->is_image && is_big_object(pe->object.data, pe->object.size))
+        read_big_header(pe);
+    else
+        GSYM_TRY(read_coff_header(pe, offset, error));
+    count = pe->object.header.section_count;
+    if (pe->section_table > pe->object.size ||
+        count > (pe->object.size - pe->section_table) / SECTION_SIZE)
+        return gsym_fail(error, GSYM_E_FORMAT, pe->section_table,
+                         "the section table of %llu entries reaches past the end of the "
+                         "file",
+                         (unsigned long long)count);
+    /* The strings follow the symbols, and their size counts itself. */
+    size = (uint64_t)pe->symbol_count * pe->symbol_size;
+    pe->strings = pe_bytes(pe, pe->symbol_table + size, UINT32_MAX);
+    if (pe->symbol_table == 0) pe->strings = pe_bytes(pe, 0, 0);
+    if (cursor_left(&pe->strings) >= 4) {
+        size = cursor_load32(pe->strings.at, pe->strings.swap);
+        if (size < cursor_left(&pe->strings)) pe->strings.end = pe->strings.at + size;
+    }
+    return GSYM_OK;
+}
+
+/* ---- sections --------------------------------------------------------------------- */
+
+/* The number behind the slash of a long name: decimal, or in base 64 behind two. */
+static bool read_name_offset(const char *digits, size_t size, uint64_t *offset_ret) {
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    bool is_decimal = size > 0 && digits[0] != '/';
+    size_t at = is_decimal ? 0 : 1;
+    *offset_ret = 0;
+    if (at >= size) return false;
+    for (; at < size; ++at) {
+        const char *found = digits[at] != 0 ? strchr(alphabet, digits[at]) : NULL;
+        uint64_t value;
+        if (found == NULL) return false;
+        value = (uint64_t)(found - alphabet);
+        if (is_decimal && (value < 52 || value > 61)) return false;
+        if (is_decimal) value -= 52;
+        *offset_ret = *offset_ret * (is_decimal ? 10 : 64) + value;
+    }
+    return true;
+}
+
+static void read_name(const pe_object *pe, pe_section *section, const char *name) {
+    const char *nul = memchr(name, 0, SHORT_NAME_SIZE);
+    uint64_t offset;
+    section->name = name;
+    section->name_size = nul == NULL ? SHORT_NAME_SIZE : (size_t)(nul - name);
+    if (section->name_size > 1 && name[0] == '/' &&
+        read_name_offset(name + 1, section->name_size - 1, &offset)) {
+        cursor c = pe->strings;
+        size_t size;
+        const char *long_name;
+        cursor_skip(&c, offset);
+        /* Many sections may share a name, so none may cost as much as the table. */
+        if (cursor_left(&c) > SECTION_NAME_LIMIT) c.end = c.at + SECTION_NAME_LIMIT;
+        long_name = cursor_cstring(&c, &size);
+        if (!c.failed) section->name = long_name, section->name_size = size;
+    }
+}
+
+pe_section pe_section_at(const pe_object *pe, uint32_t index) {
+    cursor c = pe_cursor(pe, pe->section_table + (uint64_t)index * SECTION_SIZE);
+    const char *name = (const char *)c.at;
+    pe_section section;
+    uint64_t virtual_size;
+    cursor_skip(&c, SHORT_NAME_SIZE);
+    virtual_size = cursor_u32(&c);
+    section.address = pe->object.header.base_address + cursor_u32(&c);
+    section.size = cursor_u32(&c);
+    section.offset = cursor_u32(&c);
+    section.relocations = cursor_u32(&c);
+    (void)cursor_u32(&c); /* PointerToLinenumbers */
+    section.relocation_count = cursor_u16(&c);
+    (void)cursor_u16(&c); /* NumberOfLinenumbers */
+    section.flags = cursor_u32(&c);
+    section.memory_size = virtual_size == 0 ? section.size : virtual_size;
+    if (pe->is_image && section.size > section.memory_size)
+        section.size = section.memory_size; /* what fills its last block */
+    if (section.offset == 0 || (section.flags & SECTION_UNINITIALIZED)) section.size = 0;
+    if (pe->addresses != NULL) section.address = pe->addresses[index];
+    section.holds_code = (section.flags & (SECTION_CODE | SECTION_EXECUTE)) != 0 &&
+                         section.memory_size > 0;
+    read_name(pe, &section, name);
+    return section;
+}
+
+static bool starts_with(const pe_section *section, const char *prefix) {
+    size_t size = strlen(prefix);
+    return section->name_size >= size && memcmp(section->name, prefix, size) == 0;
+}
+
+static gsym_status section_at(const gsym_object *object, uint32_t index,
+                              gsym_object_section *ret, gsym_error *error) {
+    const pe_object *pe = pe_of(object);
+    pe_section section = pe_section_at(pe, index);
+    ret->present = 1;
+    ret->index = index;
+    ret->name = section.name;
+    ret->name_size = section.name_size;
+    ret->address = section.address;
+    ret->offset = section.offset;
+    ret->memory_size = section.memory_size;
+    ret->flags = section.flags;
+    ret->holds_code = section.holds_code;
+    ret->has_relocations = pe->addresses != NULL && section.relocation_count > 0;
+    if (section.size == 0) return GSYM_OK;
+    if (section.offset > object->size || section.size > object->size - section.offset)
+        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                         "section %.*s reaches past the end of the file",
+                         (int)ret->name_size, ret->name);
+    ret->size = ret->uncompressed_size = section.size;
+    return starts_with(&section, ".zdebug_") ? object_read_zdebug(object, ret, error)
+                                             : GSYM_OK;
+}
+
+static void find_debug_sections(pe_object *pe) {
+    memset(pe->debug_sections, 0xff, sizeof pe->debug_sections); /* OBJECT_NO_SECTION */
+    for (uint32_t i = 0; i < pe->object.header.section_count; ++i) {
+        pe_section section = pe_section_at(pe, i);
+        bool is_split = false;
+        gsym_debug_section which =
+            object_debug_section_named(section.name, section.name_size, &is_split);
+        if (section.size == 0 || which == GSYM_DEBUG_SECTION_COUNT) continue;
+        if (pe->debug_sections[is_split][which] == OBJECT_NO_SECTION)
+            pe->debug_sections[is_split][which] = i;
+    }
+}
+
+static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
+                              bool is_split) {
+    return pe_of(object)->debug_sections[is_split][which];
+}
+
+/* ---- data directories ------------------------------------------------------------- */
+
+bool pe_find_section(const pe_object *pe, uint64_t address, pe_section *section_ret) {
+    for (uint32_t i = 0; i < pe->object.header.section_count; ++i) {
+        *section_ret = pe_section_at(pe, i);
+        if (address >= section_ret->address &&
+            address - section_ret->address < section_ret->memory_size)
+            return true;
+    }
+    return false;
+}
+
+bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *range_ret) {
+    cursor c = pe_cursor(pe, pe->directory_table + (uint64_t)which * DIRECTORY_SIZE);
+    uint32_t address, size;
+    if ((uint32_t)which >= pe->directory_count) return false;
+    address = cursor_u32(&c);
+    size = cursor_u32(&c);
+    range_ret->start = pe->object.header.base_address + address;
+    range_ret->end = range_ret->start + size;
+    return address != 0 && size != 0 && range_ret->start < range_ret->end;
+}
+
+cursor pe_loaded_bytes(const pe_object *pe, gsym_range range) {
+    pe_section section;
+    uint64_t before, size = range.end - range.start;
+    if (!pe_find_section(pe, range.start, &section)) return pe_bytes(pe, 0, 0);
+    before = range.start - section.address;
+    if (before >= section.size) return pe_bytes(pe, 0, 0);
+    if (size > section.size - before) size = section.size - before;
+    return pe_bytes(pe, section.offset + before, size);
+}
+
+static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                       size_t *size_ret) {
+    const pe_object *pe = pe_of(object);
+    gsym_range range;
+    cursor entries;
+    if (!pe_find_directory(pe, PE_DIRECTORY_DEBUG, &range)) return;
+    entries = pe_loaded_bytes(pe, range);
+    while (cursor_left(&entries) >= DEBUG_ENTRY_SIZE) {
+        uint32_t type, size, offset;
+        cursor record;
+        cursor_skip(&entries, 12);
+        type = cursor_u32(&entries);
+        size = cursor_u32(&entries);
+        (void)cursor_u32(&entries); /* AddressOfRawData */
+        offset = cursor_u32(&entries);
+        record = pe_bytes(pe, offset, size);
+        if (type != DEBUG_TYPE_CODEVIEW || cursor_left(&record) < 4 + GUID_SIZE ||
+            memcmp(record.at, "RSDS", 4) != 0)
+            continue;
+        *bytes_ret = record.at + 4;
+        *size_ret = GUID_SIZE;
+        return;
+    }
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+static void close_pe(gsym_object *object) {
+    free(((pe_object *)object)->addresses);
+    free(object);
+}
+
+pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
+    pe_symbol symbol = {.name = c->at};
+    cursor_skip(c, PE_SHORT_NAME_SIZE);
+    symbol.value = cursor_u32(c);
+    symbol.section =
+        pe->symbol_size == 18 ? (int16_t)cursor_u16(c) : (int32_t)cursor_u32(c);
+    symbol.type = cursor_u16(c);
+    symbol.class = cursor_u8(c);
+    symbol.auxiliary_count = cursor_u8(c);
+    return symbol;
+}
+
+static const object_format pe_format = {
+    .close = close_pe,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = pe_relocate,
+};
+
+gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                    gsym_error *error) {
+    pe_object *pe = calloc(1, sizeof *pe);
+    gsym_status status;
+    if (pe == NULL) return gsym_fail_memory(error);
+    pe->object = (gsym_object){&pe_format, data, size, {.format = GSYM_OBJECT_PE}};
+    pe->is_image = is_image(data, size);
+    status = read_headers(pe, error);
+    if (status == GSYM_OK && !pe->is_image) status = pe_place_sections(pe, error);
+    if (status != GSYM_OK) {
+        close_pe(&pe->object);
+        return status;
+    }
+    find_debug_sections(pe);
+    *object_ret = &pe->object;
+    return GSYM_OK;
+}

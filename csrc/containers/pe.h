@@ -1,0 +1,80 @@
+/* pe.h - what the engine's own sources use of a PE or COFF file, besides gsym.h. */
+#ifndef GSYM_PE_H
+#define GSYM_PE_H
+
+#include "containers/object.h"
+
+#define PE_MACHINE_I386 0x14c
+#define PE_MACHINE_ARM 0x1c4
+#define PE_MACHINE_X86_64 0x8664
+#define PE_MACHINE_ARM64 0xaa64
+
+#define PE_SECTION_ABSOLUTE (-1) /* of a symbol */
+
+typedef enum pe_directory {
+    PE_DIRECTORY_EXPORT = 0,
+    PE_DIRECTORY_EXCEPTION = 3,
+    PE_DIRECTORY_DEBUG = 6
+} pe_directory;
+
+typedef struct pe_object {
+    gsym_object object;
+    bool is_image; /* else an object file, whose sections are placed here */
+    uint64_t section_table;
+    uint64_t symbol_table;
+    uint32_t symbol_count;
+    uint32_t symbol_size;
+    cursor strings; /* long names of symbols and sections */
+    uint64_t directory_table;
+    uint32_t directory_count;
+    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
+    uint64_t *addresses; /* of the sections of an object file */
+    uint64_t relocations_size; /* of those of all its sections */
+} pe_object;
+
+static inline const pe_object *pe_of(const gsym_object *object) {
+    return (const pe_object *)object;
+}
+
+typedef struct pe_section {
+    const char *name;
+    size_t name_size;
+    uint64_t address; /* with the image base */
+    uint64_t memory_size;
+    uint64_t offset;
+    uint64_t size; /* in the file, without what fills it up */
+    uint64_t relocations;
+    uint32_t relocation_count;
+    uint32_t flags;
+    bool holds_code;
+} pe_section;
+
+pe_section pe_section_at(const pe_object *pe, uint32_t index);
+/* `size` bytes of the file, cut at its end. */
+cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size);
+/* The section that holds `address`; false where none does. */
+bool pe_find_section(const pe_object *pe, uint64_t address, pe_section *section_ret);
+/* Where a data directory is loaded; false where the file has none. */
+bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *range_ret);
+/* What is loaded at a range, as far as its section has it in the file. */
+cursor pe_loaded_bytes(const pe_object *pe, gsym_range range);
+
+enum { PE_SHORT_NAME_SIZE = 8 };
+
+/* An entry of the symbol table. */
+typedef struct pe_symbol {
+    const uint8_t *name; /* PE_SHORT_NAME_SIZE bytes: the name itself, or where it is */
+    uint32_t value;
+    int32_t section; /* counts from 1; else it is in none */
+    uint16_t type;
+    uint8_t class;
+    uint8_t auxiliary_count; /* entries that follow and tell more */
+} pe_symbol;
+
+/* Read the entry that `c`, a cursor of the symbol table, covers. */
+pe_symbol pe_read_symbol(const pe_object *pe, cursor *c);
+
+gsym_status pe_place_sections(pe_object *pe, gsym_error *error);
+gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                        size_t size, uint64_t *failed_ret, gsym_error *error);
+#endif

@@ -1,0 +1,64 @@
+/* relocations.h - relocations of debug sections, however a container stores them. */
+#ifndef GSYM_RELOCATIONS_H
+#define GSYM_RELOCATIONS_H
+
+#include "base/cursor.h"
+
+/* S is the value of the symbol, A the addend, P the place. */
+typedef enum relocation_operation {
+    RELOCATION_UNKNOWN = 0,
+    RELOCATION_NONE,
+    RELOCATION_ABSOLUTE,       /* S + A */
+    RELOCATION_SECTION_OFFSET, /* the same, S counted from the start of its section */
+    RELOCATION_RELATIVE,       /* S + A - P */
+    RELOCATION_ADD,            /* what stands there + S + A */
+    RELOCATION_SUBTRACT,       /* what stands there - (S + A) */
+    RELOCATION_SET_ULEB128,
+    RELOCATION_ADD_ULEB128,
+    RELOCATION_SUBTRACT_ULEB128
+} relocation_operation;
+
+typedef struct relocation_type {
+    uint16_t number;
+    uint8_t operation; /* relocation_operation */
+    uint8_t bits;      /* the low ones of the place; others stay as they are */
+} relocation_type;
+
+enum { RELOCATION_NUMBER_LIMIT = 1040 }; /* above all of `number` */
+enum { RELOCATION_WORD = 0 };            /* bits: as many as an address has */
+
+typedef struct relocation {
+    uint64_t offset; /* of the place in its section */
+    uint64_t addend;
+    uint32_t symbol;
+    uint32_t number; /* of the type */
+    bool has_addend; /* else it stands at the place */
+} relocation;
+
+/* A section that is relocated. */
+typedef struct relocation_target {
+    uint8_t *bytes;
+    size_t size;
+    uint64_t address;
+    bool swap;
+    relocation_type types[RELOCATION_NUMBER_LIMIT]; /* by number, unknown ones empty */
+} relocation_target;
+
+/* Fill in what depends on the machine; the other members are the caller's. */
+void relocation_target_init(relocation_target *target, const gsym_object_header *header);
+
+static inline unsigned relocation_operation_of(const relocation_target *target,
+                                               const relocation *r) {
+    return r->number < RELOCATION_NUMBER_LIMIT ? target->types[r->number].operation
+                                               : RELOCATION_UNKNOWN;
+}
+
+/* Apply a relocation of a known type; false where its place is none. */
+bool relocation_apply(const relocation_target *target, const relocation *r,
+                      uint64_t symbol_value);
+
+/* The types that occur in debug sections; none for a machine that is not known. */
+const relocation_type *relocation_types(const gsym_object_header *header,
+                                        size_t *count_ret);
+
+#endif

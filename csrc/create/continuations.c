@@ -1,0 +1,382 @@
+/* continuations.c - entries for the rest of a function after a function nested in it.
+ *
+ * A lookup takes the last entry that starts at or below the address, so an inner
+ * function hides the rest of its outer one. Each hidden part becomes an entry of its
+ * own, up to the next one, with the name of the outer function and the rows, inlined
+ * calls and call sites of its addresses. Existing entries are not changed.
+ *
+ * If several functions enclose a part, it belongs to the one that starts last; of
+ * functions with the same start to the first entry, as in a lookup. */
+#include <inttypes.h>
+
+#include "create/creator_state.h"
+
+enum {
+    /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */
+    VISIT_LIMIT = 1 << 28,
+    GROWTH_LIMIT = 32,
+    FREE_GROWTH = 1 << 20
+};
+
+typedef struct continuation {
+    uint64_t start;
+    uint64_t last; /* address */
+    size_t outer;  /* in creator->records */
+    creator_record record;
+} continuation;
+
+typedef struct continuation_list {
+    continuation *items;
+    size_t count, capacity;
+} continuation_list;
+
+/* ---- finding hidden parts -------------------------------------------------------- */
+
+typedef struct search {
+    const record_list *records;
+    continuation_list found; /* ascending */
+    /* Functions around the current address; those below the top may have ended. */
+    struct { size_t *items; size_t count, capacity; } open;
+} search;
+
+static uint64_t last_address(const creator_record *record) {
+    return record->address + (record->size - 1);
+}
+
+static void close_below(search *s, uint64_t address) {
+    while (s->open.count > 0 &&
+           last_address(&s->records->items[s->open.items[s->open.count - 1]]) < address)
+        s->open.count--;
+}
+
+/* Assign the addresses from `start` to `last`, which have no entry, to the functions
+ * around them. */
+static bool fill_gap(search *s, uint64_t start, uint64_t last) {
+    for (;;) {
+        continuation part = {.start = start, .last = last};
+        uint64_t outer_last;
+        close_below(s, start);
+        if (s->open.count == 0) return true;
+        part.outer = s->open.items[s->open.count - 1];
+        outer_last = last_address(&s->records->items[part.outer]);
+        if (outer_last < last) part.last = outer_last;
+        if (!ARRAY_RESERVE(s->found, 1)) return false;
+        s->found.items[s->found.count++] = part;
+        if (part.last == last) return true;
+        start = part.last + 1;
+    }
+}
+
+/* The records of one start, and the gap after them. */
+static bool visit_start(search *s, size_t from, size_t end) {
+    const creator_record *records = s->records->items;
+    uint64_t answered = records[from].address;
+    uint64_t last = end < s->records->count ? records[end].address - 1 : UINT64_MAX;
+    bool is_endless = false;
+    close_below(s, records[from].address);
+    if (!ARRAY_RESERVE(s->open, end - from)) return false;
+    for (size_t i = end; i-- > from;) {
+        if (records[i].size == 0) {
+            is_endless = true; /* it answers up to the next entry */
+            continue;
+        }
+        s->open.items[s->open.count++] = i;
+        if (last_address(&records[i]) > answered) answered = last_address(&records[i]);
+    }
+    return is_endless || answered >= last || fill_gap(s, answered + 1, last);
+}
+
+static bool search_all(search *s) {
+    const record_list *records = s->records;
+    for (size_t from = 0, end; from < records->count; from = end) {
+        end = from + 1;
+        while (end < records->count &&
+               records->items[end].address == records->items[from].address)
+            end++;
+        if (!visit_start(s, from, end)) return false;
+    }
+    return true;
+}
+
+/* ---- contents of the parts ------------------------------------------------------- */
+
+/* Buffers for a part of a function and of those merged into it, one after the other. */
+typedef struct part_maker {
+    gsym_creator *creator;
+    gsym_record *record; /* the outer function, decoded */
+    row_list rows;
+    range_list ranges;
+    struct { gsym_inline_node *items; size_t count, capacity; } nodes;
+    struct { gsym_call_site *items; size_t count, capacity; } sites;
+    struct { gsym_function *items; size_t count, capacity; } functions;
+    uint64_t visits;     /* of nodes, call sites and merged functions */
+    uint64_t bytes_left; /* of the records that may be made */
+} part_maker;
+
+/* How many of the rows start below `address`; the rows ascend. */
+static size_t rows_below(const gsym_function *function, uint64_t address) {
+    size_t low = 0, high = function->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (function->rows[middle].address < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last row before the part is repeated at its start. */
+static bool cut_rows(part_maker *maker, const gsym_function *function,
+                     const continuation *part) {
+    row_list *rows = &maker->rows;
+    size_t first = rows_below(function, part->start);
+    size_t end = first;
+    while (end < function->row_count && function->rows[end].address <= part->last) end++;
+    if (!ARRAY_RESERVE(*rows, end - first + 1)) return false;
+    if (first > 0 && (first == end || function->rows[first].address != part->start)) {
+        rows->items[rows->count] = function->rows[first - 1];
+        rows->items[rows->count++].address = part->start;
+    }
+    for (size_t i = first; i < end; ++i) rows->items[rows->count++] = function->rows[i];
+    return true;
+}
+
+/* The parent of a node has the addresses of the node, so it is kept with it. */
+static bool cut_node(part_maker *maker, const gsym_function *function,
+                     const gsym_inline_node *node, size_t first_range,
+                     const continuation *part) {
+    size_t count = maker->ranges.count;
+    gsym_inline_node kept = *node;
+    if (!ARRAY_RESERVE(maker->ranges, node->range_count) ||
+        !ARRAY_RESERVE(maker->nodes, 1))
+        return false;
+    for (uint32_t i = 0; i < node->range_count; ++i) {
+        gsym_range range = function->ranges[node->range_first + i];
+        if (range.start < part->start) range.start = part->start;
+        if (range.end > part->last) range.end = part->last + 1;
+        if (range.start < range.end) maker->ranges.items[maker->ranges.count++] = range;
+    }
+    kept.range_first = (uint32_t)(count - first_range);
+    kept.range_count = (uint32_t)(maker->ranges.count - count);
+    if (kept.range_count != 0) maker->nodes.items[maker->nodes.count++] = kept;
+    return true;
+}
+
+/* A root without calls adds nothing to the function. */
+static bool cut_nodes(part_maker *maker, const gsym_function *function,
+                      const continuation *part) {
+    size_t first = maker->nodes.count, first_range = maker->ranges.count;
+    for (size_t i = 0; i < function->node_count; ++i)
+        if (!cut_node(maker, function, &function->nodes[i], first_range, part))
+            return false;
+    if (maker->nodes.count == first + 1 && maker->nodes.items[first].call_file == 0) {
+        maker->nodes.count = first;
+        maker->ranges.count = first_range;
+    }
+    return true;
+}
+
+static bool cut_sites(part_maker *maker, const gsym_function *function,
+                      const continuation *part) {
+    uint64_t start = part->start - function->address;
+    uint64_t last = part->last - function->address;
+    if (!ARRAY_RESERVE(maker->sites, function->call_site_count)) return false;
+    for (size_t i = 0; i < function->call_site_count; ++i) {
+        gsym_call_site site = function->call_sites[i];
+        if (site.return_offset < start || site.return_offset > last) continue;
+        site.return_offset -= start;
+        maker->sites.items[maker->sites.count++] = site;
+    }
+    return true;
+}
+
+/* The contents of a function in the part; set_pointers sets its pointers once the arrays
+ * are complete. Information of unknown kinds cannot be cut and stays with the outer
+ * function. */
+static bool cut_function(part_maker *maker, const gsym_function *function,
+                         const continuation *part) {
+    size_t rows = maker->rows.count, nodes = maker->nodes.count;
+    size_t ranges = maker->ranges.count, sites = maker->sites.count;
+    maker->visits += function->node_count + function->call_site_count;
+    if (!cut_rows(maker, function, part) || !cut_nodes(maker, function, part) ||
+        !cut_sites(maker, function, part) || !ARRAY_RESERVE(maker->functions, 1))
+        return false;
+    maker->functions.items[maker->functions.count++] = (gsym_function){
+        .address = part->start,
+        .size = part->last - part->start + 1,
+        .name = function->name,
+        .row_count = maker->rows.count - rows,
+        .node_count = maker->nodes.count - nodes,
+        .range_count = maker->ranges.count - ranges,
+        .call_site_count = maker->sites.count - sites,
+        .regexes = function->regexes,
+        .regex_count = function->regex_count,
+    };
+    return true;
+}
+
+static void set_pointers(part_maker *maker) {
+    size_t row = 0, node = 0, range = 0, site = 0;
+    gsym_function *functions = maker->functions.items;
+    for (size_t i = 0; i < maker->functions.count; ++i) {
+        if (functions[i].row_count) functions[i].rows = maker->rows.items + row;
+        if (functions[i].node_count) functions[i].nodes = maker->nodes.items + node;
+        if (functions[i].range_count) functions[i].ranges = maker->ranges.items + range;
+        if (functions[i].call_site_count)
+            functions[i].call_sites = maker->sites.items + site;
+        row += functions[i].row_count;
+        node += functions[i].node_count;
+        range += functions[i].range_count;
+        site += functions[i].call_site_count;
+    }
+    functions[0].merged = functions + 1;
+    functions[0].merged_count = maker->functions.count - 1;
+}
+
+/* The outer function and those merged into it, which may be shorter. */
+static bool cut_all(part_maker *maker, const gsym_function *outer,
+                    const continuation *part) {
+    maker->rows.count = maker->nodes.count = maker->ranges.count = 0;
+    maker->sites.count = maker->functions.count = 0;
+    maker->visits += outer->merged_count;
+    if (!cut_function(maker, outer, part)) return false;
+    for (size_t i = 0; i < outer->merged_count; ++i) {
+        const gsym_function *merged = &outer->merged[i];
+        if (merged->size <= part->last - outer->address) continue;
+        if (!cut_function(maker, merged, part)) return false;
+    }
+    set_pointers(maker);
+    return true;
+}
+
+static gsym_status fail_limit(const creator_record *outer, gsym_error *error) {
+    return gsym_fail(error, GSYM_E_LIMIT, 0,
+                     "too many functions are nested in the one at 0x%" PRIx64,
+                     outer->address);
+}
+
+static gsym_status make_part(part_maker *maker, const creator_record *outer_record,
+                             const gsym_function *outer, continuation *part,
+                             gsym_error *error) {
+    gsym_creator *creator = maker->creator;
+    buffer *out = &creator->encoded;
+    creator_record *record = &part->record;
+    const gsym_function *made;
+    if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
+    if (maker->visits > VISIT_LIMIT) return fail_limit(outer_record, error);
+    made = maker->functions.items;
+    if (made->row_count + made->node_count + made->call_site_count +
+            made->merged_count == 0)
+        return GSYM_OK; /* its record has only a size and a name */
+    out->size = 0;
+    GSYM_TRY(function_info_encode(out, creator->strp_size, made, error));
+    if (out->size > maker->bytes_left) return fail_limit(outer_record, error);
+    maker->bytes_left -= out->size;
+    record->row_count = (uint32_t)made->row_count;
+    record->node_count = (uint32_t)(made->node_count == 0 ? 0 : made->node_count - 1);
+    record->blob_size = (uint32_t)out->size;
+    return creator_store(creator, out->bytes, out->size, &record->blob, error);
+}
+
+/* All parts of one outer function. */
+static gsym_status make_parts(part_maker *maker, continuation *parts, size_t count,
+                              gsym_error *error) {
+    const creator_record *outer = &maker->creator->records.items[parts->outer];
+    unsigned strp_size = maker->creator->strp_size;
+    const gsym_function *decoded;
+    gsym_function named;
+    for (size_t i = 0; i < count; ++i)
+        parts[i].record = (creator_record){.address = parts[i].start,
+                                           .size = parts[i].last - parts[i].start + 1,
+                                           .name = outer->name,
+                                           .origin = outer->origin};
+    if (outer->blob == NULL) return GSYM_OK;
+    GSYM_TRY(record_decode(maker->record,
+                           cursor_at(outer->blob, outer->blob_size, 0,
+                                     creator_big_endian(maker->creator)),
+                           strp_size, outer->address, &decoded, error));
+    named = *decoded;
+    named.name = outer->name; /* may differ from the encoded one */
+    for (size_t i = 0; i < count; ++i)
+        GSYM_TRY(make_part(maker, outer, &named, &parts[i], error));
+    return GSYM_OK;
+}
+
+static gsym_status make_all(part_maker *maker, continuation_list *list,
+                            gsym_error *error) {
+    for (size_t from = 0, end; from < list->count; from = end) {
+        end = from + 1;
+        while (end < list->count && list->items[end].outer == list->items[from].outer)
+            end++;
+        GSYM_TRY(make_parts(maker, list->items + from, end - from, error));
+    }
+    return GSYM_OK;
+}
+
+/* ---- insertion into the records ---------------------------------------------------- */
+
+static int compare_outer(const void *left, const void *right) {
+    const continuation *a = left, *b = right;
+    if (a->outer != b->outer) return a->outer < b->outer ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int compare_start(const void *left, const void *right) {
+    const continuation *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static gsym_status make_records(gsym_creator *creator, continuation_list *list,
+                                gsym_error *error) {
+    part_maker maker = {.creator = creator, .bytes_left = FREE_GROWTH};
+    gsym_status status = gsym_record_create(&maker.record, error);
+    for (size_t i = 0; i < creator->records.count; ++i)
+        maker.bytes_left += GROWTH_LIMIT * (uint64_t)creator->records.items[i].blob_size;
+    qsort(list->items, list->count, sizeof *list->items, compare_outer);
+    if (status == GSYM_OK) status = make_all(&maker, list, error);
+    qsort(list->items, list->count, sizeof *list->items, compare_start);
+    gsym_record_destroy(maker.record);
+    free(maker.rows.items);
+    free(maker.ranges.items);
+    free(maker.nodes.items);
+    free(maker.sites.items);
+    free(maker.functions.items);
+    return status;
+}
+
+/* Both lists ascend; no part starts where a record does. */
+static gsym_status insert(gsym_creator *creator, const continuation_list *list,
+                          gsym_error *error) {
+    record_list *records = &creator->records;
+    size_t from = records->count, to = records->count + list->count;
+    if (to > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "more functions than a GSYM file can hold");
+    if (!ARRAY_RESERVE(*records, list->count)) return gsym_fail_memory(error);
+    records->count = to;
+    for (size_t i = list->count; i-- > 0;) {
+        const creator_record *part = &list->items[i].record;
+        while (from > 0 && records->items[from - 1].address > part->address)
+            records->items[--to] = records->items[--from];
+        records->items[--to] = *part;
+        creator->report.functions_with_lines += part->row_count != 0;
+        creator->report.functions_with_inlines += part->node_count != 0;
+    }
+    creator->report.functions_continued = list->count;
+    return GSYM_OK;
+}
+
+gsym_status creator_continue(gsym_creator *creator, gsym_error *error) {
+    search s = {.records = &creator->records};
+    gsym_status status = GSYM_OK;
+    if (creator->report.overlapping == 0 || creator->is_segment) return GSYM_OK;
+    if (!search_all(&s)) status = gsym_fail_memory(error);
+    if (status == GSYM_OK && s.found.count > 0) {
+        status = make_records(creator, &s.found, error);
+        if (status == GSYM_OK) status = insert(creator, &s.found, error);
+    }
+    free(s.found.items);
+    free(s.open.items);
+    return status;
+}

@@ -1,0 +1,331 @@
+/* creator.c - functions, strings and files on their way into a GSYM file.
+ *
+ * Functions are kept as encoded records that are never copied again until the
+ * file is read out; their strings and files are interned when they come. */
+#include <inttypes.h>
+
+#include "create/creator_state.h"
+
+enum {
+    CHUNK_SIZE = 1 << 20,
+    CHUNK_SHARE = CHUNK_SIZE / 8 /* larger blobs get memory of their own */
+};
+
+gsym_status gsym_creator_create(const gsym_creator_options *options,
+                                gsym_creator **creator_ret, gsym_error *error) {
+    gsym_creator *creator;
+    gsym_status status;
+    bool is_v1 = options->version == GSYM_VERSION_1;
+    if (!is_v1 && options->version != GSYM_VERSION_2)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "unsupported GSYM version %" PRIu32,
+                         options->version);
+    creator = calloc(1, sizeof *creator);
+    if (creator == NULL) return gsym_fail_memory(error);
+    creator->options = *options;
+    creator->strp_size = is_v1 ? 4 : 8;
+    creator->encoded.swap = creator_big_endian(creator) != CURSOR_HOST_BIG_ENDIAN;
+    creator->index.swap = creator->encoded.swap;
+    creator->output.head.swap = creator->encoded.swap;
+    creator->output.small.swap = creator->encoded.swap;
+    status = string_table_init(&creator->strings, is_v1 ? UINT32_MAX : UINT64_MAX, error);
+    if (status == GSYM_OK) status = file_table_init(&creator->files, error);
+    if (status != GSYM_OK) {
+        gsym_creator_destroy(creator);
+        return status;
+    }
+    *creator_ret = creator;
+    return GSYM_OK;
+}
+
+void gsym_creator_destroy(gsym_creator *creator) {
+    if (creator == NULL) return;
+    for (size_t i = 0; i < creator->owned.count; ++i) free(creator->owned.items[i]);
+    free(creator->owned.items);
+    free(creator->records.items);
+    free(creator->text_ranges.items);
+    free(creator->sections.items);
+    free(creator->call_sites.items);
+    free(creator->uuid);
+    string_table_deinit(&creator->strings);
+    file_table_deinit(&creator->files);
+    buffer_deinit(&creator->encoded);
+    buffer_deinit(&creator->index);
+    buffer_deinit(&creator->output.head);
+    buffer_deinit(&creator->output.small);
+    free(creator);
+}
+
+gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error) {
+    if (GSYM_LIKELY(!creator->is_finished)) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the creator is finished");
+}
+
+unsigned creator_strp_size(const gsym_creator *creator) { return creator->strp_size; }
+
+bool creator_big_endian(const gsym_creator *creator) {
+    return creator->options.big_endian != 0;
+}
+
+gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
+                                  gsym_error *error) {
+    uint8_t *copy;
+    GSYM_TRY(creator_check_open(creator, error));
+    if (creator->options.version == GSYM_VERSION_1 && size > GSYM_V1_MAX_UUID_SIZE)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "invalid UUID size %zu: version 1 holds at most %d bytes, "
+                         "version 2 any number (--output-version 2)",
+                         size, GSYM_V1_MAX_UUID_SIZE);
+    copy = malloc(size + 1);
+    if (copy == NULL) return gsym_fail_memory(error);
+    if (size != 0) memcpy(copy, uuid, size);
+    free(creator->uuid);
+    creator->uuid = copy;
+    creator->uuid_size = size;
+    return GSYM_OK;
+}
+
+/* ---- strings and files ------------------------------------------------------ */
+
+gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
+                           uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
+    GSYM_TRY(creator_check_open(creator, error));
+    return string_table_intern(&creator->strings, bytes, size, hash, strp_ret, error);
+}
+
+gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
+                                uint64_t hash, uint32_t *file_ret, gsym_error *error) {
+    GSYM_TRY(creator_check_open(creator, error));
+    return file_table_intern_path(&creator->files, &creator->strings, bytes, size, hash,
+                                  file_ret, error);
+}
+
+gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
+                                    uint64_t *strp_ret, gsym_error *error) {
+    return creator_intern(creator, bytes, size, string_hash(bytes, size), strp_ret, error);
+}
+
+gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size_t size,
+                                  uint32_t *file_ret, gsym_error *error) {
+    return creator_intern_path(creator, bytes, size, string_hash(bytes, size), file_ret,
+                               error);
+}
+
+gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
+                                  uint64_t basename, uint32_t *file_ret,
+                                  gsym_error *error) {
+    GSYM_TRY(creator_check_open(creator, error));
+    return file_table_intern(&creator->files, directory, basename, file_ret, error);
+}
+
+/* ---- memory of blobs -------------------------------------------------------- */
+
+gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error) {
+    if (!ARRAY_RESERVE(creator->owned, 1)) return gsym_fail_memory(error);
+    creator->owned.items[creator->owned.count++] = bytes;
+    return GSYM_OK;
+}
+
+static gsym_status allocate_owned(gsym_creator *creator, size_t size, uint8_t **bytes_ret,
+                                  gsym_error *error) {
+    gsym_status status;
+    uint8_t *bytes = malloc(size);
+    if (bytes == NULL) return gsym_fail_memory(error);
+    status = creator_adopt(creator, bytes, error);
+    if (status != GSYM_OK) {
+        free(bytes);
+        return status;
+    }
+    *bytes_ret = bytes;
+    return GSYM_OK;
+}
+
+gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
+                          const uint8_t **stored_ret, gsym_error *error) {
+    uint8_t *stored = NULL;
+    if (size > CHUNK_SHARE) {
+        GSYM_TRY(allocate_owned(creator, size, &stored, error));
+    } else {
+        if (size > creator->chunk_left) {
+            GSYM_TRY(allocate_owned(creator, CHUNK_SIZE, &creator->chunk, error));
+            creator->chunk_left = CHUNK_SIZE;
+        }
+        stored = creator->chunk;
+        creator->chunk += size;
+        creator->chunk_left -= size;
+    }
+    memcpy(stored, bytes, size);
+    *stored_ret = stored;
+    return GSYM_OK;
+}
+
+/* ---- functions -------------------------------------------------------------- */
+
+static gsym_status check_extent(uint64_t address, uint64_t size, gsym_error *error) {
+    if (size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "function at 0x%" PRIx64 " has size 0x%" PRIx64
+                         ", more than a GSYM file can say",
+                         address, size);
+    if (size != 0 && address > UINT64_MAX - (size - 1))
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "function at 0x%" PRIx64 " of size 0x%" PRIx64
+                         " runs past the last address",
+                         address, size);
+    return GSYM_OK;
+}
+
+static void count_record(gsym_creator *creator, const creator_record *record) {
+    if (creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO)
+        creator->report.functions_debug_info++;
+    else
+        creator->report.functions_symbol_table++;
+}
+
+gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
+                         size_t count, gsym_error *error) {
+    record_list *list = &creator->records;
+    GSYM_TRY(creator_check_open(creator, error));
+    if (count > UINT32_MAX - list->count)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "more functions than a GSYM file can hold");
+    if (!ARRAY_RESERVE(*list, count)) return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i) {
+        GSYM_TRY(check_extent(records[i].address, records[i].size, error));
+        count_record(creator, &records[i]);
+        list->items[list->count++] = records[i];
+    }
+    return GSYM_OK;
+}
+
+bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
+                       size_t count) {
+    for (size_t i = 0; i < creator->records.count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        size_t low = 0, high = count;
+        if (creator_record_origin(record) != GSYM_ORIGIN_DEBUG_INFO) continue;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (addresses[middle] < record->address)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < count && addresses[low] == record->address) return true;
+    }
+    return false;
+}
+
+void creator_count_repeated(gsym_creator *creator, uint64_t count) {
+    creator->report.functions_debug_info += count;
+}
+
+void creator_supply_strings(gsym_creator *creator, uint64_t size) {
+    string_table_supply(&creator->strings, size);
+}
+
+uint64_t creator_string_supply(const gsym_creator *creator) {
+    return creator->strings.supply;
+}
+
+void creator_count_symbols(gsym_creator *creator, uint64_t count) {
+    creator->report.functions_symbol_table += count;
+}
+
+void creator_let_base_sink(gsym_creator *creator) { creator->base_may_sink = true; }
+
+gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
+                                const char *name, size_t name_size, bool is_weak,
+                                gsym_error *error) {
+    creator_record record = {
+        .address = address,
+        .size = size,
+        .blob = (const uint8_t *)name,
+        .blob_size = (uint32_t)name_size,
+        .origin = GSYM_ORIGIN_SYMBOL_TABLE | RECORD_NAME_PENDING |
+                  (is_weak ? (uint32_t)RECORD_WEAK : 0),
+    };
+    if (name_size == 0 || name_size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "symbol at 0x%" PRIx64 " has no usable name", address);
+    return creator_keep(creator, &record, 1, error);
+}
+
+gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,
+                                   gsym_error *error) {
+    GSYM_TRY(creator_check_open(creator, error));
+    if (!ARRAY_RESERVE(creator->text_ranges, 1)) return gsym_fail_memory(error);
+    creator->text_ranges.items[creator->text_ranges.count++] = (gsym_range){start, end};
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
+                                      gsym_origin origin, gsym_error *error) {
+    buffer *encoded = &creator->encoded;
+    creator_record record = {
+        .address = function->address,
+        .size = function->size,
+        .name = function->name,
+        .row_count = (uint32_t)function->row_count,
+        .node_count = (uint32_t)(function->node_count == 0 ? 0 : function->node_count - 1),
+        .origin = origin,
+    };
+    GSYM_TRY(creator_check_open(creator, error));
+    GSYM_TRY(check_extent(function->address, function->size, error));
+    encoded->size = 0;
+    GSYM_TRY(function_info_encode(encoded, creator->strp_size, function, error));
+    if (encoded->size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the record of the function at 0x%" PRIx64 " exceeds 4 GiB",
+                         function->address);
+    record.blob_size = (uint32_t)encoded->size;
+    GSYM_TRY(creator_store(creator, encoded->bytes, encoded->size, &record.blob, error));
+    return creator_keep(creator, &record, 1, error);
+}
+
+gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
+                                     const uint8_t *data, size_t size, gsym_error *error) {
+    foreign_section section = {.type = type, .size = size};
+    GSYM_TRY(creator_check_open(creator, error));
+    if (creator->options.version == GSYM_VERSION_1)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "version 1 holds no section of type %" PRIu32
+                         ", version 2 does (--output-version 2)",
+                         type);
+    if (type <= GSYM_SECTION_UUID || size == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "a section of type %" PRIu32 " and %zu bytes cannot be copied",
+                         type, size);
+    if (!ARRAY_RESERVE(creator->sections, 1)) return gsym_fail_memory(error);
+    GSYM_TRY(creator_store(creator, data, size, &section.data, error));
+    creator->sections.items[creator->sections.count++] = section;
+    return GSYM_OK;
+}
+
+/* ---- finish ----------------------------------------------------------------- */
+
+static gsym_status check_filled(const gsym_creator *creator, gsym_error *error) {
+    if (creator->records.count > 0) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_EMPTY, 0, "no functions to encode");
+}
+
+gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
+                                gsym_error *error) {
+    gsym_creator_report *report = &creator->report;
+    GSYM_TRY(creator_check_open(creator, error));
+    GSYM_TRY(check_filled(creator, error));
+    GSYM_TRY(creator_prune(creator, error));
+    GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
+    GSYM_TRY(creator_place_call_sites(creator, error));
+    GSYM_TRY(creator_continue(creator, error));
+    creator->is_finished = true;
+    GSYM_TRY(creator_lay_out(creator, error));
+    report->functions = creator->records.count;
+    report->functions_pruned = report->functions_debug_info +
+                               report->functions_symbol_table +
+                               report->functions_continued - report->functions_merged -
+                               report->functions;
+    report->strings = creator->strings.slots.count + 1;
+    report->files = creator->files.count;
+    *report_ret = *report;
+    return GSYM_OK;
+}

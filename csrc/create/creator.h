@@ -1,0 +1,70 @@
+/* creator.h - what sources inside the engine use of the creator, besides gsym.h. */
+#ifndef GSYM_CREATOR_H
+#define GSYM_CREATOR_H
+
+#include "base/buffer.h"
+#include "base/hash.h"
+
+/* A function that is encoded already. */
+typedef struct creator_record {
+    uint64_t address;
+    uint64_t size;
+    uint64_t name;       /* strp; 0 with a pending symbol name */
+    const uint8_t *blob; /* encoded FunctionInfo; must live as long as the creator */
+    uint32_t blob_size;
+    uint32_t row_count;
+    uint32_t node_count; /* inline nodes below the root */
+    uint32_t origin;     /* gsym_origin, and CREATOR_NAMELESS */
+} creator_record;
+
+/* The function takes the name of a symbol of its range; without one it is left out. */
+#define CREATOR_NAMELESS 8
+
+unsigned creator_strp_size(const gsym_creator *creator);
+bool creator_big_endian(const gsym_creator *creator);
+
+/* Like gsym_creator_add_string, for a caller that has hashed the bytes with
+ * string_hash() outside an ordered step. */
+gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
+                           uint64_t hash, uint64_t *strp_ret, gsym_error *error);
+/* Like gsym_creator_add_path, with string_hash() of the whole path. */
+gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
+                                uint64_t hash, uint32_t *file_ret, gsym_error *error);
+
+/* Free `bytes` (from malloc) together with the creator: memory of blobs. */
+gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error);
+/* Copy bytes to where they live as long as the creator. */
+gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
+                          const uint8_t **stored_ret, gsym_error *error);
+/* Keep encoded functions; among equals the order of these calls decides. */
+gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
+                         size_t count, gsym_error *error);
+/* Whether a function of the debug information starts at one of `addresses`, which
+ * ascend. */
+bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
+                       size_t count);
+/* Strings will come from input of so many bytes: see string_table_supply. */
+void creator_supply_strings(gsym_creator *creator, uint64_t size);
+/* The limit on bytes of strings, for all input so far. */
+uint64_t creator_string_supply(const gsym_creator *creator);
+/* Report that this limit is exceeded. */
+gsym_status creator_fail_supply(gsym_error *error);
+/* Report functions that were not kept since they repeat one that was. */
+void creator_count_repeated(gsym_creator *creator, uint64_t count);
+/* Report symbols that were not kept since a function says more. */
+void creator_count_symbols(gsym_creator *creator, uint64_t count);
+/* The base address a binary gives itself may lie above its first function; then the
+ * function's start is taken. */
+void creator_let_base_sink(gsym_creator *creator);
+/* Keep a function of a symbol table. Its name is interned only if it survives
+ * pruning, so `name` must live until gsym_creator_finish. `is_weak` marks a
+ * symbol that yields to any function that covers its address (NOTYPE). */
+gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
+                                const char *name, size_t name_size, bool is_weak,
+                                gsym_error *error);
+/* The last function, when its size is 0, is extended to the end of the text range
+ * that holds it. Ranges may come in any order. */
+gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,
+                                   gsym_error *error);
+
+#endif

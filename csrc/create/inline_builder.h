@@ -1,0 +1,49 @@
+/* inline_builder.h - inlined calls that name their level and ranges, as a tree. */
+#ifndef GSYM_INLINE_BUILDER_H
+#define GSYM_INLINE_BUILDER_H
+
+#include "gsym/function_info.h"
+
+/* One range of a record: an inlined call as the input describes it. */
+typedef struct inline_piece {
+    uint64_t key; /* level << 32 | start: in this order the pieces are put together */
+    uint32_t end;
+    uint32_t record; /* among the function's */
+} inline_piece;
+
+typedef struct inline_piece_list {
+    inline_piece *items;
+    size_t count, capacity;
+} inline_piece_list;
+
+/* A node in the making, and the part of it that lies in one piece. */
+typedef struct inline_draft {
+    uint32_t record;
+    uint32_t parent;
+    uint32_t first_child, next_sibling;
+    uint32_t range_first, range_count;
+} inline_draft;
+
+typedef struct inline_span {
+    uint32_t start, end;
+    uint32_t node;
+} inline_span;
+
+/* Scratch, and the result: nodes in pre-order whose `reserved` is the record. */
+typedef struct inline_builder {
+    struct { inline_draft *items; size_t count, capacity; } drafts;
+    struct { inline_span *items; size_t count, capacity; } spans;
+    struct { uint32_t *items; size_t count, capacity; } newest; /* draft by record */
+    inline_piece_list spare;
+    node_list nodes;
+    range_list ranges;
+    /* what went wrong, in pieces */
+    uint64_t overlapping, uncovered, beyond_limit;
+} inline_builder;
+
+void inline_builder_deinit(inline_builder *builder);
+/* Sorts the pieces. False where memory ran out. */
+bool inline_builder_build(inline_builder *builder, uint64_t address, uint32_t size,
+                          inline_piece *pieces, size_t piece_count, size_t record_count);
+
+#endif

@@ -1,0 +1,226 @@
+/* intern.c - strings and files to numbers, equal content to equal numbers.
+ *
+ * A conversion looks up ten times as many strings as it keeps, so a hit is what
+ * counts: one slot, then one comparison with the string itself. The hash is not
+ * seeded, and numbers follow the order of first use, never the hash. */
+#include "create/intern.h"
+
+#include "create/creator.h"
+
+enum { FIRST_SLOT_COUNT = 1024 };
+/* Names that are put together from those of scopes repeat these. */
+enum { SUPPLY_PER_BYTE = 32, LEAST_SUPPLY = 16 << 20 };
+
+/* ---- strings ---------------------------------------------------------------- */
+
+gsym_status string_table_init(string_table *table, uint64_t size_limit,
+                              gsym_error *error) {
+    table->size_limit = size_limit;
+    table->supply = UINT64_MAX;
+    table->size = 1; /* the empty string's NUL */
+    if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1) ||
+        !slot_table_init(&table->slots, FIRST_SLOT_COUNT))
+        return gsym_fail_memory(error);
+    table->bytes[0] = 0;
+    return GSYM_OK;
+}
+
+void string_table_deinit(string_table *table) {
+    free(table->bytes);
+    free(table->slots.slots);
+}
+
+void string_table_supply(string_table *table, uint64_t size) {
+    if (table->supply == UINT64_MAX) table->supply = table->size + LEAST_SUPPLY;
+    if (size > (UINT64_MAX - table->supply) / SUPPLY_PER_BYTE)
+        table->supply = UINT64_MAX;
+    else
+        table->supply += SUPPLY_PER_BYTE * size;
+}
+
+gsym_status creator_fail_supply(gsym_error *error) {
+    return gsym_fail(error, GSYM_E_LIMIT, 0,
+                     "its names share their bytes and would take %u times its size",
+                     SUPPLY_PER_BYTE);
+}
+
+static inline bool string_table_equals(const string_table *table, uint64_t strp,
+                                       const char *bytes, size_t size) {
+    const char *string = string_table_at(table, strp);
+    uint64_t end = GSYM_LIKELY(strp < table->size) ? table->size : string_table_span(table);
+    return size < end - strp && string[size] == 0 && memcmp(string, bytes, size) == 0;
+}
+
+static gsym_status string_table_append(string_table *table, const char *bytes, size_t size,
+                                       uint64_t hash, uint64_t *strp_ret,
+                                       gsym_error *error) {
+    if (memchr(bytes, 0, size) != NULL)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string holds a NUL byte");
+    if (table->shared != NULL)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "a string that was not there when strings were shared");
+    if (size >= table->size_limit - table->size)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "string table size exceeded 32-bit max: version 1 cannot hold it, "
+                         "version 2 can (--output-version 2)");
+    if (table->size > table->supply || size > table->supply - table->size)
+        return creator_fail_supply(error);
+    if (!slot_table_reserve(&table->slots) ||
+        (size + 1 > table->capacity - table->size &&
+         !array_reserve(&table->bytes, &table->capacity, table->size + size + 1, 1)))
+        return gsym_fail_memory(error);
+    *strp_ret = table->size;
+    memcpy(table->bytes + table->size, bytes, size);
+    table->bytes[table->size + size] = 0;
+    table->size += size + 1;
+    slot_table_insert(&table->slots, hash, *strp_ret);
+    return GSYM_OK;
+}
+
+uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
+                           uint64_t hash) {
+    const slot *slots = table->slots.slots;
+    size_t mask = table->slots.mask, at = (size_t)hash & mask;
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        if (slots[at].hash != hash) continue;
+        if (GSYM_LIKELY(string_table_equals(table, slots[at].number, bytes, size)))
+            return slots[at].number;
+    }
+    return 0;
+}
+
+gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
+                                uint64_t hash, uint64_t *strp_ret, gsym_error *error) {
+    *strp_ret = size == 0 ? 0 : string_table_find(table, bytes, size, hash);
+    if (size == 0 || *strp_ret != 0) return GSYM_OK;
+    return string_table_append(table, bytes, size, hash, strp_ret, error);
+}
+
+gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error) {
+    if (table->capacity - table->size < alignment &&
+        !array_reserve(&table->bytes, &table->capacity, table->size + alignment, 1))
+        return gsym_fail_memory(error);
+    while (table->size % alignment != 0) table->bytes[table->size++] = 0;
+    return GSYM_OK;
+}
+
+gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
+                               uint64_t distance, gsym_error *error) {
+    if (distance > table->size_limit - table->size ||
+        size > table->size_limit - table->size - distance)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the binary's string table is too far away for version 1, "
+                         "version 2 reaches it (--output-version 2)");
+    table->shared = bytes;
+    table->shared_size = size;
+    table->shared_strp = table->size + distance;
+    return GSYM_OK;
+}
+
+gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
+                                    gsym_error *error) {
+    uint64_t hash = string_hash((const char *)table->shared + offset, size);
+    if (!slot_table_reserve(&table->slots)) return gsym_fail_memory(error);
+    slot_table_insert(&table->slots, hash, table->shared_strp + offset);
+    return GSYM_OK;
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+gsym_status file_table_init(file_table *table, gsym_error *error) {
+    if (!ARRAY_RESERVE(*table, 1) || !slot_table_init(&table->pairs, FIRST_SLOT_COUNT) ||
+        !slot_table_init(&table->paths, FIRST_SLOT_COUNT))
+        return gsym_fail_memory(error);
+    table->items[table->count++] = (file_entry){0, 0};
+    return GSYM_OK;
+}
+
+void file_table_deinit(file_table *table) {
+    free(table->items);
+    free(table->pairs.slots);
+    free(table->paths.slots);
+}
+
+static gsym_status file_table_append(file_table *table, file_entry file, uint64_t hash,
+                                     uint32_t *file_ret, gsym_error *error) {
+    if (table->count > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "more files than a file table can hold");
+    if (!slot_table_reserve(&table->pairs) || !ARRAY_RESERVE(*table, 1))
+        return gsym_fail_memory(error);
+    *file_ret = (uint32_t)table->count;
+    table->items[table->count++] = file;
+    slot_table_insert(&table->pairs, hash, *file_ret);
+    return GSYM_OK;
+}
+
+gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
+                              uint32_t *file_ret, gsym_error *error) {
+    uint64_t hash = hash_fold(directory ^ HASH_KEY_A, basename ^ HASH_KEY_B);
+    const slot *slots = table->pairs.slots;
+    size_t mask = table->pairs.mask, at = (size_t)hash & mask;
+    if (directory == 0 && basename == 0) {
+        *file_ret = 0;
+        return GSYM_OK;
+    }
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        const file_entry *file = &table->items[slots[at].number];
+        if (file->directory == directory && file->basename == basename) {
+            *file_ret = (uint32_t)slots[at].number;
+            return GSYM_OK;
+        }
+    }
+    return file_table_append(table, (file_entry){directory, basename}, hash, file_ret,
+                             error);
+}
+
+typedef struct path_parts {
+    size_t directory_size; /* 0: the whole path is the base name */
+    size_t basename_start;
+} path_parts;
+
+/* Split at the last slash, where joining restores the path. Readers join with a
+ * backslash if the directory has one and no slash; they drop an empty directory,
+ * and print no entry whose base name is empty. */
+static path_parts split_path(const char *path, size_t size) {
+    path_parts whole = {0, 0};
+    size_t slash = size;
+    while (slash > 0 && path[slash - 1] != '/') slash--;
+    if (slash <= 1 || slash == size) return whole;
+    if (memchr(path, '/', slash - 1) == NULL && memchr(path, '\\', slash - 1) != NULL)
+        return whole;
+    return (path_parts){slash - 1, slash};
+}
+
+gsym_status file_table_intern_path(file_table *table, string_table *strings,
+                                   const char *path, size_t size, uint64_t hash,
+                                   uint32_t *file_ret, gsym_error *error) {
+    path_parts parts = split_path(path, size);
+    const char *basename = path + parts.basename_start;
+    size_t basename_size = size - parts.basename_start;
+    const slot *slots = table->paths.slots;
+    size_t mask = table->paths.mask, at = (size_t)hash & mask;
+    file_entry file = {0, 0};
+    if (size == 0) {
+        *file_ret = 0;
+        return GSYM_OK;
+    }
+    for (; slots[at].number != 0; at = (at + 1) & mask) {
+        const file_entry *known = &table->items[slots[at].number];
+        if (slots[at].hash == hash &&
+            string_table_equals(strings, known->basename, basename, basename_size) &&
+            string_table_equals(strings, known->directory, path, parts.directory_size)) {
+            *file_ret = (uint32_t)slots[at].number;
+            return GSYM_OK;
+        }
+    }
+    GSYM_TRY(string_table_intern(strings, path, parts.directory_size,
+                                 string_hash(path, parts.directory_size), &file.directory,
+                                 error));
+    GSYM_TRY(string_table_intern(strings, basename, basename_size,
+                                 string_hash(basename, basename_size), &file.basename,
+                                 error));
+    GSYM_TRY(file_table_intern(table, file.directory, file.basename, file_ret, error));
+    if (!slot_table_reserve(&table->paths)) return gsym_fail_memory(error);
+    slot_table_insert(&table->paths, hash, *file_ret);
+    return GSYM_OK;
+}

@@ -1,0 +1,78 @@
+/* intern.h - the string table and the file table of a file that is being made.
+ *
+ * Both give equal content one number. The string table is kept as the bytes
+ * that the file will hold; offset 0 is the empty string. Entry 0 of the file
+ * table is {0, 0}, no file. */
+#ifndef GSYM_INTERN_H
+#define GSYM_INTERN_H
+
+#include "base/slot_table.h"
+
+typedef struct string_table {
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+    uint64_t size_limit; /* what the file's string offsets can address */
+    uint64_t supply;     /* what the input can fill; UINT64_MAX: it is not known */
+    slot_table slots;
+    /* A table of the binary that will hold the file: its first byte has the number
+     * shared_strp, and no string can be added any more. NULL: none. */
+    const uint8_t *shared;
+    size_t shared_size;
+    uint64_t shared_strp;
+} string_table;
+
+typedef struct file_entry {
+    uint64_t directory; /* strp */
+    uint64_t basename;  /* strp */
+} file_entry;
+
+typedef struct file_table {
+    file_entry *items;
+    size_t count;
+    size_t capacity;
+    slot_table pairs; /* by directory and base name */
+    slot_table paths; /* by the whole path */
+} file_table;
+
+gsym_status string_table_init(string_table *table, uint64_t size_limit,
+                              gsym_error *error);
+void string_table_deinit(string_table *table);
+/* Strings come from input of so many bytes more; where many of its names share their ends,
+ * they could be any number of times as long. */
+void string_table_supply(string_table *table, uint64_t size);
+/* `hash` is string_hash() of the bytes, which hold no NUL. */
+gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
+                                uint64_t hash, uint64_t *strp_ret, gsym_error *error);
+/* Its strp, or 0 where the table does not hold it. */
+uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
+                           uint64_t hash);
+/* Put zeros behind the strings until their size is a multiple of `alignment`. */
+gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error);
+/* Let the bytes of another table follow, `distance` bytes behind this one. */
+gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
+                               uint64_t distance, gsym_error *error);
+/* Make the string at shared + `offset`, which ends with a NUL, known. */
+gsym_status string_table_add_shared(string_table *table, size_t offset, size_t size,
+                                    gsym_error *error);
+/* What string offsets reach: the table's own bytes and those that are shared. */
+static inline uint64_t string_table_span(const string_table *table) {
+    return table->shared == NULL ? table->size : table->shared_strp + table->shared_size;
+}
+static inline const char *string_table_at(const string_table *table, uint64_t strp) {
+    const uint8_t *at = GSYM_LIKELY(strp < table->size)
+                            ? table->bytes + strp
+                            : table->shared + (strp - table->shared_strp);
+    return (const char *)at;
+}
+
+gsym_status file_table_init(file_table *table, gsym_error *error);
+void file_table_deinit(file_table *table);
+gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
+                              uint32_t *file_ret, gsym_error *error);
+/* `hash` is string_hash() of the whole path. */
+gsym_status file_table_intern_path(file_table *table, string_table *strings,
+                                   const char *path, size_t size, uint64_t hash,
+                                   uint32_t *file_ret, gsym_error *error);
+
+#endif

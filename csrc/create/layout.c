@@ -1,0 +1,382 @@
+/* layout.c - where everything stands in the file, and its bytes in that order.
+ *
+ *     version 1: header, address offsets, info offsets, file table, string table,
+ *                records, index
+ *     version 2: header, directory of sections, UUID, address offsets, info
+ *                offsets, file table, string table, records, foreign sections, index
+ *
+ * A string table that goes on in the binary behind the file comes last instead, with
+ * the record of what is shared in front of it.
+ *
+ * Records stand in the order of the address table, each on a multiple of 4.
+ * Foreign sections are those of a type that has no meaning here, copied from
+ * another file. They come last, in the directory just in front of EndOfList and
+ * in the file behind the records, on multiples of 8: a reader that knows all
+ * others then finds each of those where it would be without them.
+ *
+ * The index of the file is laid out as the last of these sections, in version 1 too,
+ * which has no directory to name it.
+ *
+ * What stands up to the file table is made at once; strings, records and
+ * sections are handed out from where they lie, so that the file never stands in
+ * memory as a whole. */
+#include "create/layout.h"
+
+#include <inttypes.h>
+
+#include "create/creator_state.h"
+#include "gsym/index_section.h"
+#include "base/hash.h"
+
+enum { FOREIGN_ALIGNMENT = INDEX_ALIGNMENT, SHARING_ALIGNMENT = 8 };
+
+/* ---- places ----------------------------------------------------------------- */
+
+typedef struct place {
+    uint64_t offset;
+    uint64_t size;
+} place;
+
+typedef struct file_layout {
+    uint64_t base_address;
+    unsigned addr_off_size;
+    unsigned info_off_size;
+    place uuid; /* version 2 only */
+    place addr_offsets;
+    place addr_info_offsets;
+    place file_table;
+    place string_table;
+    place function_info;
+    uint64_t file_size;
+} file_layout;
+
+/* The next `size` bytes on a multiple of `alignment`. */
+static place place_at(uint64_t *end, uint64_t size, uint64_t alignment) {
+    place p = {align_up(*end, alignment), size};
+    *end = p.offset + size;
+    return p;
+}
+
+static bool is_sharing(const gsym_creator *creator) {
+    return creator->strings.shared != NULL;
+}
+
+static uint64_t function_info_size(const gsym_creator *creator) {
+    uint64_t end = 0;
+    for (size_t i = 0; i < creator->records.count; ++i)
+        end = align_up(end, FUNCTION_INFO_ALIGNMENT) +
+              creator_record_size(creator, &creator->records.items[i]);
+    return end;
+}
+
+static uint64_t directory_size(const gsym_creator *creator) {
+    uint64_t always = 6; /* five tables and EndOfList */
+    uint64_t entries = always + (creator->uuid_size == 0 ? 0 : 1) + creator->sections.count;
+    return entries * GSYM_V2_SECTION_ENTRY_SIZE;
+}
+
+static file_layout place_parts(gsym_creator *creator) {
+    const record_list *records = &creator->records;
+    bool is_v1 = creator->options.version == GSYM_VERSION_1;
+    uint64_t count = records->count, end, last = records->items[count - 1].address;
+    file_layout l = {.info_off_size = creator->strp_size};
+    l.base_address = creator->options.has_base_address ? creator->options.base_address
+                                                       : records->items[0].address;
+    if (creator->base_may_sink && records->items[0].address < l.base_address)
+        l.base_address = records->items[0].address;
+    l.addr_off_size = addr_off_size(last - l.base_address);
+    end = is_v1 ? GSYM_V1_HEADER_SIZE : GSYM_V2_HEADER_SIZE + directory_size(creator);
+    if (!is_v1) l.uuid = place_at(&end, creator->uuid_size, 1);
+    l.addr_offsets = place_at(&end, count * l.addr_off_size, l.addr_off_size);
+    l.addr_info_offsets = place_at(&end, count * l.info_off_size, l.info_off_size);
+    l.file_table =
+        place_at(&end, 4 + (uint64_t)creator->files.count * 2 * creator->strp_size, 4);
+    if (!is_sharing(creator)) l.string_table = place_at(&end, creator->strings.size, 1);
+    l.function_info =
+        place_at(&end, function_info_size(creator), FUNCTION_INFO_ALIGNMENT);
+    for (size_t i = 0; i < creator->sections.count; ++i) {
+        foreign_section *section = &creator->sections.items[i];
+        section->offset = place_at(&end, section->size, FOREIGN_ALIGNMENT).offset;
+    }
+    if (is_sharing(creator)) {
+        (void)place_at(&end, GSYM_SHARING_SIZE, SHARING_ALIGNMENT);
+        l.string_table = place_at(&end, creator->strings.size, 1);
+        l.string_table.size = string_table_span(&creator->strings);
+    }
+    l.file_size = end;
+    return l;
+}
+
+static gsym_status check_layout(const gsym_creator *creator, const file_layout *l,
+                                gsym_error *error) {
+    uint64_t first = creator->records.items[0].address;
+    const creator_record *last_record =
+        &creator->records.items[creator->records.count - 1];
+    uint64_t last_offset = l->function_info.offset + l->function_info.size -
+                           creator_record_size(creator, last_record);
+    if (first < l->base_address)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "function at 0x%" PRIx64 " is below the base address 0x%" PRIx64,
+                         first, l->base_address);
+    if (creator->options.version != GSYM_VERSION_1) return GSYM_OK;
+    if (l->string_table.offset > UINT32_MAX || last_offset > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "address info offset exceeded 32-bit max: version 1 cannot hold "
+                         "the file, version 2 can (--output-version 2)");
+    return GSYM_OK;
+}
+
+/* ---- the bytes up to the file table ----------------------------------------- */
+
+static void put_v1_header(const gsym_creator *creator, const file_layout *l, buffer *out) {
+    static const uint8_t zeros[GSYM_V1_MAX_UUID_SIZE];
+    buffer_put_u32(out, GSYM_MAGIC);
+    buffer_put_u16(out, GSYM_VERSION_1);
+    buffer_put_u8(out, (uint8_t)l->addr_off_size);
+    buffer_put_u8(out, (uint8_t)creator->uuid_size);
+    buffer_put_u64(out, l->base_address);
+    buffer_put_u32(out, (uint32_t)creator->records.count);
+    buffer_put_u32(out, (uint32_t)l->string_table.offset);
+    buffer_put_u32(out, (uint32_t)l->string_table.size);
+    buffer_put(out, creator->uuid, creator->uuid_size);
+    buffer_put(out, zeros, GSYM_V1_MAX_UUID_SIZE - creator->uuid_size);
+}
+
+static void put_directory_entry(buffer *out, uint32_t type, place p) {
+    buffer_put_u32(out, type);
+    buffer_put_u64(out, p.offset);
+    buffer_put_u64(out, p.size);
+}
+
+static void put_v2_header(const gsym_creator *creator, const file_layout *l, buffer *out) {
+    buffer_put_u32(out, GSYM_MAGIC);
+    buffer_put_u16(out, GSYM_VERSION_2);
+    buffer_put_u8(out, (uint8_t)l->addr_off_size);
+    buffer_put_u8(out, 0); /* string table encoding: NUL-terminated */
+    buffer_put_u64(out, l->base_address);
+    buffer_put_u32(out, (uint32_t)creator->records.count);
+    if (creator->uuid_size != 0) put_directory_entry(out, GSYM_SECTION_UUID, l->uuid);
+    put_directory_entry(out, GSYM_SECTION_ADDR_OFFSETS, l->addr_offsets);
+    put_directory_entry(out, GSYM_SECTION_ADDR_INFO_OFFSETS, l->addr_info_offsets);
+    put_directory_entry(out, GSYM_SECTION_FILE_TABLE, l->file_table);
+    put_directory_entry(out, GSYM_SECTION_STRING_TABLE, l->string_table);
+    put_directory_entry(out, GSYM_SECTION_FUNCTION_INFO, l->function_info);
+    for (size_t i = 0; i < creator->sections.count; ++i) {
+        const foreign_section *section = &creator->sections.items[i];
+        put_directory_entry(out, section->type, (place){section->offset, section->size});
+    }
+    put_directory_entry(out, GSYM_SECTION_END_OF_LIST, (place){0, 0});
+    buffer_put(out, creator->uuid, creator->uuid_size);
+}
+
+static void put_tables(const gsym_creator *creator, const file_layout *l, buffer *out) {
+    const record_list *records = &creator->records;
+    const file_table *files = &creator->files;
+    /* Version 1 counts from the start of the file, version 2 from the section. */
+    uint64_t offset =
+        creator->options.version == GSYM_VERSION_1 ? l->function_info.offset : 0;
+    buffer_align(out, l->addr_off_size);
+    for (size_t i = 0; i < records->count; ++i)
+        buffer_put_uint(out, records->items[i].address - l->base_address,
+                        l->addr_off_size);
+    buffer_align(out, l->info_off_size);
+    for (size_t i = 0; i < records->count; ++i) {
+        offset = align_up(offset, FUNCTION_INFO_ALIGNMENT);
+        buffer_put_uint(out, offset, l->info_off_size);
+        offset += creator_record_size(creator, &records->items[i]);
+    }
+    buffer_align(out, 4);
+    buffer_put_u32(out, (uint32_t)files->count);
+    for (size_t i = 0; i < files->count; ++i) {
+        buffer_put_uint(out, files->items[i].directory, creator->strp_size);
+        buffer_put_uint(out, files->items[i].basename, creator->strp_size);
+    }
+}
+
+/* ---- the index ---------------------------------------------------------------- */
+
+static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
+    buffer *index = &creator->index;
+    uint32_t count = (uint32_t)creator->records.count;
+    foreign_section section = {.type = GSYM_SECTION_INDEX};
+    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "a file of version 1 that shares strings has no place for an "
+                         "index, version 2 has (--output-version 2)");
+    index_section_begin(index, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        cursor c = cursor_at(record->blob, record->blob_size, 0,
+                             creator_big_endian(creator));
+        if (record->blob != NULL) index_section_add(index, i, &c, creator->strp_size);
+    }
+    if (creator->options.version == GSYM_VERSION_1)
+        index_section_fill_up(index, align_up(place_parts(creator).file_size,
+                                              FOREIGN_ALIGNMENT));
+    index_section_end(index, count);
+    if (index->failed || !ARRAY_RESERVE(creator->sections, 1))
+        return gsym_fail_memory(error);
+    section.data = index->bytes;
+    section.size = index->size;
+    creator->sections.items[creator->sections.count++] = section;
+    creator->report.index_size = index->size;
+    return GSYM_OK;
+}
+
+/* The head begins with the header and the directory. */
+static void identify_index(gsym_creator *creator) {
+    size_t size = creator->options.version == GSYM_VERSION_1
+                      ? GSYM_V1_HEADER_SIZE
+                      : GSYM_V2_HEADER_SIZE + (size_t)directory_size(creator);
+    index_section_identify(&creator->index, creator->output.head.bytes, size);
+}
+
+gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error) {
+    file_layout l;
+    creator_output *output = &creator->output;
+    if (creator->options.has_index) GSYM_TRY(make_index(creator, error));
+    l = place_parts(creator);
+    GSYM_TRY(check_layout(creator, &l, error));
+    buffer_reserve(&output->head, (size_t)(l.file_table.offset + l.file_table.size));
+    if (creator->options.version == GSYM_VERSION_1)
+        put_v1_header(creator, &l, &output->head);
+    else
+        put_v2_header(creator, &l, &output->head);
+    put_tables(creator, &l, &output->head);
+    if (output->head.failed) return gsym_fail_memory(error);
+    if (creator->options.has_index) identify_index(creator);
+    creator->report.file_size = l.file_size;
+    return GSYM_OK;
+}
+
+/* ---- handing out ------------------------------------------------------------ */
+
+static void give(creator_output *output, const uint8_t *bytes, size_t size) {
+    output->piece = bytes;
+    output->piece_left = size;
+    output->offset += size;
+}
+
+/* Begin a small piece with the padding in front of it. */
+static void start_padded(creator_output *output, unsigned alignment) {
+    output->small.size = 0;
+    for (uint64_t at = output->offset; at % alignment != 0; ++at)
+        buffer_put_u8(&output->small, 0);
+}
+
+/* Padding and what the record list knows better than the blob: a function may
+ * have been given another name or size since it was encoded. */
+static void give_record_start(gsym_creator *creator, const creator_record *record) {
+    buffer *small = &creator->output.small;
+    start_padded(&creator->output, FUNCTION_INFO_ALIGNMENT);
+    buffer_put_u32(small, (uint32_t)record->size);
+    buffer_put_uint(small, record->name, creator->strp_size);
+    if (record->blob == NULL) buffer_put_u64(small, 0); /* EndOfList */
+    give(&creator->output, small->bytes, small->size);
+}
+
+static void give_record_rest(gsym_creator *creator, const creator_record *record) {
+    size_t start = 4 + creator->strp_size;
+    if (record->blob != NULL)
+        give(&creator->output, record->blob + start, record->blob_size - start);
+}
+
+static void give_padding(creator_output *output) {
+    start_padded(output, FOREIGN_ALIGNMENT);
+    give(output, output->small.bytes, output->small.size);
+}
+
+static void give_sharing(creator_output *output, const string_table *strings) {
+    buffer *small = &output->small;
+    start_padded(output, SHARING_ALIGNMENT);
+    buffer_put_u32(small, GSYM_SHARING_MAGIC);
+    buffer_put_u32(small, GSYM_SHARING_XXH64);
+    buffer_put_u64(small, xxh64(strings->shared, strings->shared_size));
+    buffer_put_u64(small, strings->shared_strp);
+    buffer_put_u64(small, strings->shared_size);
+    give(output, small->bytes, small->size);
+}
+
+/* A record is two pieces, and so is a section. */
+static void next_record_piece(gsym_creator *creator) {
+    creator_output *output = &creator->output;
+    const creator_record *record = &creator->records.items[output->index];
+    if (!output->is_inside) {
+        give_record_start(creator, record);
+    } else {
+        give_record_rest(creator, record);
+        output->index++;
+    }
+    output->is_inside = !output->is_inside;
+}
+
+static void next_section_piece(gsym_creator *creator) {
+    creator_output *output = &creator->output;
+    const foreign_section *section = &creator->sections.items[output->index];
+    if (!output->is_inside) {
+        give_padding(output);
+    } else {
+        give(output, section->data, section->size);
+        output->index++;
+    }
+    output->is_inside = !output->is_inside;
+}
+
+/* Make the next piece, which may be empty; false at the end of the file. */
+static bool next_piece(gsym_creator *creator) {
+    creator_output *output = &creator->output;
+    bool shares = is_sharing(creator);
+    switch (output->part) {
+        case OUTPUT_HEAD:
+            give(output, output->head.bytes, output->head.size);
+            output->part = shares ? OUTPUT_RECORDS : OUTPUT_STRINGS;
+            return true;
+        case OUTPUT_STRINGS:
+            give(output, creator->strings.bytes, creator->strings.size);
+            output->part = shares ? OUTPUT_END : OUTPUT_RECORDS;
+            return true;
+        case OUTPUT_RECORDS:
+            if (output->index < creator->records.count) {
+                next_record_piece(creator);
+                return true;
+            }
+            output->index = 0;
+            output->part = OUTPUT_SECTIONS;
+            return true;
+        case OUTPUT_SECTIONS:
+            if (output->index < creator->sections.count)
+                next_section_piece(creator);
+            else
+                output->part = shares ? OUTPUT_SHARING : OUTPUT_END;
+            return true;
+        case OUTPUT_SHARING:
+            give_sharing(output, &creator->strings);
+            output->part = OUTPUT_STRINGS;
+            return true;
+        case OUTPUT_END: return false;
+    }
+    return false;
+}
+
+gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
+                              size_t *size_ret, gsym_error *error) {
+    creator_output *output = &creator->output;
+    size_t size = 0;
+    if (creator->report.file_size == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the creator has no finished file");
+    while (size < capacity) {
+        size_t left = capacity - size;
+        size_t step = output->piece_left < left ? output->piece_left : left;
+        if (step == 0) {
+            if (!next_piece(creator)) break;
+            if (output->small.failed) return gsym_fail_memory(error);
+            continue;
+        }
+        memcpy(bytes + size, output->piece, step);
+        output->piece += step;
+        output->piece_left -= step;
+        size += step;
+    }
+    *size_ret = size;
+    return GSYM_OK;
+}

@@ -1,0 +1,294 @@
+/* breakpad_export.c - the functions of a GSYM file as Breakpad text (.sym).
+ *
+ *     FILE number path
+ *     INLINE_ORIGIN number name
+ *     FUNC [m] address size 0 name          INLINE records (breakpad_export_inlines.c)
+ *     address size line file                and lines follow it
+ *     PUBLIC [m] address 0 name             a function without a size
+ *
+ * Readers differ in what they make of functions and lines that overlap, so none do:
+ * each function is written where a lookup answers with it and nowhere else. Like a
+ * dump, the text is made piece by piece. Names have to stand in front of what uses
+ * them, so all records are visited twice. */
+#include "export/breakpad_export.h"
+
+#include "base/utf8.h"
+
+enum {
+    NAMES_PER_CALL = 1 << 16, /* records visited before the caller gets to run */
+    LINES_PER_RESERVE = 1024,
+    MAX_LINE_SIZE = 2 * (MAX_HEX_SIZE + 1) + 2 * (MAX_DECIMAL_SIZE + 1)
+};
+
+gsym_status gsym_breakpad_export_create(const gsym_image *image,
+                                        gsym_breakpad_export **export_ret,
+                                        gsym_error *error) {
+    gsym_breakpad_export *export = calloc(1, sizeof *export);
+    if (export == NULL) return gsym_fail_memory(error);
+    export->image = image;
+    if (!name_numbers_init(&export->origins, image->header.strtab_size) ||
+        !function_walk_init(&export->walk, image)) {
+        gsym_breakpad_export_destroy(export);
+        return gsym_fail_memory(error);
+    }
+    *export_ret = export;
+    return GSYM_OK;
+}
+
+void gsym_breakpad_export_destroy(gsym_breakpad_export *export) {
+    if (export == NULL) return;
+    function_walk_deinit(&export->walk);
+    name_numbers_deinit(&export->origins);
+    export_inlines_deinit(&export->inlines);
+    free(export);
+}
+
+void gsym_breakpad_export_count(const gsym_breakpad_export *export,
+                                gsym_breakpad_export_counts *counts_ret) {
+    *counts_ret = export->counts;
+}
+
+/* ---- names and paths: one line, UTF-8, never blank ---------------------------------- */
+
+/* Put a question mark in place of each byte that readers would not take. */
+static bool mend(uint8_t *at, const uint8_t *end) {
+    bool is_sound = true;
+    while (at < end) {
+        size_t size = *at == '\n' || *at == '\r' ? 0 : utf8_size(at, (size_t)(end - at));
+        if (size == 0) {
+            *at = '?';
+            is_sound = false;
+            size = 1;
+        }
+        at += size;
+    }
+    return is_sound;
+}
+
+static bool is_blank(const uint8_t *at, const uint8_t *end) {
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    return at == end;
+}
+
+/* End the line whose name stands from `start` to the end of the text. */
+static void end_name(gsym_breakpad_export *export, gsym_text *text, size_t start) {
+    if (text->out.failed) return;
+    if (is_blank(text->out.bytes + start, text->out.bytes + text->out.size)) {
+        text->out.size = start;
+        text_put_literal(text, "<name omitted>");
+        export->counts.names_changed++;
+    } else if (!mend(text->out.bytes + start, text->out.bytes + text->out.size)) {
+        export->counts.names_changed++;
+    }
+    text_put_char(text, '\n');
+}
+
+static void put_name(gsym_breakpad_export *export, gsym_text *text, uint64_t strp) {
+    size_t start;
+    text_put_char(text, ' ');
+    start = text->out.size;
+    text_put_string(text, export->image, strp);
+    end_name(export, text, start);
+}
+
+static void put_file(gsym_breakpad_export *export, gsym_text *text, uint32_t file) {
+    uint64_t directory = 0, basename = 0;
+    size_t directory_size, basename_size, start;
+    const char *directory_bytes, *basename_bytes;
+    if (file == 0) return; /* whatever the file table says of it */
+    (void)image_file(export->image, file, &directory, &basename);
+    directory_bytes = gsym_image_string(export->image, directory, &directory_size);
+    basename_bytes = gsym_image_string(export->image, basename, &basename_size);
+    if (directory_size == 0 && basename_size == 0) return;
+    text_put_literal(text, "FILE ");
+    text_put_decimal(text, file);
+    text_put_char(text, ' ');
+    start = text->out.size;
+    text_put_directory(text, directory_bytes, directory_size);
+    buffer_put(&text->out, basename_bytes, basename_size);
+    end_name(export, text, start);
+    export->counts.files++;
+}
+
+static void put_origin(gsym_breakpad_export *export, gsym_text *text, uint64_t strp) {
+    text_put_literal(text, "INLINE_ORIGIN ");
+    text_put_decimal(text, export->counts.inline_origins++);
+    put_name(export, text, strp);
+}
+
+/* ---- functions ---------------------------------------------------------------------- */
+
+static void put_line(uint8_t **at, answer_extent extent, uint32_t line, uint32_t file) {
+    *at = put_hex_covered(*at, extent.start);
+    *(*at)++ = ' ';
+    *at = put_hex_covered(*at, extent.end - extent.start);
+    *(*at)++ = ' ';
+    *at = put_decimal_covered(*at, line);
+    *(*at)++ = ' ';
+    *at = put_decimal_covered(*at, file);
+    *(*at)++ = '\n';
+}
+
+/* Line records for the rows from `first` on, a limited number of them; *next_ret is
+ * the row that comes next. Of rows at one address the last one counts. */
+static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
+                                  const gsym_function *function, answer_extent extent,
+                                  size_t first, size_t *next_ret, gsym_error *error) {
+    uint64_t base = export->image->header.base_address;
+    size_t last = function->row_count - first < LINES_PER_RESERVE
+                      ? function->row_count
+                      : first + LINES_PER_RESERVE;
+    uint8_t *at;
+    if (!buffer_reserve(&text->out, LINES_PER_RESERVE * MAX_LINE_SIZE))
+        return gsym_fail_memory(error);
+    at = text->out.bytes + text->out.size;
+    for (; first < last; ++first) {
+        const gsym_line_row *row = &function->rows[first];
+        answer_extent covered = {row->address - base, extent.end};
+        if (covered.start >= extent.end) {
+            first = last = function->row_count;
+            break;
+        }
+        if (first + 1 < function->row_count && row[1].address - base < covered.end)
+            covered.end = row[1].address - base;
+        if (covered.start < extent.start) covered.start = extent.start;
+        if (covered.start >= covered.end) continue;
+        put_line(&at, covered, row->line, export_file(export->image, row->file));
+        export->counts.lines++;
+    }
+    text->out.size = (size_t)(at - text->out.bytes);
+    *next_ret = first;
+    return GSYM_OK;
+}
+
+/* Readers look for inlined calls only where there is a line: say that there is none. */
+static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
+                               const gsym_function *function, answer_extent extent,
+                               gsym_error *error) {
+    uint8_t *at;
+    if (function->row_count > 0) {
+        uint64_t first = function->rows[0].address - export->image->header.base_address;
+        if (first < extent.end) extent.end = first;
+    }
+    if (extent.start >= extent.end) return GSYM_OK;
+    if (!buffer_reserve(&text->out, MAX_LINE_SIZE)) return gsym_fail_memory(error);
+    at = text->out.bytes + text->out.size;
+    put_line(&at, extent, 0, 0);
+    text->out.size = (size_t)(at - text->out.bytes);
+    export->counts.lines++;
+    return GSYM_OK;
+}
+
+static gsym_status put_parts(gsym_breakpad_export *export, gsym_text *text,
+                             const gsym_function *function, answer_extent extent,
+                             gsym_error *error) {
+    uint64_t calls = export->counts.inlined_calls;
+    GSYM_TRY(export_inlines_put(export, text, function, extent, error));
+    if (export->counts.inlined_calls != calls)
+        GSYM_TRY(put_no_line(export, text, function, extent, error));
+    for (size_t row = 0; row < function->row_count;)
+        GSYM_TRY(put_some_lines(export, text, function, extent, row, &row, error));
+    return GSYM_OK;
+}
+
+static void put_head(gsym_breakpad_export *export, gsym_text *text,
+                     const gsym_function *function, answer_extent extent) {
+    uint8_t *at;
+    if (function->size != 0)
+        text_put_literal(text, "FUNC ");
+    else
+        text_put_literal(text, "PUBLIC ");
+    if (export->walk.are_several || function->merged_count > 0) text_put_literal(text, "m ");
+    if (!buffer_reserve(&text->out, 2 * (MAX_HEX_SIZE + 1))) return;
+    at = put_hex_covered(text->out.bytes + text->out.size, extent.start);
+    *at++ = ' ';
+    if (function->size != 0) {
+        at = put_hex_covered(at, extent.end - extent.start);
+        *at++ = ' ';
+    }
+    text->out.size = (size_t)(at - text->out.bytes);
+    text_put_char(text, '0'); /* bytes of parameters on the stack */
+    put_name(export, text, function->name);
+}
+
+static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
+                                const gsym_function *function, answer_extent extent,
+                                gsym_error *error) {
+    gsym_breakpad_export_counts *counts = &export->counts;
+    put_head(export, text, function, extent);
+    counts->call_sites_left_out += function->call_site_count;
+    counts->unknown_left_out += function->extra_count;
+    if (function->size != 0) {
+        counts->functions++;
+        return put_parts(export, text, function, extent, error);
+    }
+    counts->public_symbols++;
+    counts->details_left_out += function->row_count > 0 || function->node_count > 0;
+    return GSYM_OK;
+}
+
+static gsym_status put_entry(gsym_breakpad_export *export, gsym_text *text, uint32_t index,
+                             gsym_error *error) {
+    walked_function walked;
+    GSYM_TRY(function_walk_visit(&export->walk, index, &walked, &export->counts.losses,
+                                 error));
+    if (walked.function == NULL) return GSYM_OK;
+    return put_function(export, text, walked.function, walked.extent, error);
+}
+
+/* ---- the parts in order ------------------------------------------------------------ */
+
+static uint64_t part_end(const gsym_breakpad_export *export) {
+    switch (export->part) {
+        case EXPORT_FILES: return export->image->header.num_files;
+        case EXPORT_ORIGINS: return export->origins.end + 1;
+        default: return export->image->header.num_addresses;
+    }
+}
+
+static gsym_status put_item(gsym_breakpad_export *export, gsym_text *text,
+                            gsym_error *error) {
+    switch (export->part) {
+        case EXPORT_NAMES:
+            GSYM_TRY(function_walk_names(&export->walk, (uint32_t)export->next, false,
+                                         &export->origins, error));
+            export->counts.visited++;
+            break;
+        case EXPORT_FILES: put_file(export, text, (uint32_t)export->next); break;
+        case EXPORT_ORIGINS:
+            if (name_numbers_next(&export->origins, &export->next))
+                put_origin(export, text, export->next);
+            else
+                export->next = export->origins.end;
+            break;
+        default:
+            GSYM_TRY(put_entry(export, text, (uint32_t)export->next, error));
+            export->counts.visited++;
+    }
+    export->next++;
+    return GSYM_OK;
+}
+
+static void begin_next_part(gsym_breakpad_export *export) {
+    if (export->part == EXPORT_NAMES) name_numbers_count(&export->origins);
+    export->part++;
+    export->next = 0;
+}
+
+gsym_status gsym_breakpad_export_next(gsym_breakpad_export *export, gsym_text *text,
+                                      size_t size, uint32_t *is_done_ret,
+                                      gsym_error *error) {
+    size_t limit = text->out.size + size;
+    for (; export->part < EXPORT_DONE; begin_next_part(export)) {
+        while (export->next < part_end(export)) {
+            GSYM_TRY(put_item(export, text, error));
+            if (text->out.size >= limit ||
+                (export->part == EXPORT_NAMES && export->next % NAMES_PER_CALL == 0)) {
+                *is_done_ret = 0;
+                return text_status(text, error);
+            }
+        }
+    }
+    *is_done_ret = 1;
+    return text_status(text, error);
+}

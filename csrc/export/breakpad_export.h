@@ -1,0 +1,71 @@
+/* breakpad_export.h - an export under way: what its two files share. */
+#ifndef GSYM_BREAKPAD_EXPORT_H
+#define GSYM_BREAKPAD_EXPORT_H
+
+#include "export/function_walk.h"
+#include "text/text.h"
+
+/* What is known of an inlined call while its function is written. */
+typedef struct inline_place {
+    uint64_t claimed; /* end of its children's ranges so far */
+    uint32_t parent;
+    bool may_overlap; /* its children's ranges do not come in order */
+    bool is_kept;
+} inline_place;
+
+typedef struct inline_place_list {
+    inline_place *items;
+    size_t count, capacity;
+} inline_place_list;
+
+/* A range of an inlined call, to be sorted among those of its siblings. */
+typedef struct sibling_range {
+    gsym_range range;
+    uint32_t parent;
+    uint32_t node;
+} sibling_range;
+
+typedef struct sibling_range_list {
+    sibling_range *items;
+    size_t count, capacity;
+} sibling_range_list;
+
+/* Scratch, kept from function to function. */
+typedef struct export_inlines {
+    inline_place_list places;
+    sibling_range_list siblings;
+} export_inlines;
+
+enum export_part {
+    EXPORT_NAMES = 0, /* nothing is written yet: which names do calls use? */
+    EXPORT_FILES,
+    EXPORT_ORIGINS,
+    EXPORT_FUNCTIONS,
+    EXPORT_DONE
+};
+
+struct gsym_breakpad_export {
+    const gsym_image *image;
+    function_walk walk;
+    name_numbers origins;
+    export_inlines inlines;
+    gsym_breakpad_export_counts counts;
+    enum export_part part;
+    uint64_t next; /* entry, file or string offset within the part */
+};
+
+void export_inlines_deinit(export_inlines *inlines);
+
+/* Append an INLINE record for each call inlined into `function` that has code inside
+ * `extent`; the names of all have been collected. */
+gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
+                               const gsym_function *function, answer_extent extent,
+                               gsym_error *error);
+
+/* Number of a file in a record. A file that the table lacks gets 0, which no FILE
+ * record has: readers take that for no file. */
+static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
+    return file < image->header.num_files ? file : 0;
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* function_info.h - the records of a GSYM file: encode and decode.
+ *
+ * line_table.c, inline_info.c and function_info.c each hold both directions of
+ * one record kind. Offsets of strings take strp_size bytes (version 1: 4,
+ * version 2: 8); the byte order is the buffer's or the cursor's. */
+#ifndef GSYM_FUNCTION_INFO_H
+#define GSYM_FUNCTION_INFO_H
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/lists.h"
+
+/* Rows must ascend and none may lie below `start`. */
+gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
+                              size_t count, gsym_error *error);
+
+/* Nodes in pre-order; each child range must lie inside one range of its parent. */
+gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
+                               const gsym_inline_node *nodes, size_t count,
+                               const gsym_range *ranges, gsym_error *error);
+
+/* The whole record: size, name, each InfoType in ascending order, EndOfList.
+ * Not aligned; the layout aligns records. */
+gsym_status function_info_encode(buffer *out, unsigned strp_size,
+                                 const gsym_function *function, gsym_error *error);
+
+/* Append call sites as a record holds them behind their count. */
+void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
+                    size_t count, const uint64_t *regexes);
+
+/* ---- decode ------------------------------------------------------------------- *
+ * A payload is a cursor over the bytes of one InfoType; offsets in errors count
+ * from the start of the file. */
+
+typedef struct node_list {
+    gsym_inline_node *items;
+    size_t count, capacity;
+} node_list;
+
+typedef struct call_site_list {
+    gsym_call_site *items;
+    size_t count, capacity;
+} call_site_list;
+
+typedef struct regex_list {
+    uint64_t *items;
+    size_t count, capacity;
+} regex_list;
+
+typedef struct extra_list {
+    gsym_extra *items;
+    size_t count, capacity;
+} extra_list;
+
+/* What decoded functions are made of; each function owns a run of each list. */
+typedef struct function_parts {
+    row_list rows;
+    node_list nodes;
+    range_list ranges;
+    call_site_list call_sites;
+    regex_list regexes;
+    extra_list extras;
+} function_parts;
+
+/* Append all rows. */
+gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
+                              gsym_error *error);
+/* The state of a line program behind one of its rows. */
+typedef struct line_checkpoint {
+    uint32_t offset; /* of the row, from the start of the function */
+    uint32_t at;     /* of the next opcode, from the start of the payload */
+    uint32_t file;
+    uint32_t line;
+} line_checkpoint;
+
+typedef struct checkpoint_list {
+    line_checkpoint *items;
+    size_t count, capacity;
+} checkpoint_list;
+
+/* Append a checkpoint every `spacing` bytes. False where the table is damaged, a row lies
+ * too far from the function or memory ran out. */
+bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
+/* The last row at or below `address`; all 0 where the first lies above. */
+gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
+                            gsym_line_row *row_ret, gsym_error *error);
+/* Likewise of a sound table, from a checkpoint on, which lies in the payload, or with NULL
+ * from the start. A damaged table gives any row. */
+void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+                            uint64_t start, uint64_t address, gsym_line_row *row_ret);
+
+/* A line program that is being run. */
+typedef struct line_program {
+    cursor c;
+    const uint8_t *op; /* the opcode being run */
+    uint64_t min_delta;
+    uint32_t range;
+    uint32_t reciprocal; /* a / range == a * reciprocal >> 16 for a special opcode */
+    gsym_line_row row;
+} line_program;
+
+/* The rows of a sound table for ascending addresses. */
+typedef struct line_sweep {
+    cursor payload;
+    uint64_t start;
+    line_program program; /* at the row behind `row` */
+    bool has_next;
+    gsym_line_row row; /* the last at or below the address; file 0 in front of all */
+} line_sweep;
+
+bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start);
+/* Go on behind a checkpoint that is not above the next address. */
+void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint);
+void line_sweep_advance(line_sweep *sweep, uint64_t address);
+
+/* Compare two tables that start together row by row, by address alone: -1, 0, 1. */
+int line_table_compare_addresses(const cursor *left, const cursor *right);
+
+/* Append all nodes; their range_first counts from the present end of `ranges`. */
+gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
+                               node_list *nodes, range_list *ranges, gsym_error *error);
+
+/* The nodes that cover one address, from the root inwards. */
+typedef struct inline_walk {
+    cursor payload; /* failed: the bytes ended early */
+    uint64_t address;
+    uint64_t base;
+    unsigned strp_size;
+    bool is_root;
+    bool is_done;
+} inline_walk;
+
+typedef struct inline_match {
+    uint64_t name;
+    uint64_t start; /* of the node's first range */
+    uint32_t call_file;
+    uint32_t call_line;
+    bool is_root;
+} inline_match;
+
+bool inline_walk_next(inline_walk *walk, inline_match *match_ret);
+
+/* All nodes in pre-order, without their ranges. */
+typedef struct inline_nodes {
+    cursor payload; /* failed: the bytes ended early */
+    unsigned strp_size;
+    uint64_t depth; /* lists that have not ended */
+    bool is_done;
+} inline_nodes;
+
+/* All of the next node but where it starts. */
+bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
+
+/* A node as an index has it. Nodes are numbered from 1 on, the root is the first. */
+typedef struct call_node {
+    uint32_t parent; /* 0: it is the root */
+    uint32_t start;  /* of its first range, from the start of the function */
+    uint32_t fields; /* where its name stands, from the start of the payload */
+} call_node;
+
+typedef struct call_range {
+    uint32_t start; /* offsets from the start of the function */
+    uint32_t end;
+    uint32_t node;
+} call_range;
+
+typedef struct call_tree {
+    struct { call_node *items; size_t count, capacity; } nodes;
+    struct { call_range *items; size_t count, capacity; } ranges; /* in order of nodes */
+} call_tree;
+
+/* The bytes of a node and of all below it, from the start of the payload. */
+typedef struct call_span {
+    uint32_t at;
+    uint32_t end;
+} call_span;
+
+typedef struct span_list {
+    call_span *items;
+    size_t count, capacity;
+} span_list;
+
+/* Append all nodes and, unless that is NULL, their spans. False where the tree is damaged,
+ * reaches too far from the function or memory ran out. */
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
+                      span_list *spans);
+/* The node as the walk finds it; `start` is that of the function. */
+inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
+                              const call_node *node);
+
+/* One InfoType of a record. */
+typedef struct record_info {
+    uint32_t type;
+    cursor payload;
+    uint64_t offset; /* of the payload, from the start of the file */
+} record_info;
+
+/* The fixed start of a record; leaves `record` behind it. */
+gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
+                                      uint64_t *size_ret, uint64_t *name_ret,
+                                      gsym_error *error);
+/* The next InfoType, GSYM_INFO_END_OF_LIST at the end. */
+gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error *error);
+
+/* What the known InfoTypes of a record hold; nothing where it has none of a type. */
+typedef struct record_payloads {
+    cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
+} record_payloads;
+
+/* All InfoTypes up to the end; `record` stands behind the fixed start. False where the
+ * record is damaged, or known types do not stand once each and ascend, as every encoder
+ * writes them. */
+bool function_info_payloads(cursor *record, record_payloads *payloads_ret);
+
+/* A whole record but for its merged functions, whose payload is handed back
+ * (type GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST where it has none).
+ * The counts in *function_ret tell how much was appended to each list; its
+ * pointers are not set. */
+gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
+                                 function_parts *parts, gsym_function *function_ret,
+                                 record_info *merged_ret, gsym_error *error);
+
+/* How many records a MergedFunctionsInfo says it holds. */
+gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
+                                   gsym_error *error);
+/* The next of them, number `index`. */
+gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
+                                  gsym_error *error);
+
+/* Append all call sites; their regex_first counts from the present end of `regexes`. */
+gsym_status call_sites_decode(cursor *payload, unsigned strp_size,
+                              call_site_list *call_sites, regex_list *regexes,
+                              gsym_error *error);
+/* Patterns of the first call site that returns to function start + return_offset:
+ * all are counted, those that fit are written. */
+gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
+                            uint64_t *regexes, size_t capacity, uint32_t *count_ret,
+                            gsym_error *error);
+
+/* Decode the record at `c` of a function that starts at `start`, and the functions merged
+ * into it; *function_ret points to data that is valid until the next call. */
+gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
+                          uint64_t start, const gsym_function **function_ret,
+                          gsym_error *error);
+/* Bytes that the function decoded last takes in its file. */
+uint64_t record_size(const gsym_record *record);
+
+#endif

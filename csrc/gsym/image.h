@@ -1,0 +1,73 @@
+/* image.h - an open GSYM file as the lookups and decoders see it. */
+#ifndef GSYM_IMAGE_H
+#define GSYM_IMAGE_H
+
+#include "gsym/index_cache.h"
+#include "gsym/index_section.h"
+
+struct gsym_image {
+    const uint8_t *data; /* of the GSYM file, which may be a part of a binary */
+    size_t size;
+    size_t available; /* bytes from `data` to the end of the binary */
+    gsym_header header;
+    const uint8_t *addr_offsets;
+    const uint8_t *addr_info_offsets;
+    const uint8_t *files; /* first entry, behind the count */
+    const char *strings;
+    uint64_t record_base; /* what the info offsets count from */
+    uint64_t record_end;  /* end of the bytes that may hold records */
+    unsigned strp_size; /* bytes of a string offset, and of a record offset */
+    bool swap;
+    index_cache *indexes;
+    index_section index; /* in the file */
+};
+
+/* Bytes of the header, in version 2 with the directory behind it. */
+size_t image_head_size(const gsym_image *image);
+
+/* Start of entry `index` < num_addresses, counted from base_address. */
+uint64_t image_addr_offset(const gsym_image *image, uint32_t index);
+
+/* The last entry that starts at or below `offset` from base_address, or the first
+ * of those that start together with it. False: there is none. Tables that do not
+ * ascend give some entry that fits or none. */
+bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret);
+
+/* File offset of the record of entry `index` < num_addresses, not yet checked. */
+uint64_t image_record_offset(const gsym_image *image, uint32_t index);
+
+/* The bytes from the record of entry `index` to the end of all records; offsets
+ * of the cursor count from the start of the file. */
+gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record_ret,
+                         gsym_error *error);
+
+/* Of the entries with one start, the first that covers the address. Functions that
+ * start lower are not looked at, even where they reach over it. */
+gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
+                       cursor *record_ret, bool *found_ret, gsym_error *error);
+
+/* A function without a size reaches to the next one. */
+static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address) {
+    return size == 0 || address - start < size;
+}
+
+/* Check a function of the image, decoded from the record at `offset`, and the functions
+ * merged into it. */
+gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
+                                 uint64_t offset, gsym_error *error);
+
+/* File entry `index`, or false when the table has no such entry. */
+bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
+                uint64_t *basename_ret);
+
+/* Whether the string at `strp` is not empty. */
+static inline bool image_has_string(const gsym_image *image, uint64_t strp) {
+    return strp < image->header.strtab_size && image->strings[strp] != 0;
+}
+
+static inline uint64_t image_strp(const gsym_image *image, const uint8_t *at) {
+    return image->strp_size == 4 ? cursor_load32(at, image->swap)
+                                 : cursor_load64(at, image->swap);
+}
+
+#endif

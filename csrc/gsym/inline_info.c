@@ -1,0 +1,352 @@
+/* inline_info.c - InfoType 2: the tree of calls inlined into a function.
+ *
+ *     node: uleb range_count           0 ends a list of siblings
+ *           range_count * {uleb start - base, uleb size}
+ *           u8 has_children, strp name, uleb call_file, uleb call_line
+ *           children and a 0, where has_children is set
+ *
+ * The base is the function's start for the root, and the start of the parent's
+ * first range for all others. Trees are as deep as their input says, so nothing
+ * here recurses. */
+#include "gsym/function_info.h"
+
+/* ---- encode ----------------------------------------------------------------- */
+
+enum { PATH_ON_STACK = 64 };
+
+/* The nodes from the root down to the one being written. */
+typedef struct node_path {
+    const gsym_inline_node **items;
+    size_t capacity;
+    const gsym_inline_node *few[PATH_ON_STACK];
+} node_path;
+
+static bool node_path_set(node_path *path, size_t depth, const gsym_inline_node *node) {
+    if (GSYM_UNLIKELY(depth >= path->capacity)) {
+        size_t capacity = path->capacity * 2; /* depth grows by one at a time */
+        const gsym_inline_node **items = malloc(capacity * sizeof *items);
+        if (items == NULL) return false;
+        memcpy(items, path->items, path->capacity * sizeof *items);
+        if (path->items != path->few) free(path->items);
+        path->items = items;
+        path->capacity = capacity;
+    }
+    path->items[depth] = node;
+    return true;
+}
+
+/* Both lists ascend, so one pass over the parent's ranges is enough. */
+static bool ranges_contain(const gsym_range *parent, size_t parent_count,
+                           const gsym_range *child, size_t child_count) {
+    size_t at = 0;
+    for (size_t i = 0; i < child_count; ++i) {
+        while (at < parent_count && parent[at].end < child[i].end) at++;
+        if (at == parent_count || child[i].start < parent[at].start) return false;
+    }
+    return true;
+}
+
+static bool ranges_ascend(const gsym_range *ranges, size_t count, uint64_t base) {
+    uint64_t end = base;
+    for (size_t i = 0; i < count; ++i) {
+        if (ranges[i].start < end || ranges[i].end < ranges[i].start) return false;
+        end = ranges[i].end;
+    }
+    return true;
+}
+
+static gsym_status encode_node(buffer *out, unsigned strp_size, uint64_t base,
+                               const gsym_inline_node *node, const gsym_range *ranges,
+                               bool has_children, gsym_error *error) {
+    uint8_t *at;
+    if (node->range_count == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "attempted to encode invalid InlineInfo object");
+    if (!ranges_ascend(ranges, node->range_count, base))
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "InlineInfo ranges not in ascending order");
+    if (!buffer_reserve(out, (2 * (size_t)node->range_count + 3) * MAX_LEB_SIZE))
+        return gsym_fail_memory(error);
+    at = put_uleb_covered(out->bytes + out->size, node->range_count);
+    for (uint32_t i = 0; i < node->range_count; ++i) {
+        at = put_uleb_covered(at, ranges[i].start - base);
+        at = put_uleb_covered(at, ranges[i].end - ranges[i].start);
+    }
+    *at++ = has_children;
+    out->size = (size_t)(at - out->bytes);
+    buffer_put_uint(out, node->name, strp_size);
+    at = put_uleb_covered(out->bytes + out->size, node->call_file);
+    at = put_uleb_covered(at, node->call_line);
+    out->size = (size_t)(at - out->bytes);
+    return GSYM_OK;
+}
+
+static gsym_status encode_tree(buffer *out, unsigned strp_size, uint64_t start,
+                               const gsym_inline_node *nodes, size_t count,
+                               const gsym_range *ranges, node_path *path,
+                               gsym_error *error) {
+    for (size_t i = 0; i < count; ++i) {
+        const gsym_inline_node *node = &nodes[i];
+        uint32_t next_depth = i + 1 < count ? nodes[i + 1].depth : 0;
+        uint64_t base = start;
+        if ((i == 0) != (node->depth == 0) ||
+            (next_depth > node->depth && next_depth - node->depth > 1))
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                             "InlineInfo nodes not in pre-order");
+        if (node->depth != 0) {
+            const gsym_inline_node *parent = path->items[node->depth - 1];
+            if (!ranges_contain(ranges + parent->range_first, parent->range_count,
+                                ranges + node->range_first, node->range_count))
+                return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                                 "child range not contained in parent");
+            base = ranges[parent->range_first].start;
+        }
+        if (!node_path_set(path, node->depth, node)) return gsym_fail_memory(error);
+        GSYM_TRY(encode_node(out, strp_size, base, node, ranges + node->range_first,
+                             next_depth > node->depth, error));
+        for (uint32_t depth = node->depth; depth > next_depth; --depth)
+            buffer_put_u8(out, 0);
+    }
+    return out->failed ? gsym_fail_memory(error) : GSYM_OK;
+}
+
+gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
+                               const gsym_inline_node *nodes, size_t count,
+                               const gsym_range *ranges, gsym_error *error) {
+    node_path path;
+    gsym_status status;
+    path.items = path.few;
+    path.capacity = PATH_ON_STACK;
+    status = encode_tree(out, strp_size, start, nodes, count, ranges, &path, error);
+    if (path.items != path.few) free(path.items);
+    return status;
+}
+
+/* ---- decode ----------------------------------------------------------------- */
+
+#define NO_PARENT UINT32_MAX
+
+static gsym_status missing(const cursor *c, const uint8_t *at, const char *what,
+                           gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "missing %s", what);
+}
+
+static gsym_status decode_ranges(cursor *c, uint64_t base, uint64_t count,
+                                 range_list *ranges, gsym_error *error) {
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint8_t *at = c->at;
+        uint64_t start = base + cursor_short_uleb(c);
+        uint64_t end = start + cursor_short_uleb(c);
+        if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
+        if (!ARRAY_RESERVE(*ranges, 1)) return gsym_fail_memory(error);
+        ranges->items[ranges->count++] = (gsym_range){start, end};
+    }
+    return GSYM_OK;
+}
+
+static gsym_status decode_fields(cursor *c, unsigned strp_size, gsym_inline_node *node,
+                                 bool *has_children_ret, gsym_error *error) {
+    const uint8_t *at = c->at;
+    *has_children_ret = cursor_u8(c) != 0;
+    if (c->failed)
+        return missing(c, at, "InlineInfo uint8_t indicating children", error);
+    at = c->at;
+    node->name = cursor_uint(c, strp_size);
+    if (c->failed) return missing(c, at, "InlineInfo name", error);
+    at = c->at;
+    node->call_file = (uint32_t)cursor_short_uleb(c);
+    if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call file", error);
+    at = c->at;
+    node->call_line = (uint32_t)cursor_short_uleb(c);
+    if (c->failed) return missing(c, at, "ULEB128 for InlineInfo call line", error);
+    return GSYM_OK;
+}
+
+/* While the tree is read, `reserved` of a node holds the index of its parent. */
+static gsym_status decode_tree(cursor *c, unsigned strp_size, uint64_t start,
+                               node_list *nodes, size_t first_node, range_list *ranges,
+                               size_t first_range, gsym_error *error) {
+    uint32_t parent = NO_PARENT;
+    do {
+        const uint8_t *at = c->at;
+        uint64_t base = start, range_count = cursor_short_uleb(c);
+        bool has_children;
+        gsym_inline_node node = {0};
+        if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
+        if (range_count == 0) {
+            if (parent != NO_PARENT) parent = nodes->items[first_node + parent].reserved;
+            continue;
+        }
+        if (parent != NO_PARENT) {
+            const gsym_inline_node *above = &nodes->items[first_node + parent];
+            base = ranges->items[first_range + above->range_first].start;
+            node.depth = above->depth + 1;
+        }
+        node.reserved = parent;
+        node.range_first = (uint32_t)(ranges->count - first_range);
+        node.range_count = (uint32_t)range_count;
+        GSYM_TRY(decode_ranges(c, base, range_count, ranges, error));
+        GSYM_TRY(decode_fields(c, strp_size, &node, &has_children, error));
+        if (!ARRAY_RESERVE(*nodes, 1)) return gsym_fail_memory(error);
+        if (has_children) parent = (uint32_t)(nodes->count - first_node);
+        nodes->items[nodes->count++] = node;
+    } while (parent != NO_PARENT);
+    return GSYM_OK;
+}
+
+gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
+                               node_list *nodes, range_list *ranges, gsym_error *error) {
+    size_t first = nodes->count;
+    GSYM_TRY(decode_tree(payload, strp_size, start, nodes, first, ranges, ranges->count,
+                         error));
+    for (size_t i = first; i < nodes->count; ++i) nodes->items[i].reserved = 0;
+    return GSYM_OK;
+}
+
+/* ---- list ------------------------------------------------------------------- */
+
+static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tree) {
+    uint32_t number = (uint32_t)tree->nodes.count;
+    for (uint64_t i = 0; i < count; ++i) {
+        uint64_t start = base + cursor_uleb(c);
+        uint64_t size = cursor_uleb(c);
+        if (c->failed || start > UINT32_MAX || size > UINT32_MAX - start) return false;
+        if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
+        if (size == 0) continue;
+        if (!ARRAY_RESERVE(tree->ranges, 1)) return false;
+        tree->ranges.items[tree->ranges.count++] =
+            (call_range){(uint32_t)start, (uint32_t)(start + size), number};
+    }
+    return true;
+}
+
+/* Node `number` ends here. */
+static void end_span(const cursor *payload, const cursor *c, uint32_t number,
+                     span_list *spans) {
+    if (spans != NULL) spans->items[number - 1].end = (uint32_t)(c->at - payload->at);
+}
+
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
+                      span_list *spans) {
+    cursor c = *payload;
+    uint32_t parent = 0;
+    if (cursor_left(&c) > UINT32_MAX) return false;
+    do {
+        uint32_t at = (uint32_t)(c.at - payload->at);
+        uint64_t range_count = cursor_uleb(&c);
+        uint32_t base = parent == 0 ? 0 : tree->nodes.items[parent - 1].start;
+        call_node *node;
+        bool has_children;
+        if (range_count == 0) {
+            if (parent == 0) continue;
+            end_span(payload, &c, parent, spans);
+            parent = tree->nodes.items[parent - 1].parent;
+            continue;
+        }
+        if (!ARRAY_RESERVE(tree->nodes, 1)) return false;
+        tree->nodes.items[tree->nodes.count++] = (call_node){.parent = parent};
+        if (spans != NULL) {
+            if (!ARRAY_RESERVE(*spans, 1)) return false;
+            spans->items[spans->count++].at = at;
+        }
+        if (!list_ranges(&c, range_count, base, tree)) return false;
+        node = &tree->nodes.items[tree->nodes.count - 1];
+        has_children = cursor_u8(&c) != 0;
+        node->fields = (uint32_t)(c.at - payload->at);
+        cursor_skip(&c, strp_size);
+        cursor_skip_leb(&c);
+        cursor_skip_leb(&c);
+        if (has_children) parent = (uint32_t)tree->nodes.count;
+        else end_span(payload, &c, (uint32_t)tree->nodes.count, spans);
+    } while (parent != 0 && !c.failed);
+    return !c.failed;
+}
+
+inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
+                              const call_node *node) {
+    cursor c = *payload;
+    inline_match match;
+    cursor_skip(&c, node->fields);
+    match.name = cursor_uint(&c, strp_size);
+    match.start = start + node->start;
+    match.call_file = (uint32_t)cursor_uleb(&c);
+    match.call_line = (uint32_t)cursor_uleb(&c);
+    match.is_root = node->parent == 0;
+    return match;
+}
+
+/* ---- walk ------------------------------------------------------------------- */
+
+static bool ranges_cover(cursor *c, uint64_t base, uint64_t count, uint64_t address,
+                         uint64_t *start_ret) {
+    bool covered = false;
+    for (uint64_t i = 0; i < count && !c->failed; ++i) {
+        uint64_t start = base + cursor_uleb(c);
+        uint64_t size = cursor_uleb(c);
+        if (i == 0) *start_ret = start;
+        covered |= address - start < size;
+    }
+    return covered;
+}
+
+static void skip_ranges(cursor *c, uint64_t count) {
+    for (uint64_t i = 0; i < count && !c->failed; ++i) {
+        cursor_skip_leb(c);
+        cursor_skip_leb(c);
+    }
+}
+
+bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
+    cursor *c = &walk->payload;
+    uint64_t depth = 0; /* levels below the list that is being searched */
+    while (!walk->is_done) {
+        uint64_t start = 0, range_count = cursor_uleb(c);
+        bool covered = false, has_children;
+        if (range_count == 0) { /* also where the bytes end early */
+            if (depth == 0 || c->failed) walk->is_done = true;
+            else depth--;
+            continue;
+        }
+        if (depth > 0) skip_ranges(c, range_count);
+        else covered = ranges_cover(c, walk->base, range_count, walk->address, &start);
+        has_children = cursor_u8(c) != 0;
+        if (covered) {
+            match_ret->name = cursor_uint(c, walk->strp_size);
+            match_ret->start = start;
+            match_ret->call_file = (uint32_t)cursor_uleb(c);
+            match_ret->call_line = (uint32_t)cursor_uleb(c);
+            match_ret->is_root = walk->is_root;
+            walk->is_root = false;
+            walk->is_done = !has_children;
+            walk->base = start;
+            return true;
+        }
+        cursor_skip(c, walk->strp_size);
+        cursor_skip_leb(c);
+        cursor_skip_leb(c);
+        if (has_children) depth++;
+        if (walk->is_root) walk->is_done = true;
+    }
+    return false;
+}
+
+bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
+    cursor *c = &walk->payload;
+    while (!walk->is_done) {
+        uint64_t range_count = cursor_short_uleb(c);
+        match_ret->is_root = walk->depth == 0;
+        if (range_count == 0) {
+            walk->is_done = walk->depth <= 1 || c->failed;
+            walk->depth--;
+            continue;
+        }
+        skip_ranges(c, range_count);
+        walk->depth += cursor_u8(c) != 0;
+        match_ret->name = cursor_uint(c, walk->strp_size);
+        match_ret->call_file = (uint32_t)cursor_short_uleb(c);
+        match_ret->call_line = (uint32_t)cursor_short_uleb(c);
+        walk->is_done = walk->depth == 0 || c->failed;
+        return !c->failed;
+    }
+    return false;
+}

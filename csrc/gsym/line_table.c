@@ -1,0 +1,468 @@
+/* line_table.c - InfoType 1: the rows of a function as a small opcode program.
+ *
+ *     sleb min_delta, sleb max_delta, uleb first_line, opcodes
+ *     state: address = function start, file = 1, line = first_line
+ *     00 EndSequence      stop
+ *     01 SetFile uleb     file = n
+ *     02 AdvancePC uleb   address += n, emit a row
+ *     03 AdvanceLine sleb line += n
+ *     04..FF special      a = opcode - 4; line += min_delta + a % range;
+ *                         address += a / range; emit a row
+ *
+ * where range = max_delta - min_delta + 1. The encoder chooses the deltas as
+ * LLVM does, so that equal rows give equal bytes. */
+#include "gsym/function_info.h"
+
+#include <inttypes.h>
+
+enum {
+    OP_END_SEQUENCE = 0,
+    OP_SET_FILE = 1,
+    OP_ADVANCE_PC = 2,
+    OP_ADVANCE_LINE = 3,
+    OP_FIRST_SPECIAL = 4,
+    OP_LAST_SPECIAL = 255,
+
+    WINDOW = 14, /* greatest max_delta - min_delta that is worth a range */
+
+    NEAR = 128, /* deltas -NEAR .. NEAR - 1 are counted one by one */
+    BUCKETS = 512,
+    FAR_ON_STACK = 256,
+
+    ROWS_PER_RESERVE = 256,
+    MAX_ROW_SIZE = 3 * (1 + MAX_LEB_SIZE) /* SetFile, AdvanceLine, AdvancePC */
+};
+
+/* ---- which line deltas a special opcode can say ---------------------------- */
+
+typedef struct delta_window {
+    int64_t min;
+    int64_t max;
+    uint32_t count; /* rows whose delta lies in it */
+} delta_window;
+
+/* Counts of all deltas of a table: the near ones exactly, the others summed in
+ * buckets of WINDOW + 1 neighbours, modulo BUCKETS. A window past the near ones
+ * touches two adjacent buckets at most, so their sum bounds its count. Near
+ * deltas within a window of either edge are in a bucket as well. */
+typedef struct delta_counts {
+    uint32_t near[2 * NEAR];
+    uint32_t bucket[BUCKETS];
+    uint32_t bucketed; /* sum of bucket[] */
+    int near_first, near_last; /* indexes in near[] of the lowest and highest delta */
+} delta_counts;
+
+static inline int64_t row_delta(const gsym_line_row *row) {
+    return (int64_t)row[0].line - (int64_t)row[-1].line;
+}
+
+static inline uint32_t bucket_of(int64_t delta) {
+    /* Biased so that the quotient of every possible delta rounds down. */
+    uint64_t biased = (uint64_t)(delta + (INT64_C(15) << 32));
+    return (uint32_t)(biased / (WINDOW + 1)) & (BUCKETS - 1);
+}
+
+static inline bool is_near(int64_t delta) { return delta >= -NEAR && delta < NEAR; }
+
+/* The whole window of a start below this edge is near. */
+static inline bool is_inside(int64_t delta) {
+    return delta >= -NEAR + WINDOW && delta < NEAR - WINDOW;
+}
+
+static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t count) {
+    memset(counts, 0, sizeof *counts);
+    counts->near_first = 2 * NEAR;
+    for (size_t i = 1; i < count; ++i) {
+        int64_t delta = row_delta(&rows[i]);
+        if (is_near(delta)) {
+            int at = (int)delta + NEAR;
+            counts->near[at]++;
+            counts->near_first = at < counts->near_first ? at : counts->near_first;
+            counts->near_last = at > counts->near_last ? at : counts->near_last;
+        }
+        if (!is_inside(delta)) {
+            counts->bucket[bucket_of(delta)]++;
+            counts->bucketed++;
+        }
+    }
+}
+
+/* Best window that starts at a near delta and ends at one. */
+static delta_window best_near_window(const delta_counts *counts) {
+    delta_window best = {0, 0, 0};
+    uint32_t sum = 0;
+    int first = counts->near_first, start = 0;
+    for (int i = first; i < first + WINDOW && i < 2 * NEAR; ++i) sum += counts->near[i];
+    for (int i = first; i <= counts->near_last && i + WINDOW < 2 * NEAR; ++i) {
+        sum += counts->near[i + WINDOW];
+        if (sum > best.count && counts->near[i] != 0) {
+            best.count = sum;
+            start = i;
+        }
+        sum -= counts->near[i];
+    }
+    if (best.count != 0) {
+        int last = start + WINDOW;
+        while (counts->near[last] == 0) last--;
+        best.min = start - NEAR;
+        best.max = last - NEAR;
+    }
+    return best;
+}
+
+/* Can a window that is not all near hold `count` deltas and this one? */
+static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t count) {
+    uint32_t at = bucket_of(delta);
+    uint32_t here = counts->bucket[at];
+    return here + counts->bucket[(at + 1) & (BUCKETS - 1)] >= count ||
+           here + counts->bucket[(at - 1) & (BUCKETS - 1)] >= count;
+}
+
+static bool may_any_reach(const delta_counts *counts, uint32_t count) {
+    uint32_t most = counts->bucket[BUCKETS - 1] + counts->bucket[0];
+    if (counts->bucketed < count) return false;
+    for (size_t i = 1; i < BUCKETS; ++i) {
+        uint32_t sum = counts->bucket[i - 1] + counts->bucket[i];
+        most = sum > most ? sum : most;
+    }
+    return most >= count;
+}
+
+static void sort_deltas(int64_t *deltas, size_t count) {
+    size_t gap = 1;
+    while (gap < count / 9) gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3) {
+        for (size_t i = gap; i < count; ++i) {
+            int64_t delta = deltas[i];
+            size_t at = i;
+            for (; at >= gap && deltas[at - gap] > delta; at -= gap)
+                deltas[at] = deltas[at - gap];
+            deltas[at] = delta;
+        }
+    }
+}
+
+/* Best window among sorted deltas; of equal ones the lowest. */
+static delta_window best_sorted_window(const int64_t *deltas, size_t count) {
+    delta_window best = {0, 0, 0};
+    size_t end = 0;
+    for (size_t i = 0; i < count; ++i) {
+        while (end < count && deltas[end] - deltas[i] <= WINDOW) end++;
+        if (end - i > best.count) {
+            best.min = deltas[i];
+            best.max = deltas[end - 1];
+            best.count = (uint32_t)(end - i);
+        }
+    }
+    return best;
+}
+
+/* The window that covers most deltas; of equal ones the lowest. */
+static gsym_status best_window(const gsym_line_row *rows, size_t count,
+                               delta_window *window_ret, gsym_error *error) {
+    int64_t few[FAR_ON_STACK], *deltas = few;
+    size_t candidates = 0;
+    delta_counts counts;
+    delta_window near, far;
+    count_deltas(&counts, rows, count);
+    near = best_near_window(&counts);
+    if (!may_any_reach(&counts, near.count)) {
+        *window_ret = near;
+        return GSYM_OK;
+    }
+    for (size_t i = 1; i < count; ++i) {
+        int64_t delta = row_delta(&rows[i]);
+        if (is_inside(delta) || !may_reach(&counts, delta, near.count)) continue;
+        if (candidates == FAR_ON_STACK) {
+            deltas = malloc(count * sizeof *deltas);
+            if (deltas == NULL) return gsym_fail_memory(error);
+            memcpy(deltas, few, sizeof few);
+        }
+        deltas[candidates++] = delta;
+    }
+    sort_deltas(deltas, candidates);
+    far = best_sorted_window(deltas, candidates);
+    if (deltas != few) free(deltas);
+    *window_ret = far.count > near.count || (far.count == near.count && far.min < near.min)
+                      ? far
+                      : near;
+    return GSYM_OK;
+}
+
+static gsym_status choose_deltas(const gsym_line_row *rows, size_t count,
+                                 delta_window *window_ret, gsym_error *error) {
+    delta_window window = {0, 0, 0};
+    if (count > 1) window.min = window.max = row_delta(&rows[1]);
+    for (size_t i = 2; i < count && window.max - window.min <= WINDOW; ++i) {
+        int64_t delta = row_delta(&rows[i]);
+        if (delta < window.min) window.min = delta;
+        if (delta > window.max) window.max = delta;
+    }
+    if (window.max - window.min > WINDOW)
+        GSYM_TRY(best_window(rows, count, &window, error));
+    if (window.min == window.max && window.min > 0 && window.min < WINDOW) window.min = 0;
+    *window_ret = window;
+    return GSYM_OK;
+}
+
+/* ---- encode ----------------------------------------------------------------- */
+
+/* Line differences wrap as 32-bit numbers do when a line goes down. */
+static inline int64_t line_step(uint32_t from, uint32_t to) {
+    return to >= from ? (int64_t)(to - from) : (int64_t)(int32_t)(to - from);
+}
+
+static gsym_status refuse_row(uint64_t address, uint64_t start, gsym_error *error) {
+    if (address < start)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "LineEntry has address 0x%" PRIx64
+                         " which is less than the function start address 0x%" PRIx64,
+                         address, start);
+    return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                     "LineEntry in LineTable not in ascending order");
+}
+
+static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t range,
+                               int64_t line, uint64_t address) {
+    if (line >= window->min && line <= window->max &&
+        GSYM_LIKELY(address <= OP_LAST_SPECIAL)) {
+        uint64_t op = (uint64_t)(line - window->min) + address * range + OP_FIRST_SPECIAL;
+        if (op <= OP_LAST_SPECIAL) {
+            *at++ = (uint8_t)op;
+            return at;
+        }
+    }
+    if (line != 0) {
+        *at++ = OP_ADVANCE_LINE;
+        at = put_sleb_covered(at, line);
+    }
+    *at++ = OP_ADVANCE_PC;
+    return put_uleb_covered(at, address);
+}
+
+/* One reservation covers these rows, however long their numbers are. */
+static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t start,
+                               const gsym_line_row *rows, size_t count,
+                               gsym_line_row *previous, gsym_error *error) {
+    uint64_t range = (uint64_t)(window->max - window->min) + 1;
+    gsym_line_row last = *previous;
+    uint8_t *at;
+    if (!buffer_reserve(out, count * MAX_ROW_SIZE)) return gsym_fail_memory(error);
+    at = out->bytes + out->size;
+    for (size_t i = 0; i < count; ++i) {
+        gsym_line_row row = rows[i];
+        if (GSYM_UNLIKELY(row.address < last.address))
+            return refuse_row(row.address, start, error);
+        if (row.file != last.file) {
+            *at++ = OP_SET_FILE;
+            at = put_uleb_covered(at, row.file);
+        }
+        at = put_row(at, window, range, line_step(last.line, row.line),
+                     row.address - last.address);
+        last = row;
+    }
+    out->size = (size_t)(at - out->bytes);
+    *previous = last;
+    return GSYM_OK;
+}
+
+gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
+                              size_t count, gsym_error *error) {
+    gsym_line_row previous = {start, 1, 0};
+    delta_window window;
+    if (count == 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "attempted to encode invalid LineTable object");
+    GSYM_TRY(choose_deltas(rows, count, &window, error));
+    previous.line = rows[0].line;
+    buffer_put_sleb(out, window.min);
+    buffer_put_sleb(out, window.max);
+    buffer_put_uleb(out, previous.line);
+    for (size_t i = 0; i < count; i += ROWS_PER_RESERVE) {
+        size_t more = count - i < ROWS_PER_RESERVE ? count - i : ROWS_PER_RESERVE;
+        GSYM_TRY(encode_rows(out, &window, start, rows + i, more, &previous, error));
+    }
+    buffer_put_u8(out, OP_END_SEQUENCE);
+    return out->failed ? gsym_fail_memory(error) : GSYM_OK;
+}
+
+/* ---- decode ----------------------------------------------------------------- */
+
+static gsym_status fail_at(const cursor *c, const uint8_t *at, const char *what,
+                           gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, (uint64_t)(at - c->start), "%s", what);
+}
+
+static gsym_status line_program_begin(line_program *program, const cursor *payload,
+                                      uint64_t start, gsym_error *error) {
+    cursor c = *payload;
+    const uint8_t *at = c.at;
+    int64_t min, max;
+    uint64_t range;
+    min = cursor_sleb(&c);
+    if (c.failed) return fail_at(&c, at, "missing LineTable MinDelta", error);
+    at = c.at;
+    max = cursor_sleb(&c);
+    if (c.failed) return fail_at(&c, at, "missing LineTable MaxDelta", error);
+    range = (uint64_t)max - (uint64_t)min + 1;
+    if ((int64_t)range <= 0)
+        return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(payload),
+                         "invalid LineTable deltas, min %" PRId64 " max %" PRId64, min,
+                         max);
+    at = c.at;
+    program->row = (gsym_line_row){start, 1, (uint32_t)cursor_uleb(&c)};
+    if (c.failed) return fail_at(&c, at, "missing LineTable FirstLine", error);
+    program->min_delta = (uint64_t)min;
+    /* Any range past the opcodes acts like 256: the quotient is 0. */
+    program->range = range < 256 ? (uint32_t)range : 256;
+    program->reciprocal = (65536 + program->range - 1) / program->range;
+    program->c = c;
+    return GSYM_OK;
+}
+
+/* Run up to the next row. False at the end, with c.failed where it came too early. */
+static inline __attribute__((always_inline)) bool line_program_next(line_program *p) {
+    for (;;) {
+        uint32_t op;
+        if (GSYM_UNLIKELY(p->c.at == p->c.end)) {
+            if (!p->c.failed) p->op = p->c.end; /* else the one that broke off */
+            p->c.failed = true;
+            return false;
+        }
+        p->op = p->c.at;
+        op = cursor_u8_covered(&p->c);
+        if (op >= OP_FIRST_SPECIAL) {
+            uint32_t steps = ((op - OP_FIRST_SPECIAL) * p->reciprocal) >> 16;
+            p->row.address += steps;
+            p->row.line += (uint32_t)p->min_delta + (op - OP_FIRST_SPECIAL) -
+                           steps * p->range;
+            return true;
+        }
+        if (op == OP_ADVANCE_PC) {
+            p->row.address += cursor_short_uleb(&p->c);
+            return !p->c.failed;
+        }
+        if (op == OP_ADVANCE_LINE) p->row.line += (uint32_t)cursor_short_sleb(&p->c);
+        else if (op == OP_SET_FILE) p->row.file = (uint32_t)cursor_short_uleb(&p->c);
+        else return false;
+    }
+}
+
+static gsym_status line_program_failure(cursor c, const uint8_t *op, gsym_error *error) {
+    if (op == c.end) return fail_at(&c, op, "EOF found before EndSequence", error);
+    switch (*op) {
+        case OP_SET_FILE:
+            return fail_at(&c, op + 1, "EOF found before SetFile value", error);
+        case OP_ADVANCE_PC:
+            return fail_at(&c, op + 1, "EOF found before AdvancePC value", error);
+        default: return fail_at(&c, op + 1, "EOF found before AdvanceLine value", error);
+    }
+}
+
+gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
+                              gsym_error *error) {
+    line_program program;
+    GSYM_TRY(line_program_begin(&program, payload, start, error));
+    while (line_program_next(&program)) {
+        if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
+        rows->items[rows->count++] = program.row;
+    }
+    if (program.c.failed) return line_program_failure(program.c, program.op, error);
+    return GSYM_OK;
+}
+
+/* Go on behind a checkpoint. */
+static void line_program_resume(line_program *program, const cursor *payload,
+                                uint64_t start, const line_checkpoint *checkpoint) {
+    program->c.at = payload->at + checkpoint->at;
+    program->row = (gsym_line_row){start + checkpoint->offset, checkpoint->file,
+                                   checkpoint->line};
+}
+
+gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
+                            gsym_line_row *row_ret, gsym_error *error) {
+    line_program program;
+    gsym_line_row row = {0, 0, 0};
+    GSYM_TRY(line_program_begin(&program, payload, start, error));
+    while (line_program_next(&program)) {
+        if (program.row.address > address) break;
+        row = program.row;
+    }
+    if (program.c.failed) return line_program_failure(program.c, program.op, error);
+    *row_ret = row;
+    return GSYM_OK;
+}
+
+void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+                            uint64_t start, uint64_t address, gsym_line_row *row_ret) {
+    line_program program;
+    gsym_line_row row = {0, 0, 0};
+    gsym_error ignored;
+    bool is_sound = line_program_begin(&program, payload, start, &ignored) == GSYM_OK;
+    if (is_sound && checkpoint != NULL) {
+        line_program_resume(&program, payload, start, checkpoint);
+        row = program.row;
+    }
+    while (is_sound && line_program_next(&program) && program.row.address <= address)
+        row = program.row;
+    *row_ret = row;
+}
+
+bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
+                            checkpoint_list *list) {
+    line_program program;
+    gsym_error ignored;
+    const uint8_t *last = payload->at;
+    uint64_t address = 0;
+    if ((uint64_t)(payload->end - payload->at) > UINT32_MAX ||
+        line_program_begin(&program, payload, 0, &ignored) != GSYM_OK)
+        return false;
+    while (line_program_next(&program)) {
+        if (program.row.address < address || program.row.address > UINT32_MAX) return false;
+        address = program.row.address;
+        if ((size_t)(program.c.at - last) < spacing) continue;
+        last = program.c.at;
+        if (!ARRAY_RESERVE(*list, 1)) return false;
+        list->items[list->count++] =
+            (line_checkpoint){(uint32_t)address, (uint32_t)(last - payload->at),
+                              program.row.file, program.row.line};
+    }
+    return !program.c.failed;
+}
+
+bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start) {
+    gsym_error ignored;
+    sweep->payload = *payload;
+    sweep->start = start;
+    sweep->row = (gsym_line_row){0, 0, 0};
+    if (line_program_begin(&sweep->program, payload, start, &ignored) != GSYM_OK)
+        return false;
+    sweep->has_next = line_program_next(&sweep->program);
+    return true;
+}
+
+void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint) {
+    if (sweep->payload.at + checkpoint->at <= sweep->program.c.at) return;
+    line_program_resume(&sweep->program, &sweep->payload, sweep->start, checkpoint);
+    sweep->row = sweep->program.row;
+    sweep->has_next = line_program_next(&sweep->program);
+}
+
+void line_sweep_advance(line_sweep *sweep, uint64_t address) {
+    while (sweep->has_next && sweep->program.row.address <= address) {
+        sweep->row = sweep->program.row;
+        sweep->has_next = line_program_next(&sweep->program);
+    }
+}
+
+int line_table_compare_addresses(const cursor *left, const cursor *right) {
+    line_program a, b;
+    gsym_error ignored;
+    if (line_program_begin(&a, left, 0, &ignored) != GSYM_OK ||
+        line_program_begin(&b, right, 0, &ignored) != GSYM_OK)
+        return 0;
+    while (line_program_next(&a) && line_program_next(&b))
+        if (a.row.address != b.row.address)
+            return a.row.address < b.row.address ? -1 : 1;
+    return 0;
+}

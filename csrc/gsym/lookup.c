@@ -1,0 +1,390 @@
+/* lookup.c - address -> function, source line and inlined calls.
+ *
+ * One pass over the bytes of one record, from the front, that keeps no state but on
+ * the stack. Where the file has an index of a large record, the pass begins next to the
+ * answer; another one that is asked for again gets an index in memory. LLVM's rules
+ * (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the data costs: with LLVM's the
+ * answer, with ours only the file and line. */
+#include "gsym/frames.h"
+
+#include <inttypes.h>
+
+/* What one pass over a record finds out. */
+typedef struct found_function {
+    uint64_t size;
+    uint64_t name;
+    gsym_line_row row; /* file 0: no line is known */
+    bool has_line_table;
+    bool has_inlines;
+    bool has_merged;
+    cursor inlines;
+    cursor merged;
+    uint32_t regex_count;
+    calls_checkpoint calls;      /* where the walk over its inlined calls begins */
+    const stored_index *stored;  /* NULL: the file has none of the record */
+    const function_index *index; /* NULL: the record was decoded */
+} found_function;
+
+typedef struct lookup_query {
+    const gsym_image *image;
+    uint64_t address; /* asked for */
+    uint64_t start;   /* of the function */
+    bool llvm;
+    const gsym_lookup_room *room;
+} lookup_query;
+
+/* Frames as they come, outermost first, the first `skip` of them dropped. */
+typedef struct frame_sink {
+    gsym_frame *frames;
+    size_t capacity;
+    size_t skip;
+    size_t count;
+    gsym_frame outermost;
+    bool has_unknown_file; /* both as in a frame_list */
+    uint32_t unknown_file;
+} frame_sink;
+
+static inline void put_frame(frame_sink *sink, gsym_frame frame) {
+    frame.inlined = sink->count != 0;
+    frame.reserved = 0;
+    if (sink->count == 0) sink->outermost = frame;
+    if (sink->count >= sink->skip && sink->count - sink->skip < sink->capacity)
+        sink->frames[sink->count - sink->skip] = frame;
+    sink->count++;
+}
+
+/* LLVM names the offset inside the data it was decoding, and does so in the text. */
+static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
+                                uint64_t base, gsym_error *error) {
+    char what[GSYM_ERROR_TEXT_SIZE];
+    if (!query->llvm || status != GSYM_E_FORMAT) return status;
+    memcpy(what, error->what, sizeof what);
+    return gsym_fail(error, status, error->offset, "0x%08" PRIx64 ": %s",
+                     error->offset - base, what);
+}
+
+static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
+                                  gsym_error *error) {
+    if (!query->llvm || status != GSYM_E_FORMAT) return status;
+    return gsym_fail(error, status, error->offset, "FunctionInfo data is truncated");
+}
+
+/* ---- the record --------------------------------------------------------------- */
+
+/* A file may hold the index of another record than the one that is there. */
+static bool has_stored_checkpoint(const lookup_query *query, const cursor *payload,
+                                  const stored_index *stored,
+                                  line_checkpoint *checkpoint_ret) {
+    return stored != NULL && stored->line_table_size == cursor_left(payload) &&
+           stored_index_line(stored, query->address - query->start, checkpoint_ret);
+}
+
+static gsym_status find_row(const lookup_query *query, const record_info *info,
+                            found_function *function, gsym_error *error) {
+    const cursor *payload = &info->payload;
+    line_checkpoint stored;
+    gsym_status status = GSYM_OK;
+    if (function->index != NULL)
+        line_table_find_behind(
+            payload,
+            function_index_checkpoint(function->index, query->address - query->start),
+            query->start, query->address, &function->row);
+    else if (has_stored_checkpoint(query, payload, function->stored, &stored))
+        line_table_find_behind(payload, &stored, query->start, query->address,
+                               &function->row);
+    else
+        status = line_table_find(payload, query->start, query->address, &function->row,
+                                 error);
+    if (GSYM_UNLIKELY(status != GSYM_OK))
+        return fail_in_data(query, status, info->offset, error);
+    function->has_line_table = true;
+    if (query->llvm && function->row.file == 0)
+        return gsym_fail(error, GSYM_E_FORMAT, info->offset,
+                         "address 0x%" PRIx64 " is not in the line table",
+                         query->address);
+    return GSYM_OK;
+}
+
+static void find_calls(const lookup_query *query, const cursor *payload,
+                       found_function *function) {
+    function->has_inlines = true;
+    function->inlines = *payload;
+    if (function->stored == NULL ||
+        function->stored->inline_info_size != cursor_left(payload) ||
+        !stored_index_calls(function->stored, query->address - query->start,
+                            &function->calls))
+        function->calls = (calls_checkpoint){0, 0};
+}
+
+static gsym_status read_info(const lookup_query *query, record_info *info,
+                             found_function *function, gsym_error *error) {
+    gsym_status status;
+    switch (info->type) {
+        case GSYM_INFO_LINE_TABLE: return find_row(query, info, function, error);
+        case GSYM_INFO_INLINE_INFO:
+            find_calls(query, &info->payload, function);
+            return GSYM_OK;
+        case GSYM_INFO_MERGED_FUNCTIONS:
+            function->has_merged = true;
+            function->merged = info->payload;
+            return GSYM_OK;
+        case GSYM_INFO_CALL_SITES:
+            status = call_sites_find(&info->payload, query->image->strp_size,
+                                     query->address - query->start, query->room->regexes,
+                                     query->room->regex_capacity, &function->regex_count,
+                                     error);
+            if (status == GSYM_OK) return GSYM_OK;
+            return fail_in_data(query, status, info->offset, error);
+        default: return GSYM_OK;
+    }
+}
+
+static gsym_status read_record(const lookup_query *query, cursor *record,
+                               found_function *function, gsym_error *error) {
+    uint64_t base = cursor_offset(record);
+    record_info info;
+    gsym_status status =
+        function_info_decode_head(record, query->image->strp_size, &function->size,
+                                  &function->name, error);
+    if (GSYM_UNLIKELY(status != GSYM_OK))
+        return record->failed ? fail_truncated(query, status, error)
+                              : fail_in_data(query, status, base, error);
+    do {
+        status = function_info_next(record, &info, error);
+        if (GSYM_UNLIKELY(status != GSYM_OK)) return fail_truncated(query, status, error);
+        GSYM_TRY(read_info(query, &info, function, error));
+    } while (info.type != GSYM_INFO_END_OF_LIST);
+    return GSYM_OK;
+}
+
+/* The same from the index of the record. */
+static gsym_status read_indexed(const lookup_query *query, const cursor *record,
+                                found_function *function, gsym_error *error) {
+    const function_index *index = function->index;
+    function->size = index->size;
+    function->name = index->name;
+    for (uint32_t type = GSYM_INFO_LINE_TABLE; type <= GSYM_INFO_CALL_SITES; ++type) {
+        record_info info = {.type = type};
+        if (index->parts[type].size == 0) continue;
+        info.payload = function_index_payload(index, record, type);
+        info.offset = cursor_offset(&info.payload);
+        GSYM_TRY(read_info(query, &info, function, error));
+    }
+    return GSYM_OK;
+}
+
+/* ---- the frames ---------------------------------------------------------------- */
+
+static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, image->header.file_table_offset,
+                     "failed to extract file[%" PRIu32 "]", file);
+}
+
+/* From the root on, or below the call that the file's index begins with. */
+static inline_walk begin_walk(const lookup_query *query, const found_function *function) {
+    inline_walk walk = {.payload = function->inlines,
+                        .address = query->address,
+                        .base = query->start,
+                        .strp_size = query->image->strp_size,
+                        .is_root = true};
+    call_node node;
+    if (function->calls.node != 0 &&
+        stored_index_node(function->stored, function->calls.node, &node)) {
+        cursor_skip(&walk.payload, function->calls.at);
+        walk.base += node.start;
+        walk.is_root = false;
+        walk.is_done = function->calls.at == 0;
+    }
+    return walk;
+}
+
+static gsym_status put_inline_frames(const lookup_query *query,
+                                     const found_function *function,
+                                     gsym_frame *innermost, frame_sink *sink,
+                                     gsym_error *error) {
+    const gsym_image *image = query->image;
+    inline_walk walk = begin_walk(query, function);
+    inline_match match;
+    while (inline_walk_next(&walk, &match)) {
+        bool in_table, shows = frame_shows(image, query->llvm, &match, &in_table);
+        if (!in_table && query->llvm && !sink->has_unknown_file) {
+            sink->has_unknown_file = true;
+            sink->unknown_file = match.call_file;
+        }
+        if (!shows) continue;
+        innermost->file = frame_file(image, match.call_file);
+        innermost->line = match.call_line;
+        put_frame(sink, *innermost);
+        innermost->name = match.name;
+        innermost->offset = query->address - match.start;
+    }
+    /* LLVM keeps the frames found so far if the tree ends early. */
+    if (walk.payload.failed && !query->llvm)
+        return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
+                         "InlineInfo data is truncated");
+    return GSYM_OK;
+}
+
+static gsym_status check_row_file(const lookup_query *query,
+                                  const found_function *function, gsym_error *error) {
+    if (query->llvm && function->has_line_table &&
+        function->row.file >= query->image->header.num_files)
+        return fail_file(query->image, function->row.file, error);
+    return GSYM_OK;
+}
+
+static bool shows_inlines(const lookup_query *query, const found_function *function) {
+    return function->has_inlines && (function->has_line_table || !query->llvm);
+}
+
+static gsym_status put_frames(const lookup_query *query, const found_function *function,
+                              frame_sink *sink, gsym_error *error) {
+    gsym_frame innermost = {.name = function->name,
+                            .offset = query->address - query->start};
+    GSYM_TRY(check_row_file(query, function, error));
+    if (shows_inlines(query, function))
+        GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
+    innermost.file = frame_file(query->image, function->row.file);
+    innermost.line = function->row.line;
+    put_frame(sink, innermost);
+    return GSYM_OK;
+}
+
+static void reverse(gsym_frame *frames, size_t count) {
+    for (size_t i = 0; i + 1 < count - i; ++i) {
+        gsym_frame frame = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = frame;
+    }
+}
+
+static frame_list list_of(const lookup_query *query) {
+    return (frame_list){.image = query->image,
+                        .start = query->start,
+                        .address = query->address,
+                        .llvm = query->llvm,
+                        .frames = query->room->frames,
+                        .capacity = query->room->frame_capacity};
+}
+
+/* Those around what a walk found that began below a call. */
+static void write_outer_frames(const lookup_query *query,
+                               const found_function *function, frame_sink *inner) {
+    frame_list list = list_of(query);
+    list.count = (uint32_t)inner->count - 1; /* the outermost one is not named yet */
+    list.file = inner->outermost.file;
+    list.line = inner->outermost.line;
+    frames_put_stored(&list, function->stored, function->calls.node, &function->inlines,
+                      function->name);
+    inner->count = list.count;
+    if (!list.has_unknown_file) return;
+    inner->has_unknown_file = true;
+    inner->unknown_file = list.unknown_file;
+}
+
+/* Innermost first. Where there are more frames than room, a second walk drops the
+ * outermost ones. */
+static gsym_status write_frames(const lookup_query *query, const found_function *function,
+                                uint32_t *count_ret, gsym_error *error) {
+    frame_sink sink = {.frames = query->room->frames,
+                       .capacity = query->room->frame_capacity};
+    GSYM_TRY(put_frames(query, function, &sink, error));
+    if (GSYM_UNLIKELY(sink.count > sink.capacity)) {
+        sink.skip = sink.count - sink.capacity;
+        sink.count = 0;
+        GSYM_TRY(put_frames(query, function, &sink, error));
+    }
+    reverse(sink.frames, sink.count - sink.skip);
+    if (function->calls.node != 0 && shows_inlines(query, function))
+        write_outer_frames(query, function, &sink);
+    if (sink.has_unknown_file) return fail_file(query->image, sink.unknown_file, error);
+    *count_ret = (uint32_t)sink.count;
+    return GSYM_OK;
+}
+
+static gsym_status write_indexed_frames(const lookup_query *query,
+                                        const found_function *function,
+                                        uint32_t *count_ret, gsym_error *error) {
+    frame_list list = list_of(query);
+    GSYM_TRY(check_row_file(query, function, error));
+    list.file = frame_file(query->image, function->row.file);
+    list.line = function->row.line;
+    frames_put_indexed(&list, function->index);
+    if (list.has_unknown_file) return fail_file(query->image, list.unknown_file, error);
+    *count_ret = list.count;
+    return GSYM_OK;
+}
+
+/* LLVM's offsets have 32 bits. */
+static void cut_offsets(const gsym_lookup_room *room, size_t count) {
+    for (size_t i = 0; i < count && i < room->frame_capacity; ++i)
+        room->frames[i].offset = (uint32_t)room->frames[i].offset;
+}
+
+/* ---- from the address to the record ----------------------------------------------- */
+
+/* Put record number `child` (from 1) of a MergedFunctionsInfo in place of its parent. */
+static gsym_status enter_child(const lookup_query *query, uint32_t child, cursor *payload,
+                               found_function *function, bool *found_ret,
+                               gsym_error *error) {
+    cursor record;
+    for (uint32_t i = 0; i < child; ++i)
+        GSYM_TRY(merged_functions_next(payload, i, &record, error));
+    *function = (found_function){0};
+    GSYM_TRY(read_record(query, &record, function, error));
+    *found_ret = image_covers(query->start, function->size, query->address);
+    return GSYM_OK;
+}
+
+gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
+                              uint32_t flags, const gsym_lookup_room *room,
+                              gsym_answer *answer_ret, gsym_error *error) {
+    static const gsym_lookup_room no_room = {NULL, 0, NULL, 0};
+    lookup_query query = {.image = image,
+                          .address = address,
+                          .llvm = (flags & GSYM_LOOKUP_LLVM) != 0,
+                          .room = room == NULL ? &no_room : room};
+    gsym_answer answer = {0};
+    found_function function = {0};
+    stored_index stored;
+    cursor record;
+    bool found;
+    GSYM_TRY(image_find(image, address, &answer.entry, &record, &found, error));
+    *answer_ret = answer;
+    if (!found) return GSYM_OK;
+    query.start = image->header.base_address + image_addr_offset(image, answer.entry);
+    function.index = index_cache_find(image->indexes, answer.entry);
+    if (GSYM_UNLIKELY(function.index == NULL)) {
+        if (index_section_find(&image->index, answer.entry, &stored))
+            function.stored = &stored;
+        else
+            function.index = index_cache_get(image->indexes, answer.entry, &record,
+                                             image->strp_size, false);
+    }
+    if (function.index != NULL)
+        GSYM_TRY(read_indexed(&query, &record, &function, error));
+    else
+        GSYM_TRY(read_record(&query, &record, &function, error));
+    if (function.has_merged) {
+        cursor merged = function.merged;
+        GSYM_TRY(merged_functions_count(&merged, &answer.merged_count, error));
+        if (child > 0 && child <= answer.merged_count)
+            GSYM_TRY(enter_child(&query, child, &merged, &function, &found, error));
+    }
+    if (child > answer.merged_count)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "invalid merged function %" PRIu32,
+                         child);
+    if (!found) return GSYM_OK;
+    answer.function_address = query.start;
+    answer.function_size = function.size;
+    answer.function_name = function.name;
+    answer.regex_count = function.regex_count;
+    answer.found = 1;
+    if (function.index != NULL)
+        GSYM_TRY(write_indexed_frames(&query, &function, &answer.frame_count, error));
+    else
+        GSYM_TRY(write_frames(&query, &function, &answer.frame_count, error));
+    if (query.llvm) cut_offsets(query.room, answer.frame_count);
+    *answer_ret = answer;
+    return GSYM_OK;
+}

@@ -1,0 +1,314 @@
+/* stored_index.c - the index of one function: encode and ask.
+ *
+ *     uleb line_table_size, uleb inline_info_size
+ *     uleb checkpoint_count, uleb boundary_count, uleb node_count
+ *     uleb widths     2 bits for each column, the first one lowest: 1, 2, 4 or 8 bytes
+ *     columns         as listed in stored_index.h
+ */
+#include "gsym/stored_index.h"
+
+#include "gsym/call_boundaries.h"
+#include "gsym/index_measures.h"
+
+enum {
+    CALLS_SPACING = 64, /* bytes of nodes that a walk reads */
+    MOST_WIDTHS = (1 << 2 * COLUMN_COUNT) - 1
+};
+
+typedef enum column_group { CHECKPOINTS, BOUNDARIES, NODES } column_group;
+
+static column_group group_of(stored_column column) {
+    return column < CALLS_OFFSET ? CHECKPOINTS
+           : column < NODE_PARENT ? BOUNDARIES
+                                  : NODES;
+}
+
+/* ---- encode: the checkpoints of calls --------------------------------------------------- */
+
+/* Neighbouring boundaries whose calls are found by one walk. */
+typedef struct call_group {
+    uint32_t offset;
+    uint32_t node; /* that all have in common */
+    uint32_t at;   /* of the first call below it; 0: none has any */
+    uint32_t end;  /* of what the longest walk reads */
+} call_group;
+
+typedef struct group_list {
+    call_group *items;
+    size_t count, capacity;
+} group_list;
+
+typedef struct index_encoder {
+    checkpoint_list checkpoints;
+    call_tree tree;
+    span_list spans;
+    call_boundaries boundaries;
+    group_list groups;
+    uint32_t *numbers; /* of the nodes that are stored, by number in the tree; 0: it is not */
+    uint32_t node_count;
+    uint64_t steps; /* that are left */
+} index_encoder;
+
+static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
+    return encoder->tree.nodes.items[node - 1].parent;
+}
+
+static const call_span *span_of(const index_encoder *encoder, uint32_t node) {
+    return &encoder->spans.items[node - 1];
+}
+
+/* Let a group take in addresses whose innermost call is `node`. False: too much work. */
+static bool join(index_encoder *encoder, call_group *group, uint32_t node) {
+    uint32_t below = 0, end = node == 0 ? 0 : span_of(encoder, node)->end;
+    if (end > group->end) group->end = end;
+    while (group->node != node) {
+        if (encoder->steps-- == 0) return false;
+        if (node > group->node) {
+            below = node;
+            node = parent_of(encoder, node);
+        } else {
+            group->at = span_of(encoder, group->node)->at;
+            group->node = parent_of(encoder, group->node);
+        }
+    }
+    if (below != 0 && (group->at == 0 || span_of(encoder, below)->at < group->at))
+        group->at = span_of(encoder, below)->at;
+    return true;
+}
+
+static bool is_short(const call_group *group) {
+    return group->end <= group->at || group->end - group->at <= CALLS_SPACING;
+}
+
+/* Fewer nodes have to be stored where the walk begins further out. */
+static void move_outwards(const index_encoder *encoder, call_group *group) {
+    while (group->node != 0) {
+        call_group wider = *group;
+        wider.at = span_of(encoder, group->node)->at;
+        wider.node = parent_of(encoder, group->node);
+        if (!is_short(&wider)) return;
+        *group = wider;
+    }
+}
+
+static bool is_last(const group_list *groups, const call_group *group) {
+    const call_group *last;
+    if (groups->count == 0) return false;
+    last = &groups->items[groups->count - 1];
+    return last->node == group->node && last->at == group->at;
+}
+
+static bool put_group(index_encoder *encoder, call_group *group) {
+    group_list *groups = &encoder->groups;
+    move_outwards(encoder, group);
+    if (is_last(groups, group)) return true;
+    if (!ARRAY_RESERVE(*groups, 1)) return false;
+    groups->items[groups->count++] = *group;
+    return true;
+}
+
+static bool group_boundaries(index_encoder *encoder) {
+    const call_boundaries *boundaries = &encoder->boundaries;
+    call_group group = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < boundaries->count; ++i) {
+        uint32_t node = boundaries->items[i].innermost;
+        call_group wider = group;
+        if (i > 0) {
+            if (!join(encoder, &wider, node)) return false;
+            if (is_short(&wider)) {
+                group = wider;
+                continue;
+            }
+            if (!put_group(encoder, &group)) return false;
+        }
+        group = (call_group){boundaries->items[i].offset, node, 0,
+                             node == 0 ? 0 : span_of(encoder, node)->end};
+    }
+    return boundaries->count == 0 || put_group(encoder, &group);
+}
+
+/* Number the nodes that walks begin below and those around them. */
+static bool number_nodes(index_encoder *encoder) {
+    size_t count = encoder->tree.nodes.count;
+    encoder->numbers = calloc(count + 1, sizeof *encoder->numbers);
+    if (encoder->numbers == NULL) return false;
+    for (size_t i = 0; i < encoder->groups.count; ++i)
+        for (uint32_t node = encoder->groups.items[i].node;
+             node != 0 && encoder->numbers[node] == 0; node = parent_of(encoder, node))
+            encoder->numbers[node] = 1;
+    for (size_t node = 1; node <= count; ++node)
+        if (encoder->numbers[node] != 0) encoder->numbers[node] = ++encoder->node_count;
+    return true;
+}
+
+static bool find_checkpoints(index_encoder *encoder, const cursor *lines,
+                             const cursor *calls, unsigned strp_size) {
+    if (cursor_left(lines) >= INDEX_LEAST_PAYLOAD &&
+        !line_table_checkpoints(lines, INDEX_LINE_SPACING, &encoder->checkpoints))
+        return false;
+    if (cursor_left(calls) < INDEX_LEAST_PAYLOAD) return true;
+    if (!inline_info_list(calls, strp_size, &encoder->tree, &encoder->spans) ||
+        !call_boundaries_list(&encoder->tree, &encoder->boundaries))
+        return false;
+    encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)encoder->tree.ranges.count;
+    return group_boundaries(encoder) && number_nodes(encoder);
+}
+
+/* ---- encode: the columns ------------------------------------------------------------------ */
+
+static uint32_t number_at(const index_encoder *encoder, stored_column column, size_t i) {
+    const line_checkpoint *lines = encoder->checkpoints.items;
+    const call_group *groups = encoder->groups.items;
+    const call_node *nodes = encoder->tree.nodes.items;
+    switch (column) {
+        case LINE_OFFSET: return lines[i].offset;
+        case LINE_AT: return lines[i].at;
+        case LINE_FILE: return lines[i].file;
+        case LINE_NUMBER: return lines[i].line;
+        case CALLS_OFFSET: return groups[i].offset;
+        case CALLS_NODE: return encoder->numbers[groups[i].node];
+        case CALLS_AT: return groups[i].at;
+        case NODE_PARENT: return encoder->numbers[nodes[i].parent];
+        case NODE_START: return nodes[i].start;
+        default: return nodes[i].fields;
+    }
+}
+
+/* Rows of a column, of which some nodes are left out. */
+static size_t row_count(const index_encoder *encoder, stored_column column) {
+    switch (group_of(column)) {
+        case CHECKPOINTS: return encoder->checkpoints.count;
+        case BOUNDARIES: return encoder->groups.count;
+        default: return encoder->node_count == 0 ? 0 : encoder->tree.nodes.count;
+    }
+}
+
+static bool is_stored(const index_encoder *encoder, stored_column column, size_t i) {
+    return group_of(column) != NODES || encoder->numbers[i + 1] != 0;
+}
+
+static unsigned width_code(const index_encoder *encoder, stored_column column) {
+    uint32_t all = 0;
+    for (size_t i = 0; i < row_count(encoder, column); ++i)
+        if (is_stored(encoder, column, i)) all |= number_at(encoder, column, i);
+    return all <= UINT8_MAX ? 0 : all <= UINT16_MAX ? 1 : 2;
+}
+
+static void put_columns(buffer *out, const index_encoder *encoder) {
+    uint32_t widths = 0;
+    for (stored_column column = 0; column < COLUMN_COUNT; ++column)
+        widths |= width_code(encoder, column) << 2 * column;
+    buffer_put_uleb(out, encoder->checkpoints.count);
+    buffer_put_uleb(out, encoder->groups.count);
+    buffer_put_uleb(out, encoder->node_count);
+    buffer_put_uleb(out, widths);
+    for (stored_column column = 0; column < COLUMN_COUNT; ++column) {
+        unsigned width = 1u << (widths >> 2 * column & 3);
+        for (size_t i = 0; i < row_count(encoder, column); ++i)
+            if (is_stored(encoder, column, i))
+                buffer_put_uint(out, number_at(encoder, column, i), width);
+    }
+}
+
+bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
+                         unsigned strp_size) {
+    index_encoder encoder = {0};
+    bool is_worth = (cursor_left(lines) >= INDEX_LEAST_PAYLOAD ||
+                     cursor_left(calls) >= INDEX_LEAST_PAYLOAD) &&
+                    find_checkpoints(&encoder, lines, calls, strp_size);
+    if (is_worth) {
+        buffer_put_uleb(out, cursor_left(lines));
+        buffer_put_uleb(out, cursor_left(calls));
+        put_columns(out, &encoder);
+    }
+    free(encoder.checkpoints.items);
+    free(encoder.tree.nodes.items);
+    free(encoder.tree.ranges.items);
+    free(encoder.spans.items);
+    free(encoder.groups.items);
+    free(encoder.numbers);
+    call_boundaries_deinit(&encoder.boundaries);
+    return is_worth;
+}
+
+/* ---- ask ------------------------------------------------------------------------------------ */
+
+bool stored_index_open(const cursor *at, stored_index *index_ret) {
+    cursor c = *at;
+    uint64_t widths, size = 0;
+    index_ret->swap = c.swap;
+    index_ret->line_table_size = cursor_uleb(&c);
+    index_ret->inline_info_size = cursor_uleb(&c);
+    for (column_group group = CHECKPOINTS; group <= NODES; ++group) {
+        uint64_t count = cursor_uleb(&c);
+        if (count > UINT32_MAX) return false;
+        index_ret->counts[group] = (uint32_t)count;
+    }
+    widths = cursor_uleb(&c);
+    if (c.failed || widths > MOST_WIDTHS) return false;
+    index_ret->numbers = c.at;
+    for (stored_column column = 0; column < COLUMN_COUNT; ++column) {
+        unsigned shift = widths >> 2 * column & 3;
+        index_ret->widths[column] = (uint8_t)(1u << shift);
+        index_ret->columns[column] = size;
+        size += (uint64_t)index_ret->counts[group_of(column)] << shift;
+    }
+    return size <= cursor_left(&c);
+}
+
+/* Number `i` of a column, which has that many. */
+static inline uint64_t number_in(const stored_index *index, stored_column column,
+                                 size_t i) {
+    const uint8_t *at =
+        index->numbers + index->columns[column] + i * index->widths[column];
+    switch (index->widths[column]) {
+        case 1: return *at;
+        case 2: return cursor_load16(at, index->swap);
+        case 4: return cursor_load32(at, index->swap);
+        default: return cursor_load64(at, index->swap);
+    }
+}
+
+/* The last number of an ascending column that is not above `offset`. */
+static bool search(const stored_index *index, stored_column column, uint64_t offset,
+                   size_t *found_ret) {
+    size_t low = 0, left = index->counts[group_of(column)];
+    if (left == 0 || number_in(index, column, 0) > offset) return false;
+    while (left > 1) {
+        size_t half = left / 2;
+        low += half & (0 - (size_t)(number_in(index, column, low + half) <= offset));
+        left -= half;
+    }
+    *found_ret = low;
+    return true;
+}
+
+bool stored_index_line(const stored_index *index, uint64_t offset,
+                       line_checkpoint *checkpoint_ret) {
+    size_t i;
+    if (!search(index, LINE_OFFSET, offset, &i)) return false;
+    *checkpoint_ret = (line_checkpoint){(uint32_t)number_in(index, LINE_OFFSET, i),
+                                        (uint32_t)number_in(index, LINE_AT, i),
+                                        (uint32_t)number_in(index, LINE_FILE, i),
+                                        (uint32_t)number_in(index, LINE_NUMBER, i)};
+    return checkpoint_ret->at <= index->line_table_size;
+}
+
+bool stored_index_calls(const stored_index *index, uint64_t offset,
+                        calls_checkpoint *checkpoint_ret) {
+    size_t i;
+    if (!search(index, CALLS_OFFSET, offset, &i)) return false;
+    *checkpoint_ret = (calls_checkpoint){(uint32_t)number_in(index, CALLS_NODE, i),
+                                         (uint32_t)number_in(index, CALLS_AT, i)};
+    return checkpoint_ret->node <= index->counts[NODES] &&
+           checkpoint_ret->at <= index->inline_info_size;
+}
+
+bool stored_index_node(const stored_index *index, uint32_t number, call_node *node_ret) {
+    size_t i = (size_t)number - 1;
+    if (number == 0 || number > index->counts[NODES]) return false;
+    *node_ret = (call_node){(uint32_t)number_in(index, NODE_PARENT, i),
+                            (uint32_t)number_in(index, NODE_START, i),
+                            (uint32_t)number_in(index, NODE_FIELDS, i)};
+    return node_ret->parent < number;
+}

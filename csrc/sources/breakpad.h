@@ -1,0 +1,190 @@
+/* breakpad.h - what the files of the Breakpad reader share, besides gsym.h.
+ *
+ * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
+ * breakpad_function.c gathers what belongs to a FUNC. breakpad_batch.c encodes functions
+ * that have been gathered, beside the reader; inline_builder.c makes the tree of their
+ * INLINE records. breakpad_publics.c waits for the end of the text, breakpad_numbers.c
+ * keeps what FILE and INLINE_ORIGIN define. */
+#ifndef GSYM_BREAKPAD_H
+#define GSYM_BREAKPAD_H
+
+#include "create/creator.h"
+#include "base/cursor.h"
+#include "create/inline_builder.h"
+#include "base/number_map.h"
+#include "base/path_rules.h"
+
+/* ---- numbers of FILE and INLINE_ORIGIN ------------------------------------------ */
+
+#define NUMBER_UNDEFINED UINT64_MAX
+
+typedef struct numbered {
+    uint64_t value; /* NUMBER_UNDEFINED: used, but not given yet */
+    uint32_t number;
+} numbered;
+
+/* Entries in the order in which their numbers are met, given or used. Numbers mostly
+ * come in a row, so that a number tells its entry. */
+typedef struct numbering {
+    struct { numbered *items; size_t count, capacity; } entries;
+    number_map others; /* to entries: those out of the row */
+} numbering;
+
+bool numbering_init(numbering *numbers);
+void numbering_deinit(numbering *numbers);
+bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret);
+
+/* The entry of a number, which is made if there is none. False where memory ran out. */
+static inline bool numbering_entry(numbering *numbers, uint32_t number,
+                                   uint32_t *entry_ret) {
+    const numbered *entries = numbers->entries.items;
+    if (GSYM_LIKELY(numbers->entries.count != 0)) {
+        uint32_t entry = number - entries[0].number;
+        if (GSYM_LIKELY(entry < numbers->entries.count &&
+                        entries[entry].number == number)) {
+            *entry_ret = entry;
+            return true;
+        }
+    }
+    return numbering_look_up(numbers, number, entry_ret);
+}
+
+/* ---- a function in the making ---------------------------------------------------- */
+
+typedef struct breakpad_place {
+    uint64_t line; /* from 1 */
+    uint64_t offset;
+} breakpad_place;
+
+/* Addresses in a function count from its start; what lies outside is cut off. */
+typedef struct breakpad_row {
+    uint32_t start, end;
+    uint32_t line;
+    uint32_t file; /* entry of its number; of the output, once the function is closed */
+} breakpad_row;
+
+typedef struct breakpad_inline {
+    uint64_t origin;    /* entry of its number; strp, once the function is closed */
+    uint32_t call_line;
+    uint32_t call_file; /* as the file of a row; 0 without one, once it is closed */
+    bool has_call_file;
+} breakpad_inline;
+
+/* A run of each list is a function's. */
+typedef struct breakpad_parts {
+    struct { breakpad_row *items; size_t count, capacity; } rows;
+    struct { breakpad_inline *items; size_t count, capacity; } inlines;
+    inline_piece_list pieces;
+} breakpad_parts;
+
+typedef struct breakpad_function {
+    uint64_t address;
+    uint64_t name; /* strp */
+    uint32_t size;
+    bool is_ordered; /* rows ascend */
+    bool is_early;   /* used a number before it was given */
+    breakpad_place place;
+    size_t row_first, row_count;
+    size_t inline_first, inline_count;
+    size_t piece_first, piece_count;
+} breakpad_function;
+
+typedef struct breakpad_function_list {
+    breakpad_function *items;
+    size_t count, capacity;
+} breakpad_function_list;
+
+typedef struct breakpad_findings {
+    uint64_t counts[GSYM_BREAKPAD_FAULT_COUNT];
+    bool keeps_items;
+    struct { gsym_breakpad_finding *items; size_t count, capacity; } kept;
+} breakpad_findings;
+
+/* Note `times` findings at one place. */
+void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
+                   breakpad_place place, uint64_t value, uint64_t times);
+/* Add those of a batch. */
+void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more);
+
+/* ---- functions on their way to the creator --------------------------------------- */
+
+struct gsym_breakpad_batch {
+    breakpad_parts parts;
+    breakpad_function_list functions;
+    /* what was made of them */
+    unsigned strp_size;
+    buffer blobs;
+    struct { creator_record *items; size_t count, capacity; } records;
+    breakpad_findings findings;
+    /* scratch: one function as the output holds it */
+    row_list rows;
+    inline_builder inlines;
+    gsym_breakpad_batch *next; /* of those that can be used again */
+};
+
+/* NULL where memory ran out. The reader destroys it at its own end. */
+gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
+void breakpad_batch_destroy(gsym_breakpad_batch *batch);
+void breakpad_parts_deinit(breakpad_parts *parts);
+
+/* ---- the reader ------------------------------------------------------------------ */
+
+typedef struct breakpad_public {
+    uint64_t address;
+    uint64_t next; /* lowest start of a function above it, before the next PUBLIC */
+    const char *name;
+    uint32_t name_size;
+    uint32_t order;
+    int64_t covers; /* functions that cover it, less those that cover the one before */
+} breakpad_public;
+
+struct gsym_breakpad {
+    gsym_creator *creator;
+    path_rule_list path_rules;
+    /* the text */
+    breakpad_place place; /* of the line being read */
+    uint64_t offset;      /* of the next byte to come */
+    buffer carry;         /* start of a line whose end has not come yet */
+    bool is_carrying;
+    bool is_skipping;     /* that line is too long already */
+    bool is_finished;
+    /* what is known */
+    bool has_module;
+    buffer head;
+    struct { size_t *items; size_t count, capacity; } head_ends;
+    numbering files;   /* to file numbers of the output */
+    numbering origins; /* to strps */
+    buffer path;        /* scratch */
+    /* functions */
+    bool is_in_function;
+    breakpad_function function;
+    breakpad_parts parts;          /* of the functions below and, behind them, of that one */
+    breakpad_function_list closed; /* to be encoded */
+    breakpad_parts waiting_parts;
+    breakpad_function_list waiting; /* for numbers to be given */
+    struct { gsym_breakpad_batch **items; size_t count, capacity; } batches; /* all */
+    gsym_breakpad_batch *spare;
+    struct { breakpad_public *items; size_t count, capacity; } publics;
+    /* findings */
+    gsym_breakpad_counts counts;
+    breakpad_findings findings;         /* of this thread, in the order of the text */
+    breakpad_findings encoder_findings; /* in the order of the functions */
+};
+
+/* Read the lines of a cursor whose last byte is the end of a line. */
+gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
+                                gsym_error *error);
+/* Read one line, without its end. */
+gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error);
+
+gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
+                                   uint64_t size, uint64_t name, gsym_error *error);
+/* The function being read has all its records. */
+gsym_status breakpad_close_function(gsym_breakpad *breakpad, gsym_error *error);
+/* The text has ended: close the functions that waited for numbers to be given. */
+gsym_status breakpad_close_waiting(gsym_breakpad *breakpad, gsym_error *error);
+
+gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
+                                const char *name, size_t name_size, gsym_error *error);
+
+#endif

@@ -1,0 +1,477 @@
+/* breakpad_records.c - one line of a .sym file: which record it is, and its fields.
+ *
+ *     MODULE os arch id name               INFO anything
+ *     FILE number name                     INLINE_ORIGIN number [file] name
+ *     FUNC [m] address size params name    PUBLIC [m] address params name
+ *     INLINE level call_line [call_file] origin (address size)+
+ *     address size line file               STACK anything
+ *
+ * Addresses and sizes are hexadecimal, other numbers decimal; names run to the end of
+ * the line. What stands in brackets may be missing. */
+#include "sources/breakpad.h"
+#include "sources/breakpad_fields.h"
+
+static const char UNKNOWN_NAME[] = "<unknown>";
+static const char NAME_OMITTED[] = "<name omitted>";
+
+enum { HEAD_SIZE_LIMIT = 65536 };
+
+static gsym_status lose(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
+                        uint64_t value) {
+    breakpad->counts.bad_records++;
+    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
+    return GSYM_OK;
+}
+
+static void complain(gsym_breakpad *breakpad, gsym_breakpad_fault fault, uint64_t value) {
+    breakpad_find(&breakpad->findings, fault, breakpad->place, value, 1);
+}
+
+/* ---- names ----------------------------------------------------------------------- */
+
+typedef struct text {
+    const char *bytes;
+    size_t size;
+} text;
+
+/* The rest of the line; `instead` where there is none. */
+static text read_name(gsym_breakpad *breakpad, const cursor *line, const char *instead) {
+    text name = {(const char *)line->at, cursor_left(line)};
+    const char *nul = name.size == 0 ? NULL : memchr(name.bytes, 0, name.size);
+    if (nul != NULL) name.size = (size_t)(nul - name.bytes);
+    if (nul != NULL || name.size == 0) complain(breakpad, GSYM_BREAKPAD_NAME, 0);
+    return name.size != 0 ? name : (text){instead, strlen(instead)};
+}
+
+static gsym_status intern(gsym_breakpad *breakpad, text name, uint64_t *strp_ret,
+                          gsym_error *error) {
+    return gsym_creator_add_string(breakpad->creator, name.bytes, name.size, strp_ret,
+                                   error);
+}
+
+/* ---- MODULE and INFO ------------------------------------------------------------- */
+
+static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
+                             const uint8_t *end, gsym_error *error) {
+    size_t size = (size_t)(end - record);
+    if (size > HEAD_SIZE_LIMIT - breakpad->head.size) return GSYM_OK;
+    if (!ARRAY_RESERVE(breakpad->head_ends, 1)) return gsym_fail_memory(error);
+    buffer_put(&breakpad->head, record, size);
+    if (breakpad->head.failed) return gsym_fail_memory(error);
+    breakpad->head_ends.items[breakpad->head_ends.count++] = breakpad->head.size;
+    return GSYM_OK;
+}
+
+static bool skip_field(cursor *line) {
+    const uint8_t *first = line->at;
+    while (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) line->at++;
+    return line->at > first && field_end(line);
+}
+
+static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8_t *record,
+                               gsym_error *error) {
+    bool is_complete = skip_field(&line) && skip_field(&line) && skip_field(&line);
+    if (!is_complete || breakpad->has_module)
+        return lose(breakpad, GSYM_BREAKPAD_MODULE, 0);
+    breakpad->has_module = true;
+    return keep_head(breakpad, record, line.end, error);
+}
+
+/* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
+
+/* The definition that was read last counts for the functions that end behind it. */
+static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
+                          uint64_t value, gsym_error *error) {
+    uint32_t entry;
+    uint64_t before;
+    if (!numbering_entry(numbers, number, &entry)) return gsym_fail_memory(error);
+    before = numbers->entries.items[entry].value;
+    if (before != NUMBER_UNDEFINED && before != value)
+        complain(breakpad, GSYM_BREAKPAD_REDEFINED, number);
+    numbers->entries.items[entry].value = value;
+    return GSYM_OK;
+}
+
+/* The entry of a number that the function uses. */
+static inline bool use(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
+                       uint32_t *entry_ret) {
+    if (!numbering_entry(numbers, number, entry_ret)) return false;
+    if (GSYM_UNLIKELY(numbers->entries.items[*entry_ret].value == NUMBER_UNDEFINED))
+        breakpad->function.is_early = true;
+    return true;
+}
+
+static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    uint32_t number, file;
+    text path;
+    if (!field_decimal(&line, &number)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+    breakpad->counts.files++;
+    path = read_name(breakpad, &line, "");
+    if (breakpad->path_rules.count != 0 && path.size != 0) {
+        breakpad->path.size = 0;
+        buffer_put(&breakpad->path, path.bytes, path.size);
+        path_rules_apply(&breakpad->path_rules, &breakpad->path, 0);
+        if (breakpad->path.failed) return gsym_fail_memory(error);
+        path = (text){(const char *)breakpad->path.bytes, breakpad->path.size};
+    }
+    GSYM_TRY(gsym_creator_add_path(breakpad->creator, path.bytes, path.size, &file, error));
+    return define(breakpad, &breakpad->files, number, file, error);
+}
+
+/* The form of 2021 has the number of a file in front of the name, -1 for none. */
+static void skip_file_number(cursor *line) {
+    cursor behind = *line;
+    uint32_t ignored;
+    if (cursor_left(&behind) != 0 && cursor_peek_covered(&behind, 0) == '-') behind.at++;
+    if (field_decimal(&behind, &ignored) && cursor_left(&behind) != 0) *line = behind;
+}
+
+static gsym_status read_inline_origin(gsym_breakpad *breakpad, cursor line,
+                                      gsym_error *error) {
+    uint32_t number;
+    uint64_t strp;
+    if (!field_decimal(&line, &number)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+    breakpad->counts.inline_origins++;
+    skip_file_number(&line);
+    GSYM_TRY(intern(breakpad, read_name(breakpad, &line, NAME_OMITTED), &strp, error));
+    return define(breakpad, &breakpad->origins, number, strp, error);
+}
+
+/* ---- FUNC and PUBLIC ------------------------------------------------------------- */
+
+static gsym_status read_function(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    uint64_t address, size, parameters, name;
+    GSYM_TRY(breakpad_close_function(breakpad, error));
+    (void)field_word(&line, "m");
+    if (!field_hex(&line, &address)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+    if (!field_hex(&line, &size) || !field_hex(&line, &parameters))
+        return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
+    if (size == 0 || size > UINT32_MAX || address > UINT64_MAX - (size - 1))
+        return lose(breakpad, GSYM_BREAKPAD_RANGE, address);
+    breakpad->counts.functions++;
+    GSYM_TRY(intern(breakpad, read_name(breakpad, &line, UNKNOWN_NAME), &name, error));
+    return breakpad_open_function(breakpad, address, size, name, error);
+}
+
+static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    uint64_t address, parameters;
+    text name;
+    GSYM_TRY(breakpad_close_function(breakpad, error));
+    (void)field_word(&line, "m");
+    if (!field_hex(&line, &address)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+    if (!field_hex(&line, &parameters))
+        return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
+    breakpad->counts.publics++;
+    name = read_name(breakpad, &line, UNKNOWN_NAME);
+    return breakpad_add_public(breakpad, address, name.bytes, name.size, error);
+}
+
+/* ---- what belongs to a FUNC ------------------------------------------------------ */
+
+/* The part of a range that lies in the function, as offsets. */
+static bool clip_outside(const breakpad_function *function, uint64_t address,
+                         uint64_t size, uint32_t *start_ret, uint32_t *end_ret) {
+    uint64_t start = 0, end = function->size;
+    if (address >= function->address) {
+        start = address - function->address;
+        if (start > end) start = end;
+    } else {
+        uint64_t before = function->address - address;
+        size = size > before ? size - before : 0;
+        if (size < end) end = size;
+    }
+    *start_ret = (uint32_t)start;
+    *end_ret = (uint32_t)end;
+    return false;
+}
+
+/* False where a part is cut off. */
+static inline bool clip(const breakpad_function *function, uint64_t address, uint64_t size,
+                        uint32_t *start_ret, uint32_t *end_ret) {
+    uint64_t start = address - function->address, left = function->size - start;
+    if (GSYM_UNLIKELY(start >= function->size || size > left))
+        return clip_outside(function, address, size, start_ret, end_ret);
+    *start_ret = (uint32_t)start;
+    *end_ret = (uint32_t)(start + size);
+    return true;
+}
+
+static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uint64_t size,
+                                  uint32_t line, uint32_t file, gsym_error *error) {
+    size_t count = breakpad->parts.rows.count;
+    breakpad_row *row;
+    if (GSYM_UNLIKELY(!breakpad->is_in_function))
+        return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, address);
+    if (!ARRAY_RESERVE(breakpad->parts.rows, 1)) return gsym_fail_memory(error);
+    row = &breakpad->parts.rows.items[count];
+    if (!clip(&breakpad->function, address, size, &row->start, &row->end))
+        complain(breakpad, GSYM_BREAKPAD_OUTSIDE, address);
+    row->line = line;
+    if (!use(breakpad, &breakpad->files, file, &row->file)) return gsym_fail_memory(error);
+    if (count > breakpad->function.row_first && row->start < row[-1].start)
+        breakpad->function.is_ordered = false;
+    breakpad->parts.rows.count += row->start != row->end;
+    breakpad->counts.lines++;
+    return GSYM_OK;
+}
+
+/* A line; one below 0 means that none is known. */
+static bool read_line_number(cursor *line, uint32_t *number_ret) {
+    bool is_negative = cursor_left(line) != 0 && cursor_peek_covered(line, 0) == '-';
+    if (is_negative) line->at++;
+    if (!field_decimal(line, number_ret)) return false;
+    if (is_negative) *number_ret = 0;
+    return true;
+}
+
+static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    bool opens_as_number =
+        cursor_left(&line) != 0 && digit_value(cursor_peek_covered(&line, 0)) < 10;
+    uint64_t address, size;
+    uint32_t number, file;
+    if (!field_hex(&line, &address))
+        return lose(breakpad,
+                    opens_as_number ? GSYM_BREAKPAD_NUMBER : GSYM_BREAKPAD_UNKNOWN_RECORD,
+                    0);
+    if (!field_hex(&line, &size) || !read_line_number(&line, &number) ||
+        !field_decimal(&line, &file))
+        return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
+    return add_row(breakpad, address, size, number, file, error);
+}
+
+/* An INLINE record before anyone knows whether all of it is sound. */
+typedef struct inline_draft_record {
+    uint32_t level, call_line, call_file, origin;
+    bool has_call_file;
+    uint64_t outside; /* address of a range that leaves the function */
+    bool is_outside;
+    size_t piece_first;
+} inline_draft_record;
+
+/* Add a range of a record. */
+static inline bool add_piece(gsym_breakpad *breakpad, inline_draft_record *record,
+                             uint64_t address, uint64_t size) {
+    inline_piece_list *pieces = &breakpad->parts.pieces;
+    size_t number = breakpad->parts.inlines.count - breakpad->function.inline_first;
+    uint32_t start, end;
+    if (!clip(&breakpad->function, address, size, &start, &end)) {
+        record->is_outside = true;
+        record->outside = address;
+    }
+    if (!ARRAY_RESERVE(*pieces, 1)) return false;
+    pieces->items[pieces->count] =
+        (inline_piece){(uint64_t)record->level << 32 | start, end, (uint32_t)number};
+    pieces->count += start != end;
+    return true;
+}
+
+/* Add a record whose ranges have been added. */
+static gsym_status add_inline(gsym_breakpad *breakpad, const inline_draft_record *record,
+                              gsym_error *error) {
+    breakpad_inline call = {.call_line = record->call_line,
+                            .has_call_file = record->has_call_file};
+    uint32_t origin;
+    if (record->is_outside) complain(breakpad, GSYM_BREAKPAD_OUTSIDE, record->outside);
+    if (breakpad->parts.inlines.count - breakpad->function.inline_first == UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
+                         "a function of more than 2^32 INLINE records");
+    if (!ARRAY_RESERVE(breakpad->parts.inlines, 1) ||
+        (call.has_call_file &&
+         !use(breakpad, &breakpad->files, record->call_file, &call.call_file)) ||
+        !use(breakpad, &breakpad->origins, record->origin, &origin))
+        return gsym_fail_memory(error);
+    call.origin = origin;
+    breakpad->parts.inlines.items[breakpad->parts.inlines.count++] = call;
+    breakpad->counts.inlines++;
+    return GSYM_OK;
+}
+
+/* Fields to the end of the line. */
+static size_t count_fields(cursor line) {
+    size_t count = 0;
+    while (cursor_left(&line) != 0) {
+        (void)skip_field(&line);
+        count++;
+    }
+    return count;
+}
+
+static gsym_status read_inline(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    inline_draft_record record = {.has_call_file = count_fields(line) % 2 == 0,
+                                  .piece_first = breakpad->parts.pieces.count};
+    if (!breakpad->is_in_function) return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, 0);
+    if (!field_decimal(&line, &record.level) ||
+        !read_line_number(&line, &record.call_line) ||
+        (record.has_call_file && !field_decimal(&line, &record.call_file)) ||
+        !field_decimal(&line, &record.origin))
+        return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+    do {
+        uint64_t address, size;
+        if (!field_hex(&line, &address) || !field_hex(&line, &size)) {
+            breakpad->parts.pieces.count = record.piece_first;
+            return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
+        }
+        if (!add_piece(breakpad, &record, address, size)) return gsym_fail_memory(error);
+    } while (cursor_left(&line) != 0);
+    return add_inline(breakpad, &record, error);
+}
+
+/* What some editors write in front of UTF-8. */
+static void skip_byte_order_mark(cursor *line) {
+    if (cursor_left(line) >= 3 && memcmp(line->at, "\xef\xbb\xbf", 3) == 0) line->at += 3;
+}
+
+/* ---- any line -------------------------------------------------------------------- */
+
+gsym_status breakpad_read_line(gsym_breakpad *breakpad, cursor line, gsym_error *error) {
+    const uint8_t *record;
+    if (breakpad->place.line == 1) skip_byte_order_mark(&line);
+    while (line.end > line.at && line.end[-1] == '\r') line.end--;
+    field_skip_blanks(&line);
+    if (line.at == line.end) return GSYM_OK;
+    record = line.at;
+    switch (*record) {
+        case 'F':
+            if (field_word(&line, "FUNC")) return read_function(breakpad, line, error);
+            if (field_word(&line, "FILE")) return read_file(breakpad, line, error);
+            break;
+        case 'I':
+            if (field_word(&line, "INLINE")) return read_inline(breakpad, line, error);
+            if (field_word(&line, "INLINE_ORIGIN"))
+                return read_inline_origin(breakpad, line, error);
+            if (field_word(&line, "INFO"))
+                return keep_head(breakpad, record, line.end, error);
+            break;
+        case 'M':
+            if (field_word(&line, "MODULE"))
+                return read_module(breakpad, line, record, error);
+            break;
+        case 'P':
+            if (field_word(&line, "PUBLIC")) return read_public(breakpad, line, error);
+            break;
+        case 'S':
+            if (field_word(&line, "STACK")) {
+                breakpad->counts.stack_records++;
+                return GSYM_OK;
+            }
+            break;
+        default: break;
+    }
+    return read_row(breakpad, line, error);
+}
+
+/* ---- many lines ------------------------------------------------------------------ */
+
+static const char INLINE_WORD[] = "INLINE ";
+
+enum {
+    PLAIN_ROW_SIZE = 4 * FIELD_SIZE,
+    PLAIN_RANGE_SIZE = 2 * FIELD_SIZE,
+    PLAIN_INLINE_SIZE = sizeof INLINE_WORD - 1 + 4 * FIELD_SIZE
+};
+
+/* Line records in the usual form that lie in the function, as long as they come. Nine
+ * lines of ten are. */
+static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
+                                   gsym_error *error) {
+    const uint64_t start = breakpad->function.address, size = breakpad->function.size;
+    size_t count = breakpad->parts.rows.count;
+    uint64_t read = 0;
+    uint32_t last_file = 0, last_start = 0;
+    bool is_ordered = true;
+    cursor c = *lines;
+    breakpad_row row = {.file = UINT32_MAX};
+    if (!breakpad->is_in_function) return GSYM_OK;
+    if (count > breakpad->function.row_first)
+        last_start = breakpad->parts.rows.items[count - 1].start;
+    while (GSYM_LIKELY(cursor_left(&c) >= PLAIN_ROW_SIZE)) {
+        uint64_t row_address, row_size;
+        uint32_t file;
+        if (!field_plain_hex(&c, ' ', &row_address) ||
+            !field_plain_hex(&c, ' ', &row_size) ||
+            !field_plain_decimal(&c, ' ', &row.line) ||
+            !field_plain_decimal(&c, '\n', &file))
+            break;
+        row_address -= start;
+        if (row_address >= size || row_size > size - row_address) break;
+        if (file != last_file || read == 0) {
+            last_file = file;
+            if (!use(breakpad, &breakpad->files, file, &row.file))
+                return gsym_fail_memory(error);
+        }
+        row.start = (uint32_t)row_address;
+        row.end = (uint32_t)(row_address + row_size);
+        is_ordered &= row.start >= last_start;
+        last_start = row.start;
+        if (GSYM_UNLIKELY(count == breakpad->parts.rows.capacity) &&
+            !ARRAY_RESERVE(breakpad->parts.rows, 1))
+            return gsym_fail_memory(error);
+        breakpad->parts.rows.items[count] = row;
+        count += row_size != 0;
+        breakpad->parts.rows.count = count;
+        lines->at = c.at;
+        read++;
+    }
+    if (!is_ordered) breakpad->function.is_ordered = false;
+    breakpad->counts.lines += read;
+    breakpad->place.line += read;
+    return GSYM_OK;
+}
+
+/* An INLINE record in the usual form. False, with the cursor where it was, for any other
+ * line. */
+static inline bool read_plain_inline(gsym_breakpad *breakpad, cursor *lines,
+                                     gsym_status *status_ret, gsym_error *error) {
+    inline_draft_record record = {.has_call_file = true,
+                                  .piece_first = breakpad->parts.pieces.count};
+    cursor c = *lines;
+    uint8_t end;
+    if (cursor_left(&c) < PLAIN_INLINE_SIZE || !breakpad->is_in_function ||
+        memcmp(c.at, INLINE_WORD, sizeof INLINE_WORD - 1) != 0)
+        return false;
+    c.at += sizeof INLINE_WORD - 1;
+    if (!field_plain_decimal(&c, ' ', &record.level) ||
+        !field_plain_decimal(&c, ' ', &record.call_line) ||
+        !field_plain_decimal(&c, ' ', &record.call_file) ||
+        !field_plain_decimal(&c, ' ', &record.origin))
+        return false;
+    do {
+        uint64_t address, size;
+        end = 0;
+        if (cursor_left(&c) < PLAIN_RANGE_SIZE || !field_plain_hex(&c, ' ', &address) ||
+            !field_plain_hex_to_any(&c, &end, &size))
+            break;
+        if (!add_piece(breakpad, &record, address, size)) {
+            *status_ret = gsym_fail_memory(error);
+            return true;
+        }
+    } while (end == ' ');
+    if (end != '\n') {
+        breakpad->parts.pieces.count = record.piece_first;
+        return false;
+    }
+    *lines = c;
+    *status_ret = add_inline(breakpad, &record, error);
+    return true;
+}
+
+gsym_status breakpad_read_lines(gsym_breakpad *breakpad, cursor *lines,
+                                gsym_error *error) {
+    for (;;) {
+        gsym_status status;
+        GSYM_TRY(read_plain_rows(breakpad, lines, error));
+        if (lines->at == lines->end) return GSYM_OK;
+        breakpad->place.line++;
+        breakpad->place.offset = breakpad->offset + cursor_offset(lines);
+        if (!read_plain_inline(breakpad, lines, &status, error)) {
+            cursor line = *lines;
+            line.end = memchr(line.at, '\n', cursor_left(&line));
+            lines->at = line.end + 1;
+            if (GSYM_UNLIKELY(cursor_left(&line) > GSYM_BREAKPAD_LINE_SIZE_LIMIT))
+                status = lose(breakpad, GSYM_BREAKPAD_LONG_LINE, 0);
+            else
+                status = breakpad_read_line(breakpad, line, error);
+        }
+        if (GSYM_UNLIKELY(status != GSYM_OK)) return status;
+    }
+}

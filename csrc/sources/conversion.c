@@ -1,0 +1,520 @@
+/* conversion.c - the job: units in, encoded functions out, whatever the threads do.
+ *
+ * Each worker takes the next unit, reads it on its own, and parks it. Whoever
+ * finds the unit whose turn it is parked carries out the ordered step for it and
+ * for all parked behind it: names and files get their numbers in unit order, so
+ * the output does not depend on the number of threads. What was interned is then
+ * encoded outside the step. A bounded number of parked units keeps one giant unit
+ * from stalling the others. */
+#include "sources/conversion.h"
+#include "sources/debug_files.h"
+
+#define RESULTS_PER_THREAD 8
+
+/* Budget for line tables that units share: per byte of the sections, and a minimum. */
+#define LINES_PER_BYTE 16
+#define LEAST_LINES (1 << 20)
+
+/* Where the records of a unit are. */
+typedef struct unit_span {
+    uint32_t worker;
+    uint32_t count;
+    size_t first;
+} unit_span;
+
+typedef struct conversion_worker {
+    unit_joiner joiner;
+    unit_encoder encoder;
+    warning_list warnings;
+} conversion_worker;
+
+/* A function by its fingerprint: where it was described first, whose record is
+ * kept, and where last, which decides between equally rich records. */
+typedef struct seen_function {
+    uint64_t fingerprint; /* 0: an empty slot */
+    uint32_t unit;
+    uint32_t index; /* among the records of that unit */
+    uint32_t last_unit;
+    uint32_t last_position; /* among the functions of that unit */
+} seen_function;
+
+typedef struct seen_set {
+    seen_function *slots;
+    size_t count, capacity;
+} seen_set;
+
+struct gsym_conversion {
+    gsym_creator *creator;
+    bool keeps_repeated;
+    debug_files files;
+    shared_lines *lines;
+    dwarf_budget budget;
+    warning_list warnings;
+    unit_span *spans;
+    conversion_worker *workers;
+    uint32_t worker_count;
+    unit_functions *results;
+    size_t result_count;
+    atomic_uint_fast64_t done;
+    atomic_bool is_cancelled;
+    /* guarded by the gate */
+    sync_gate gate;
+    uint32_t next_worker;
+    size_t next_unit; /* to be read */
+    size_t turn;      /* to be interned */
+    bool is_interning;
+    bool is_stopped;
+    unit_functions **idle;
+    size_t idle_count;
+    unit_functions **parked; /* by unit index modulo result_count */
+    /* used in the ordered step only */
+    seen_set seen;
+    uint64_t repeated;
+};
+
+static const unit_source *unit_at(const gsym_conversion *conversion, size_t index) {
+    return &conversion->files.units.items[index];
+}
+
+gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
+
+debug_files *conversion_files(gsym_conversion *conversion) { return &conversion->files; }
+
+const dwarf_input *conversion_input(const gsym_conversion *conversion) {
+    return &conversion->files.common;
+}
+
+warning_list *conversion_warnings(gsym_conversion *conversion) {
+    return &conversion->warnings;
+}
+
+/* ---- set-up ------------------------------------------------------------------------ */
+
+gsym_status gsym_conversion_create(gsym_creator *creator,
+                                   const gsym_conversion_options *options,
+                                   gsym_conversion **conversion_ret, gsym_error *error) {
+    gsym_conversion *conversion = calloc(1, sizeof *conversion);
+    gsym_status status;
+    if (conversion == NULL) return gsym_fail_memory(error);
+    if (!sync_init(&conversion->gate)) {
+        free(conversion);
+        return gsym_fail_memory(error);
+    }
+    conversion->creator = creator;
+    creator_let_base_sink(creator);
+    conversion->files.common.big_endian = options->big_endian != 0;
+    conversion->files.common.call_sites = (options->flags & GSYM_CONVERT_CALL_SITES) != 0;
+    conversion->files.common.full_walk = (options->flags & GSYM_CONVERT_FULL_WALK) != 0;
+    conversion->keeps_repeated = (options->flags & GSYM_CONVERT_KEEP_REPEATED) != 0;
+    conversion->warnings.keep = (options->flags & GSYM_CONVERT_KEEP_WARNINGS) != 0;
+    conversion->worker_count = options->thread_count == 0 ? 1 : options->thread_count;
+    status = debug_files_init(&conversion->files, error);
+    if (status != GSYM_OK) {
+        gsym_conversion_destroy(conversion);
+        return status;
+    }
+    *conversion_ret = conversion;
+    return GSYM_OK;
+}
+
+void gsym_conversion_destroy(gsym_conversion *conversion) {
+    if (conversion == NULL) return;
+    for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
+        unit_joiner_deinit(&conversion->workers[i].joiner);
+        unit_encoder_deinit(&conversion->workers[i].encoder);
+        free(conversion->workers[i].warnings.items);
+    }
+    for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
+        unit_functions_deinit(&conversion->results[i]);
+    debug_files_deinit(&conversion->files);
+    shared_lines_destroy(conversion->lines);
+    free(conversion->seen.slots);
+    free(conversion->workers);
+    free(conversion->results);
+    free(conversion->idle);
+    free(conversion->parked);
+    free(conversion->spans);
+    free(conversion->warnings.items);
+    sync_deinit(&conversion->gate);
+    free(conversion);
+}
+
+static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error) {
+    size_t per_thread = conversion->worker_count > 1 ? RESULTS_PER_THREAD : 1;
+    size_t count = conversion->worker_count * per_thread;
+    conversion->result_count = count;
+    conversion->workers = calloc(conversion->worker_count, sizeof *conversion->workers);
+    conversion->results = calloc(count, sizeof *conversion->results);
+    conversion->idle = calloc(count, sizeof *conversion->idle);
+    conversion->parked = calloc(count, sizeof *conversion->parked);
+    conversion->spans = calloc(conversion->files.units.count + 1,
+                               sizeof *conversion->spans);
+    conversion->lines = shared_lines_create();
+    if (conversion->workers == NULL || conversion->results == NULL ||
+        conversion->idle == NULL || conversion->parked == NULL ||
+        conversion->spans == NULL || conversion->lines == NULL)
+        return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i)
+        conversion->idle[conversion->idle_count++] = &conversion->results[count - 1 - i];
+    for (uint32_t i = 0; i < conversion->worker_count; ++i) {
+        conversion_worker *worker = &conversion->workers[i];
+        worker->warnings.keep = conversion->warnings.keep;
+        worker->joiner.warnings = &worker->warnings;
+        worker->joiner.keeps_nameless = !conversion->keeps_repeated;
+        worker->joiner.shared_lines = conversion->lines;
+        worker->joiner.budget = &conversion->budget;
+        worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
+        if (worker->joiner.known == NULL) return gsym_fail_memory(error);
+        worker->encoder.warnings = &worker->warnings;
+        worker->encoder.strp_size = creator_strp_size(conversion->creator);
+        worker->encoder.chunk.swap =
+            creator_big_endian(conversion->creator) != CURSOR_HOST_BIG_ENDIAN;
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
+    GSYM_TRY(debug_files_scan(&conversion->files, &conversion->warnings, error));
+    return create_workers(conversion, error);
+}
+
+/* ---- working ---------------------------------------------------------------------------- */
+
+static seen_function *find_seen(const seen_set *set, uint64_t fingerprint) {
+    size_t slot = (size_t)(fingerprint >> 1) & (set->capacity - 1); /* all are odd */
+    while (set->slots[slot].fingerprint != 0 && set->slots[slot].fingerprint != fingerprint)
+        slot = (slot + 1) & (set->capacity - 1);
+    return &set->slots[slot];
+}
+
+static bool grow_seen(seen_set *set) {
+    seen_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
+    grown.slots = zeroed_table(grown.capacity, sizeof *grown.slots);
+    if (grown.slots == NULL) return false;
+    for (size_t i = 0; i < set->capacity; ++i)
+        if (set->slots[i].fingerprint != 0)
+            *find_seen(&grown, set->slots[i].fingerprint) = set->slots[i];
+    free(set->slots);
+    *set = grown;
+    return true;
+}
+
+/* Leave out functions that a unit before has described in the same words. */
+static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
+                                 gsym_error *error) {
+    seen_set *seen = &conversion->seen;
+    uint32_t unit_index = (uint32_t)unit->unit_index, kept = 0;
+    for (size_t i = 0; i < unit->functions.count; ++i) {
+        const unit_function *function = &unit->functions.items[i];
+        uint64_t fingerprint = function->fingerprint | 1;
+        seen_function *found;
+        if (function->fingerprint == 0) {
+            unit->functions.items[kept++] = *function;
+            continue;
+        }
+        if (2 * seen->count >= seen->capacity && !grow_seen(seen))
+            return gsym_fail_memory(error);
+        found = find_seen(seen, fingerprint);
+        if (found->fingerprint == fingerprint) {
+            found->last_unit = unit_index;
+            found->last_position = function->position;
+            ++conversion->repeated;
+            continue;
+        }
+        *found = (seen_function){fingerprint, unit_index, kept, unit_index,
+                                 function->position};
+        ++seen->count;
+        unit->functions.items[kept++] = *function;
+    }
+    unit->functions.count = kept;
+    return GSYM_OK;
+}
+
+/* The ordered step: numbers for the names and files of one unit. */
+static gsym_status intern_unit(gsym_conversion *conversion, unit_functions *unit,
+                               gsym_error *error) {
+    gsym_creator *creator = conversion->creator;
+    const char *arena = (const char *)unit->arena.bytes;
+    if (!ARRAY_RESERVE(unit->strps, unit->names.count) ||
+        !ARRAY_RESERVE(unit->files, unit->paths.count))
+        return gsym_fail_memory(error);
+    if (!conversion->keeps_repeated) GSYM_TRY(drop_repeated(conversion, unit, error));
+    for (size_t i = 0; i < unit->names.count; ++i) {
+        const unit_name *name = &unit->names.items[i];
+        const resolved_name *text = &name->text;
+        if (text->strp != 0) {
+            unit->strps.items[i] = text->strp;
+            continue;
+        }
+        GSYM_TRY(creator_intern(creator,
+                                text->bytes != NULL ? text->bytes
+                                                    : arena + text->arena_offset,
+                                text->size, name->hash, &unit->strps.items[i], error));
+    }
+    for (size_t i = 0; i < unit->paths.count; ++i) {
+        const unit_path *path = &unit->paths.items[i];
+        GSYM_TRY(creator_intern_path(creator, arena + path->arena_offset, path->size,
+                                     path->hash, &unit->files.items[i], error));
+    }
+    unit->strps.count = unit->names.count;
+    unit->files.count = unit->paths.count;
+    return GSYM_OK;
+}
+
+static unit_functions **parked_slot(gsym_conversion *conversion, size_t unit_index) {
+    return &conversion->parked[unit_index % conversion->result_count];
+}
+
+/* Stop everybody; called with the gate held. */
+static void stop(gsym_conversion *conversion) {
+    conversion->is_stopped = true;
+    sync_announce(&conversion->gate);
+}
+
+/* Remember what was interned for the next units that this worker reads. */
+static void learn_names(unit_joiner *joiner, const unit_functions *unit) {
+    for (size_t i = 0; i < unit->names.count; ++i) {
+        const unit_name *name = &unit->names.items[i];
+        uint64_t key = name->text.key;
+        if (key != 0)
+            joiner->known[known_name_slot(key)] =
+                (known_name){key, unit->strps.items[i], name->hash, name->text.size};
+    }
+}
+
+static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
+                               unit_functions *unit, gsym_error *error) {
+    unit_encoder *encoder = &conversion->workers[index].encoder;
+    unit_span *span = &conversion->spans[unit->unit_index];
+    gsym_status status;
+    learn_names(&conversion->workers[index].joiner, unit);
+    span->worker = index;
+    span->first = encoder->records.count;
+    status = unit_encoder_add(encoder, unit, error);
+    span->count = (uint32_t)(encoder->records.count - span->first);
+    atomic_fetch_add_explicit(&conversion->done,
+                              unit_source_size(unit_at(conversion, unit->unit_index)),
+                              memory_order_relaxed);
+    return status;
+}
+
+/* With the gate held: intern each parked unit whose turn it is, and encode it.
+ * Other workers may park and go on meanwhile. */
+static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
+                              gsym_error *error) {
+    while (!conversion->is_interning && !conversion->is_stopped) {
+        unit_functions **slot = parked_slot(conversion, conversion->turn);
+        unit_functions *unit = *slot;
+        done_pages pages;
+        gsym_status status;
+        if (unit == NULL || unit->unit_index != conversion->turn) return GSYM_OK;
+        *slot = NULL;
+        conversion->is_interning = true;
+        sync_unlock(&conversion->gate);
+        status = intern_unit(conversion, unit, error);
+        sync_lock(&conversion->gate);
+        conversion->is_interning = false;
+        if (status != GSYM_OK) return status;
+        ++conversion->turn;
+        pages = debug_files_unit_done(&conversion->files,
+                                      unit_at(conversion, unit->unit_index),
+                                      unit->lines_end);
+        sync_unlock(&conversion->gate);
+        done_pages_drop(&pages);
+        status = encode_unit(conversion, index, unit, error);
+        sync_lock(&conversion->gate);
+        conversion->idle[conversion->idle_count++] = unit;
+        sync_announce(&conversion->gate);
+        if (status != GSYM_OK) return status;
+    }
+    return GSYM_OK;
+}
+
+/* Set the limits for all units together, once all files are known. */
+static void set_budget(gsym_conversion *conversion) {
+    uint64_t text = creator_string_supply(conversion->creator);
+    int64_t lines = 0;
+    for (size_t i = 0; i < conversion->files.files.count; ++i)
+        lines += (int64_t)conversion->files.files.items[i]
+                     ->input.sections[GSYM_DEBUG_LINE].size;
+    lines = LINES_PER_BYTE * lines + LEAST_LINES;
+    atomic_store(&conversion->budget.text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
+    atomic_store(&conversion->budget.lines, lines);
+    atomic_store(&conversion->budget.rows, lines);
+}
+
+/* Why a unit could not be read. */
+static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *error) {
+    const dwarf_budget *budget = &conversion->budget;
+    if (atomic_load(&budget->text) < 0) return creator_fail_supply(error);
+    if (atomic_load(&budget->lines) < 0 || atomic_load(&budget->rows) < 0)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its line tables share their bytes and would take %d times their "
+                         "size",
+                         LINES_PER_BYTE);
+    return gsym_fail_memory(error);
+}
+
+/* With the gate held: take the next unit, read it, park it. */
+static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
+                                  gsym_error *error) {
+    unit_functions *unit = conversion->idle[--conversion->idle_count];
+    size_t unit_index = conversion->next_unit++;
+    bool is_read;
+    sync_unlock(&conversion->gate);
+    is_read = unit_functions_read(unit, &conversion->workers[index].joiner,
+                                  unit_at(conversion, unit_index), unit_index);
+    sync_lock(&conversion->gate);
+    *parked_slot(conversion, unit_index) = unit;
+    return is_read ? GSYM_OK : fail_reading(conversion, error);
+}
+
+static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
+    while (!conversion->is_stopped &&
+           conversion->next_unit < conversion->files.units.count) {
+        if (atomic_load_explicit(&conversion->is_cancelled, memory_order_relaxed))
+            return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
+        if (conversion->idle_count == 0) {
+            sync_wait(&conversion->gate);
+            continue;
+        }
+        GSYM_TRY(read_next_unit(conversion, index, error));
+        GSYM_TRY(pass_turns(conversion, index, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error) {
+    gsym_status status;
+    uint32_t index;
+    sync_lock(&conversion->gate);
+    index = conversion->next_worker++;
+    if (index >= conversion->worker_count) {
+        sync_unlock(&conversion->gate);
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more workers than announced");
+    }
+    if (index == 0) set_budget(conversion);
+    status = work(conversion, index, error);
+    if (status != GSYM_OK) stop(conversion);
+    sync_unlock(&conversion->gate);
+    return status;
+}
+
+void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
+                              uint64_t *total_ret) {
+    *done_ret = atomic_load_explicit(&conversion->done, memory_order_relaxed);
+    *total_ret = debug_files_size(&conversion->files);
+}
+
+void gsym_conversion_cancel(gsym_conversion *conversion) {
+    atomic_store_explicit(&conversion->is_cancelled, true, memory_order_relaxed);
+}
+
+/* ---- collecting -------------------------------------------------------------------------- */
+
+static gsym_status collect_warnings(warning_list *all, const warning_list *some,
+                                    gsym_error *error) {
+    for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i) all->counts[i] += some->counts[i];
+    if (some->count == 0) return GSYM_OK;
+    if (!ARRAY_RESERVE(*all, some->count)) return gsym_fail_memory(error);
+    memcpy(all->items + all->count, some->items, some->count * sizeof *some->items);
+    all->count += some->count;
+    return GSYM_OK;
+}
+
+static encoded_function *record_of(const gsym_conversion *conversion, size_t unit,
+                                   size_t index) {
+    const unit_span *span = &conversion->spans[unit];
+    return &conversion->workers[span->worker].encoder.records.items[span->first + index];
+}
+
+static int compare_last(const void *left, const void *right) {
+    const seen_function *a = left, *b = right;
+    if (a->last_unit != b->last_unit) return a->last_unit < b->last_unit ? -1 : 1;
+    return a->last_position < b->last_position ? -1 : a->last_position > b->last_position;
+}
+
+/* Functions that were repeated later, by the place of their last repetition. */
+static size_t list_moved(gsym_conversion *conversion) {
+    seen_set *seen = &conversion->seen;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->capacity; ++i) {
+        seen_function function = seen->slots[i];
+        encoded_function *record;
+        if (function.fingerprint == 0) continue;
+        record = record_of(conversion, function.unit, function.index);
+        if (function.last_unit == function.unit &&
+            function.last_position == record->position)
+            continue;
+        record->is_moved = true;
+        seen->slots[count++] = function;
+    }
+    if (count > 1) qsort(seen->slots, count, sizeof *seen->slots, compare_last);
+    return count;
+}
+
+/* Hand all records over in the order of the DIEs that described them last. */
+static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
+    size_t moved_count = list_moved(conversion);
+    const seen_function *moved = conversion->seen.slots;
+    const seen_function *end = moved_count == 0 ? moved : moved + moved_count;
+    for (size_t unit = 0; unit < conversion->files.units.count; ++unit) {
+        for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
+            const encoded_function *own = record_of(conversion, unit, i);
+            for (; moved < end && moved->last_unit == unit &&
+                   moved->last_position < own->position;
+                 ++moved)
+                GSYM_TRY(creator_keep(
+                    conversion->creator,
+                    &record_of(conversion, moved->unit, moved->index)->record, 1, error));
+            if (!own->is_moved)
+                GSYM_TRY(creator_keep(conversion->creator, &own->record, 1, error));
+        }
+        for (; moved < end && moved->last_unit == unit; ++moved)
+            GSYM_TRY(creator_keep(conversion->creator,
+                                  &record_of(conversion, moved->unit, moved->index)->record,
+                                  1, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error) {
+    for (uint32_t i = 0; i < conversion->worker_count; ++i) {
+        unit_encoder *encoder = &conversion->workers[i].encoder;
+        GSYM_TRY(unit_encoder_close_chunk(encoder, error));
+        while (encoder->chunks.count > 0) {
+            GSYM_TRY(creator_adopt(conversion->creator,
+                                   encoder->chunks.items[encoder->chunks.count - 1], error));
+            --encoder->chunks.count;
+        }
+        GSYM_TRY(collect_warnings(&conversion->warnings, &conversion->workers[i].warnings,
+                                  error));
+    }
+    creator_count_repeated(conversion->creator, conversion->repeated);
+    GSYM_TRY(keep_records(conversion, error));
+    for (size_t i = 0; i < conversion->files.files.count; ++i)
+        debug_file_drop(conversion->files.files.items[i]);
+    return GSYM_OK;
+}
+
+uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
+                                       gsym_warning_category category) {
+    return (unsigned)category < GSYM_WARN_COUNT ? conversion->warnings.counts[category] : 0;
+}
+
+static int compare_warnings(const void *left, const void *right) {
+    const gsym_warning *a = left, *b = right;
+    if (a->file != b->file) return a->file < b->file ? -1 : 1;
+    if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
+    if (a->category != b->category) return a->category < b->category ? -1 : 1;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
+                                             size_t *count_ret) {
+    warning_list *warnings = &conversion->warnings;
+    if (warnings->count > 1)
+        qsort(warnings->items, warnings->count, sizeof *warnings->items, compare_warnings);
+    *count_ret = warnings->count;
+    return warnings->items;
+}

@@ -1,0 +1,40 @@
+/* conversion.h - what the files of a conversion share, besides gsym.h. */
+#ifndef GSYM_CONVERSION_H
+#define GSYM_CONVERSION_H
+
+#include "base/sync.h"
+#include "sources/unit_functions.h"
+
+#include "create/creator.h"
+
+typedef struct encoded_function {
+    creator_record record;
+    uint32_t position; /* among its unit's functions */
+    bool is_moved;     /* takes the place of a later repetition */
+} encoded_function;
+
+/* Encodes the units that one thread has interned. */
+typedef struct unit_encoder {
+    unsigned strp_size;
+    warning_list *warnings;
+    buffer chunk;             /* blobs; until it is closed, records hold offsets in it */
+    size_t chunk_first;       /* first record of the chunk */
+    struct { uint8_t **items; size_t count, capacity; } chunks; /* closed */
+    struct { encoded_function *items; size_t count, capacity; } records;
+    struct { gsym_line_row *items; size_t count, capacity; } rows;
+    struct { gsym_call_site *items; size_t count, capacity; } call_sites;
+    struct { uint64_t *items; size_t count, capacity; } regexes;
+} unit_encoder;
+
+void unit_encoder_deinit(unit_encoder *encoder);
+/* Encode the functions of an interned unit; its records are added in order. */
+gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
+                             gsym_error *error);
+/* Turn offsets of the open chunk into pointers. */
+gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error);
+
+gsym_creator *conversion_creator(gsym_conversion *conversion);
+const dwarf_input *conversion_input(const gsym_conversion *conversion);
+warning_list *conversion_warnings(gsym_conversion *conversion);
+
+#endif

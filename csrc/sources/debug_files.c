@@ -1,0 +1,364 @@
+/* debug_files.c - the sets of debug sections that a conversion reads: how they are
+ * given, which units they hold, when their pages are given back. */
+#include "sources/debug_files.h"
+
+#include "sources/conversion.h"
+#include "base/pages.h"
+
+#define DROP_SIZE (4u << 20) /* give finished pages back in steps of this size */
+
+/* ---- what is given ------------------------------------------------------------------- */
+
+static gsym_status add_file(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
+                            gsym_error *error) {
+    debug_file *file;
+    if (files->files.count >= DWARF_FILE_LIMIT)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "more than %u files with debug sections",
+                         DWARF_FILE_LIMIT);
+    file = calloc(1, sizeof *file);
+    if (file == NULL || !ARRAY_RESERVE(files->files, 1)) {
+        free(file);
+        return gsym_fail_memory(error);
+    }
+    file->role = role;
+    file->input = files->common;
+    file->input.number = *file_ret = (uint32_t)files->files.count;
+    files->files.items[files->files.count++] = file;
+    return GSYM_OK;
+}
+
+gsym_status debug_files_init(debug_files *files, gsym_error *error) {
+    uint32_t first;
+    return add_file(files, GSYM_DWARF_MAIN, &first, error);
+}
+
+void debug_files_deinit(debug_files *files) {
+    for (size_t i = 0; i < files->files.count; ++i) {
+        debug_file *file = files->files.items[i];
+        free(file->units.items);
+        free(file->type_units.items);
+        free(file->abbrev_offsets.items);
+        free(file->spans.items);
+        free(file->span_ranges.items);
+        free(file);
+    }
+    path_rules_deinit(&files->path_rules);
+    free(files->files.items);
+    free(files->text.items);
+    free(files->units.items);
+    free(files->skeletons.items);
+    free(files->by_dwo_id);
+}
+
+gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
+                                     uint32_t *file_ret, gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    bool is_second = role == GSYM_DWARF_SUPPLEMENTARY && files->supplementary != NULL;
+    if ((unsigned)role > GSYM_DWARF_SPLIT)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such role of a file");
+    if (role != GSYM_DWARF_SPLIT && files->is_scanned)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the units are known already");
+    if (is_second)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "there is a supplementary file already");
+    GSYM_TRY(add_file(files, role, file_ret, error));
+    if (role == GSYM_DWARF_SUPPLEMENTARY)
+        files->supplementary = files->files.items[*file_ret];
+    return GSYM_OK;
+}
+
+/* NULL, and *error filled, where no file has the number. */
+static debug_file *file_numbered(const debug_files *files, uint32_t number,
+                                 gsym_error *error) {
+    if (number < files->files.count) return files->files.items[number];
+    (void)gsym_fail(error, GSYM_E_ARGUMENT, 0, "no file has the number %u", number);
+    return NULL;
+}
+
+gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t file,
+                                        gsym_debug_section which, const uint8_t *data,
+                                        size_t size, uint32_t is_file_mapping,
+                                        gsym_error *error) {
+    debug_file *found = file_numbered(conversion_files(conversion), file, error);
+    if (found == NULL) return error->status;
+    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
+    if (size >> DWARF_OFFSET_BITS != 0)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
+    found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0};
+    creator_supply_strings(conversion_creator(conversion), size);
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
+                                             uint64_t start, uint64_t size,
+                                             uint64_t address, gsym_error *error) {
+    debug_file *found = file_numbered(conversion_files(conversion), file, error);
+    uint64_t end, moved_end;
+    if (found == NULL) return error->status;
+    if (found->role != GSYM_DWARF_MAIN)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "only a main file has functions");
+    if (__builtin_add_overflow(start, size, &end) ||
+        __builtin_add_overflow(address, size, &moved_end))
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "an address span without an end");
+    if (!ARRAY_RESERVE(found->spans, 1)) return gsym_fail_memory(error);
+    found->spans.items[found->spans.count++] = (address_span){start, end, address};
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
+                                           uint64_t end, gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    if (start >= end) return GSYM_OK;
+    if (!ARRAY_RESERVE(files->text, 1)) return gsym_fail_memory(error);
+    files->text.items[files->text.count++] = (gsym_range){start, end};
+    return creator_add_text_range(conversion_creator(conversion), start, end, error);
+}
+
+gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
+                                         size_t old_size, const char *new_bytes,
+                                         size_t new_size, gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    if (!path_rules_add(&files->path_rules, old_bytes, old_size, new_bytes, new_size))
+        return gsym_fail_memory(error);
+    return GSYM_OK;
+}
+
+/* ---- where there is code ----------------------------------------------------------- */
+
+static int compare_starts(const void *left, const void *right) {
+    uint64_t a = ((const gsym_range *)left)->start, b = ((const gsym_range *)right)->start;
+    return a < b ? -1 : a > b;
+}
+
+/* Sort ranges and join those that touch. */
+static void join_ranges(range_list *text) {
+    size_t kept = 0;
+    if (text->count == 0) return;
+    qsort(text->items, text->count, sizeof *text->items, compare_starts);
+    for (size_t i = 1; i < text->count; ++i) {
+        if (text->items[i].start > text->items[kept].end)
+            text->items[++kept] = text->items[i];
+        else if (text->items[i].end > text->items[kept].end)
+            text->items[kept].end = text->items[i].end;
+    }
+    text->count = kept + 1;
+}
+
+static int compare_spans(const void *left, const void *right) {
+    const address_span *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* In a file with spans, those take the place of the text ranges. */
+static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
+    if (file->spans.count == 0) return GSYM_OK;
+    if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
+        return gsym_fail_memory(error);
+    qsort(file->spans.items, file->spans.count, sizeof *file->spans.items, compare_spans);
+    for (size_t i = 0; i < file->spans.count; ++i)
+        file->span_ranges.items[file->span_ranges.count++] =
+            (gsym_range){file->spans.items[i].start, file->spans.items[i].end};
+    join_ranges(&file->span_ranges);
+    file->input.text = file->span_ranges.items;
+    file->input.text_count = file->span_ranges.count;
+    file->input.spans = file->spans.items;
+    file->input.span_count = file->spans.count;
+    return GSYM_OK;
+}
+
+/* ---- units --------------------------------------------------------------------------- */
+
+static int compare_offsets(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static bool add_abbrev_offsets(const unit_list *units, offset_list *offsets) {
+    if (!ARRAY_RESERVE(*offsets, units->count)) return false;
+    for (size_t i = 0; i < units->count; ++i)
+        offsets->items[offsets->count++] = units->items[i].abbrev_offset;
+    return true;
+}
+
+/* Where the abbreviation tables of all units start, ascending. */
+static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
+    offset_list *offsets = &file->abbrev_offsets;
+    if (!add_abbrev_offsets(&file->units, offsets) ||
+        !add_abbrev_offsets(&file->type_units, offsets) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, offsets) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, offsets))
+        return gsym_fail_memory(error);
+    if (offsets->count == 0) return GSYM_OK;
+    qsort(offsets->items, offsets->count, sizeof *offsets->items, compare_offsets);
+    file->input.abbrev_offsets = offsets->items;
+    file->input.abbrev_offset_count = offsets->count;
+    return GSYM_OK;
+}
+
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error) {
+    dwarf_input *input = &file->input;
+    file->is_scanned = true;
+    warnings->file = input->number;
+    if (dwarf_is_package(input)) return list_abbrev_offsets(file, error);
+    GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, warnings, error));
+    input->units = file->units.items;
+    input->unit_count = file->units.count;
+    input->type_units = file->type_units.items;
+    input->type_unit_count = file->type_units.count;
+    return list_abbrev_offsets(file, error);
+}
+
+static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *abbrevs,
+                              gsym_error *error) {
+    size_t count = file->units.count;
+    if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
+    file->units_left = count;
+    for (size_t i = 0; i < count; ++i) {
+        const dwarf_unit_header *header = &file->units.items[i];
+        skeleton_unit skeleton;
+        files->units.items[files->units.count++] =
+            (unit_source){&file->input, header, NULL};
+        if (!dwarf_may_be_skeleton(&file->input, header) ||
+            !dwarf_read_skeleton(&skeleton, &file->input, header, abbrevs))
+            continue;
+        if (!ARRAY_RESERVE(files->skeletons, 1)) return gsym_fail_memory(error);
+        skeleton.unit = files->units.count - 1;
+        files->skeletons.items[files->skeletons.count++] = skeleton;
+    }
+    return GSYM_OK;
+}
+
+static gsym_status list_all_units(debug_files *files, gsym_error *error) {
+    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
+    gsym_status status = GSYM_OK;
+    for (size_t i = 0; i < files->files.count && status == GSYM_OK; ++i)
+        if (files->files.items[i]->role == GSYM_DWARF_MAIN)
+            status = list_units(files, files->files.items[i], &abbrevs, error);
+    abbrev_cache_deinit(&abbrevs);
+    return status;
+}
+
+static int compare_dwo_ids(const void *left, const void *right) {
+    const skeleton_unit *a = *(skeleton_unit *const *)left;
+    const skeleton_unit *b = *(skeleton_unit *const *)right;
+    if (a->dwo_id != b->dwo_id) return a->dwo_id < b->dwo_id ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+static gsym_status sort_skeletons(debug_files *files, gsym_error *error) {
+    size_t count = files->skeletons.count;
+    files->by_dwo_id = malloc((count + 1) * sizeof(skeleton_unit *));
+    if (files->by_dwo_id == NULL) return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i) {
+        skeleton_unit *skeleton = &files->skeletons.items[i];
+        files->units.items[skeleton->unit].skeleton = skeleton;
+        files->by_dwo_id[i] = skeleton;
+    }
+    qsort(files->by_dwo_id, count, sizeof(skeleton_unit *), compare_dwo_ids);
+    return GSYM_OK;
+}
+
+gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
+                             gsym_error *error) {
+    join_ranges(&files->text);
+    files->common.text = files->text.items;
+    files->common.text_count = files->text.count;
+    files->common.path_rules = &files->path_rules;
+    for (size_t i = 0; i < files->files.count; ++i) {
+        debug_file *file = files->files.items[i];
+        dwarf_input *input = &file->input;
+        if (file->role == GSYM_DWARF_SPLIT) continue;
+        input->text = files->common.text;
+        input->text_count = files->common.text_count;
+        input->path_rules = files->common.path_rules;
+        if (files->supplementary != NULL && file != files->supplementary)
+            input->supplementary = &files->supplementary->input;
+        GSYM_TRY(prepare_spans(file, error));
+        GSYM_TRY(debug_file_scan(file, warnings, error));
+    }
+    files->is_scanned = true;
+    GSYM_TRY(list_all_units(files, error));
+    return sort_skeletons(files, error);
+}
+
+static uint64_t header_size(const dwarf_unit_header *header) {
+    return header->end - header->offset;
+}
+
+uint64_t unit_source_size(const unit_source *unit) {
+    const skeleton_unit *skeleton = unit->skeleton;
+    uint64_t size = header_size(unit->header);
+    if (skeleton != NULL && skeleton->split_input != NULL)
+        size += header_size(&skeleton->split_header);
+    return size;
+}
+
+uint64_t debug_files_size(const debug_files *files) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < files->files.count; ++i)
+        if (files->files.items[i]->role == GSYM_DWARF_MAIN)
+            size += files->files.items[i]->input.sections[GSYM_DEBUG_INFO].size;
+    for (size_t i = 0; i < files->skeletons.count; ++i)
+        if (files->skeletons.items[i].split_input != NULL)
+            size += header_size(&files->skeletons.items[i].split_header);
+    return size;
+}
+
+/* ---- giving pages back -------------------------------------------------------------- */
+
+/* What has been read of a section since pages of it were given back last. */
+static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {
+    page_span span = {NULL, 0};
+    if (!section->is_file_mapping || mark->done < mark->dropped + DROP_SIZE ||
+        mark->done > section->size)
+        return span;
+    span.start = section->data + mark->dropped;
+    span.size = (size_t)(mark->done - mark->dropped);
+    mark->dropped = mark->done;
+    return span;
+}
+
+/* A package has its units in an order of its own. */
+static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
+                             done_pages *pages) {
+    debug_file *file = debug_file_of(files, skeleton->split_input);
+    const dwarf_bytes *info = &file->input.sections[GSYM_DEBUG_INFO];
+    const dwarf_unit_header *header = &skeleton->split_header;
+    if (--file->units_left == 0)
+        pages->split = file;
+    else if (info->is_file_mapping)
+        pages->split_info = (page_span){info->data + header->offset,
+                                        (size_t)(header->end - header->offset)};
+}
+
+done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
+                                 uint64_t lines_end) {
+    debug_file *file = debug_file_of(files, unit->input);
+    done_pages pages = {0};
+    file->info_mark.done = unit->header->end;
+    if (lines_end > file->line_mark.done) file->line_mark.done = lines_end;
+    pages.info = take_done_pages(&file->input.sections[GSYM_DEBUG_INFO], &file->info_mark);
+    pages.lines = take_done_pages(&file->input.sections[GSYM_DEBUG_LINE], &file->line_mark);
+    if (--file->units_left == 0) pages.main = file;
+    if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
+        take_split_pages(files, unit->skeleton, &pages);
+    return pages;
+}
+
+void debug_file_drop(const debug_file *file) {
+    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
+        const dwarf_bytes *section = &file->input.sections[i];
+        if (section->is_file_mapping) pages_give_back(section->data, section->size);
+    }
+}
+
+void done_pages_drop(const done_pages *pages) {
+    pages_give_back(pages->info.start, pages->info.size);
+    pages_give_back(pages->lines.start, pages->lines.size);
+    pages_give_back(pages->split_info.start, pages->split_info.size);
+    if (pages->main != NULL) debug_file_drop(pages->main);
+    if (pages->split != NULL) debug_file_drop(pages->split);
+}

@@ -1,0 +1,81 @@
+/* debug_files.h - the sets of debug sections that a conversion reads. */
+#ifndef GSYM_DEBUG_FILES_H
+#define GSYM_DEBUG_FILES_H
+
+#include "dwarf/dwarf.h"
+
+#define SCAN_TABLES 8 /* abbreviation tables kept while skeletons are looked for */
+
+/* How far a section has been read by all. */
+typedef struct drop_mark {
+    uint64_t dropped;
+    uint64_t done;
+} drop_mark;
+
+typedef struct debug_file {
+    dwarf_input input;
+    gsym_dwarf_role role;
+    bool is_scanned;
+    unit_list units, type_units;
+    offset_list abbrev_offsets;
+    struct { address_span *items; size_t count, capacity; } spans;
+    range_list span_ranges; /* what the spans cover */
+    drop_mark info_mark, line_mark;
+    size_t units_left; /* that it holds DIEs of, still to be read */
+    uint64_t linked_size; /* of its split units that complete a skeleton */
+} debug_file;
+
+typedef struct debug_files {
+    struct { debug_file **items; size_t count, capacity; } files; /* by number */
+    dwarf_input common; /* what the inputs of all files start from */
+    range_list text;
+    path_rule_list path_rules;
+    debug_file *supplementary; /* or NULL */
+    bool is_scanned;
+    /* of the main files; filled by the scan */
+    struct { unit_source *items; size_t count, capacity; } units; /* in their order */
+    struct { skeleton_unit *items; size_t count, capacity; } skeletons; /* by unit */
+    skeleton_unit **by_dwo_id;
+} debug_files;
+
+gsym_status debug_files_init(debug_files *files, gsym_error *error);
+void debug_files_deinit(debug_files *files);
+/* The conversion's; conversion.c owns it. */
+debug_files *conversion_files(gsym_conversion *conversion);
+
+/* Find all units of the main files, and which of them are skeletons. */
+gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
+                             gsym_error *error);
+
+/* Find the units of one file. */
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
+
+static inline debug_file *debug_file_of(const debug_files *files,
+                                        const dwarf_input *input) {
+    return files->files.items[input->number];
+}
+
+/* Bytes of DIEs in a unit and its split unit; and in all that are to be read. */
+uint64_t unit_source_size(const unit_source *unit);
+uint64_t debug_files_size(const debug_files *files);
+
+typedef struct page_span {
+    const uint8_t *start;
+    size_t size;
+} page_span;
+
+/* Pages that nobody will read any more. */
+typedef struct done_pages {
+    page_span info, lines, split_info;
+    debug_file *main, *split; /* files that are finished as a whole, or NULL */
+} done_pages;
+
+/* What a unit leaves behind, once all units before it are read as well; called by one
+ * thread at a time. `lines_end` is the end of its part of .debug_line. */
+done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
+                                 uint64_t lines_end);
+void done_pages_drop(const done_pages *pages);
+/* Give the pages of all sections back. */
+void debug_file_drop(const debug_file *file);
+
+#endif

@@ -1,0 +1,265 @@
+/* macho_debug_map.c - where a linked Mach-O file without DWARF of its own says it is.
+ *
+ * The linker leaves the DWARF in the object files and notes, in symbols for debuggers,
+ * which object files there were and at which address each of their functions ended up.
+ * A function is found again in its object file by its name. */
+#include "sources/conversion.h"
+#include "sources/macho_symbols.h"
+
+#define STAB_FUNCTION 0x24      /* N_FUN: its start; without a name: its end */
+#define STAB_SOURCE 0x64        /* N_SO; without a name: the end of an object file */
+#define STAB_OBJECT 0x66        /* N_OSO */
+
+/* A function by its name: in the map with the address that it got, in an object file
+ * with that it had. */
+typedef struct named_function {
+    uint64_t hash; /* of the name */
+    uint64_t address;
+    uint64_t size;
+    uint32_t name; /* its offset in the names */
+} named_function;
+
+typedef struct function_list {
+    named_function *items;
+    size_t count, capacity;
+} function_list;
+
+typedef struct map_entry {
+    uint32_t path; /* its offset in the names */
+    uint64_t mtime;
+    size_t function_first;
+    size_t function_count;
+} map_entry;
+
+struct gsym_debug_map {
+    cursor names;
+    struct { map_entry *items; size_t count, capacity; } entries;
+    function_list functions;
+};
+
+static gsym_status add_function(function_list *functions, cursor names,
+                                const macho_symbol *symbol, uint64_t size,
+                                gsym_error *error) {
+    size_t name_size;
+    const char *name = object_symbol_name(names, symbol->name, &name_size);
+    if (name == NULL || name_size == 0) return GSYM_OK;
+    if (!ARRAY_RESERVE(*functions, 1)) return gsym_fail_memory(error);
+    functions->items[functions->count++] = (named_function){
+        string_hash(name, name_size), symbol->address, size, symbol->name};
+    return GSYM_OK;
+}
+
+static int compare_functions(const void *left, const void *right) {
+    const named_function *a = left, *b = right;
+    if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* Those from `first` on. */
+static void sort_functions(function_list *functions, size_t first) {
+    if (functions->count > first)
+        qsort(functions->items + first, functions->count - first,
+              sizeof *functions->items, compare_functions);
+}
+
+/* ---- reading ---------------------------------------------------------------------- */
+
+/* Whether a symbol has a name of at least one byte. */
+static bool is_named(const gsym_debug_map *map, const macho_symbol *symbol) {
+    cursor c = map->names;
+    cursor_skip(&c, symbol->name);
+    return symbol->name != 0 && cursor_u8(&c) != 0;
+}
+
+static gsym_status add_entry(gsym_debug_map *map, const macho_symbol *symbol,
+                             bool *is_added_ret, gsym_error *error) {
+    size_t size;
+    *is_added_ret = object_symbol_name(map->names, symbol->name, &size) != NULL && size > 0;
+    if (!*is_added_ret) return GSYM_OK;
+    if (!ARRAY_RESERVE(map->entries, 1)) return gsym_fail_memory(error);
+    map->entries.items[map->entries.count++] =
+        (map_entry){symbol->name, symbol->address, map->functions.count, 0};
+    return GSYM_OK;
+}
+
+static void close_entry(gsym_debug_map *map) {
+    map_entry *entry;
+    if (map->entries.count == 0) return;
+    entry = &map->entries.items[map->entries.count - 1];
+    if (entry->function_count != 0) return;
+    entry->function_count = map->functions.count - entry->function_first;
+    sort_functions(&map->functions, entry->function_first);
+}
+
+static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
+                            gsym_error *error) {
+    macho_symbols symbols = macho_symbols_open(macho);
+    macho_symbol symbol;
+    bool is_inside = false; /* of an object file */
+    map->names = symbols.names;
+    while (macho_next_symbol(&symbols, &symbol)) {
+        switch (symbol.type) {
+            case STAB_OBJECT:
+                close_entry(map);
+                GSYM_TRY(add_entry(map, &symbol, &is_inside, error));
+                break;
+            case STAB_SOURCE:
+                if (is_named(map, &symbol)) break;
+                close_entry(map);
+                is_inside = false;
+                break;
+            case STAB_FUNCTION:
+                if (is_inside && is_named(map, &symbol))
+                    GSYM_TRY(add_function(&map->functions, map->names, &symbol, 0, error));
+                break;
+            default: break;
+        }
+    }
+    close_entry(map);
+    return GSYM_OK;
+}
+
+gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
+                                  gsym_error *error) {
+    gsym_debug_map *map = calloc(1, sizeof *map);
+    gsym_status status = GSYM_OK;
+    if (map == NULL) return gsym_fail_memory(error);
+    if (object->header.format == GSYM_OBJECT_MACHO)
+        status = read_map(map, macho_of(object), error);
+    if (status != GSYM_OK) {
+        gsym_debug_map_destroy(map);
+        return status;
+    }
+    *map_ret = map;
+    return GSYM_OK;
+}
+
+void gsym_debug_map_destroy(gsym_debug_map *map) {
+    if (map == NULL) return;
+    free(map->entries.items);
+    free(map->functions.items);
+    free(map);
+}
+
+size_t gsym_debug_map_count(const gsym_debug_map *map) { return map->entries.count; }
+
+void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
+                             gsym_debug_map_entry *entry_ret) {
+    const map_entry *entry = &map->entries.items[index];
+    entry_ret->path = object_symbol_name(map->names, entry->path, &entry_ret->path_size);
+    entry_ret->mtime = entry->mtime;
+    entry_ret->function_count = entry->function_count;
+}
+
+/* ---- finding functions again -------------------------------------------------------- */
+
+/* Functions of an object file, by name. */
+static gsym_status list_functions(macho_symbols *symbols, function_list *functions,
+                                  gsym_error *error) {
+    macho_symbol symbol;
+    GSYM_TRY(macho_list_starts(symbols, error));
+    while (macho_next_function(symbols, &symbol))
+        GSYM_TRY(add_function(functions, symbols->names, &symbol,
+                              macho_function_size(symbols, &symbol), error));
+    sort_functions(functions, 0);
+    return GSYM_OK;
+}
+
+static bool same_name(cursor names, uint32_t offset, cursor other_names,
+                      uint32_t other_offset) {
+    size_t size, other_size;
+    const char *name = object_symbol_name(names, offset, &size);
+    const char *other = object_symbol_name(other_names, other_offset, &other_size);
+    return name != NULL && other != NULL && size == other_size &&
+           memcmp(name, other, size) == 0;
+}
+
+/* One function was moved from `start` to `address`. */
+typedef struct function_move {
+    uint64_t start;
+    uint64_t size;
+    uint64_t address;
+} function_move;
+
+typedef struct move_list {
+    function_move *items;
+    size_t count, capacity;
+} move_list;
+
+static int compare_moves(const void *left, const void *right) {
+    uint64_t a = ((const function_move *)left)->start;
+    uint64_t b = ((const function_move *)right)->start;
+    return a < b ? -1 : a > b;
+}
+
+/* Pair functions of one name, several by ascending address. */
+static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *entry,
+                                  const macho_symbols *symbols,
+                                  const function_list *functions, move_list *moves,
+                                  gsym_error *error) {
+    const named_function *final, *end, *own, *own_end;
+    if (entry->function_count == 0 || functions->count == 0) return GSYM_OK;
+    if (!ARRAY_RESERVE(*moves, functions->count)) return gsym_fail_memory(error);
+    final = map->functions.items + entry->function_first;
+    end = final + entry->function_count;
+    own = functions->items;
+    own_end = own + functions->count;
+    while (final < end && own < own_end) {
+        if (final->hash != own->hash) {
+            if (final->hash < own->hash)
+                ++final;
+            else
+                ++own;
+            continue;
+        }
+        if (same_name(map->names, final->name, symbols->names, own->name))
+            moves->items[moves->count++] =
+                (function_move){own->address, own->size, final->address};
+        ++final, ++own;
+    }
+    if (moves->count > 1)
+        qsort(moves->items, moves->count, sizeof *moves->items, compare_moves);
+    return GSYM_OK;
+}
+
+/* Names of one function share a span. */
+static gsym_status add_spans(gsym_conversion *conversion, uint32_t file,
+                             const move_list *moves, gsym_error *error) {
+    /* Where none was found, nothing may stay at the addresses of the object file. */
+    if (moves->count == 0)
+        return gsym_conversion_add_address_span(conversion, file, 0, 0, 0, error);
+    for (size_t i = 0; i < moves->count; ++i) {
+        const function_move *move = &moves->items[i];
+        uint64_t end;
+        if ((i > 0 && move->start == move[-1].start) ||
+            __builtin_add_overflow(move->address, move->size, &end))
+            continue;
+        GSYM_TRY(gsym_conversion_add_address_span(conversion, file, move->start, move->size,
+                                                  move->address, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t file,
+                                          const gsym_debug_map *map, size_t index,
+                                          const gsym_object *object, uint64_t *missing_ret,
+                                          gsym_error *error) {
+    const map_entry *entry;
+    function_list functions = {0};
+    move_list moves = {0};
+    macho_symbols symbols;
+    gsym_status status;
+    if (object->header.format != GSYM_OBJECT_MACHO || index >= map->entries.count)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no object file of this debug map");
+    entry = &map->entries.items[index];
+    symbols = macho_symbols_open(macho_of(object));
+    status = list_functions(&symbols, &functions, error);
+    if (status == GSYM_OK)
+        status = pair_functions(map, entry, &symbols, &functions, &moves, error);
+    if (status == GSYM_OK) status = add_spans(conversion, file, &moves, error);
+    *missing_ret = entry->function_count - moves.count;
+    macho_symbols_close(&symbols);
+    free(functions.items);
+    free(moves.items);
+    return status;
+}

@@ -1,0 +1,122 @@
+/* macho_symbols.c - functions of a Mach-O symbol table.
+ *
+ * The table gives no sizes: a function ends where the next symbol or function start
+ * does, at the latest with its section. A size found so may hold padding, so symbols
+ * yield to every function that is described otherwise. */
+#include "sources/macho_symbols.h"
+
+#include "sources/conversion.h"
+
+#define TYPE_MASK 0x0e
+#define TYPE_IN_SECTION 0x0e
+
+macho_symbols macho_symbols_open(const macho_object *macho) {
+    macho_symbols symbols = {
+        .macho = macho,
+        .entries = macho_table_bytes(macho, macho->symbols, macho_symbol_size(macho)),
+        .names = macho_table_bytes(macho, macho->strings, 1),
+    };
+    for (uint32_t i = 1; i < MACHO_SECTION_NUMBERS; ++i) {
+        macho_section section;
+        gsym_range *range = &symbols.code[i];
+        if (i > macho->object.header.section_count) break;
+        section = macho_section_at(macho, i - 1);
+        if (!macho_section_holds_code(&section) ||
+            __builtin_add_overflow(section.address, section.size, &range->end))
+            continue;
+        range->start = section.address;
+    }
+    return symbols;
+}
+
+void macho_symbols_close(macho_symbols *symbols) { free(symbols->starts.items); }
+
+static uint64_t code_address(const macho_object *macho, uint64_t address) {
+    return macho->object.header.machine == MACHO_CPU_ARM ? address & ~UINT64_C(1) : address;
+}
+
+bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
+    const macho_object *macho = symbols->macho;
+    cursor *c = &symbols->entries;
+    if (cursor_left(c) < macho_symbol_size(macho)) return false;
+    symbol->name = cursor_u32_covered(c);
+    symbol->type = cursor_u8_covered(c);
+    symbol->section = cursor_u8_covered(c);
+    (void)cursor_u16_covered(c); /* n_desc */
+    symbol->address = code_address(macho, macho->object.header.is_64
+                                              ? cursor_u64_covered(c)
+                                              : cursor_u32_covered(c));
+    return true;
+}
+
+bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol) {
+    while (macho_next_symbol(symbols, symbol)) {
+        const gsym_range *code = &symbols->code[symbol->section];
+        if (symbol->name != 0 && !(symbol->type & MACHO_SYMBOL_STAB) &&
+            (symbol->type & TYPE_MASK) == TYPE_IN_SECTION &&
+            symbol->address >= code->start && symbol->address < code->end)
+            return true;
+    }
+    return false;
+}
+
+/* ---- sizes ------------------------------------------------------------------------ */
+
+gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error) {
+    const macho_object *macho = symbols->macho;
+    cursor deltas = macho_table_bytes(macho, macho->function_starts, 1);
+    cursor entries = symbols->entries;
+    uint64_t address = macho->object.header.base_address;
+    macho_symbol symbol;
+    while (macho_next_function(symbols, &symbol))
+        GSYM_TRY(symbol_starts_add(&symbols->starts, symbol.address, error));
+    symbols->entries = entries;
+    while (cursor_left(&deltas) > 0) {
+        uint64_t delta = cursor_uleb(&deltas);
+        if (delta == 0) break; /* what follows is padding */
+        address += delta;
+        GSYM_TRY(symbol_starts_add(&symbols->starts, code_address(macho, address), error));
+    }
+    symbol_starts_sort(&symbols->starts);
+    return GSYM_OK;
+}
+
+uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol) {
+    uint64_t end = symbols->code[symbol->section].end;
+    return symbol_starts_after(&symbols->starts, symbol->address, end) - symbol->address;
+}
+
+/* ---- adding ----------------------------------------------------------------------- */
+
+/* Labels that assemblers make at the start of sections: ltmp0, ltmp1. */
+static bool is_temporary(const char *name) {
+    return strncmp(name, "ltmp", 4) == 0 && name[4] >= '0' && name[4] <= '9';
+}
+
+static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *symbols,
+                              const macho_symbol *symbol, gsym_error *error) {
+    uint64_t size = macho_function_size(symbols, symbol);
+    size_t name_size;
+    const char *name = object_symbol_name(symbols->names, symbol->name, &name_size);
+    if (name == NULL) {
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
+                   symbol->address);
+        return GSYM_OK;
+    }
+    if (is_temporary(name)) return GSYM_OK;
+    if (name[0] == '_') ++name, --name_size;
+    if (name_size == 0) return GSYM_OK;
+    return creator_keep_symbol(conversion_creator(conversion), symbol->address,
+                               size > UINT32_MAX ? 0 : size, name, name_size, true, error);
+}
+
+gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                              gsym_error *error) {
+    macho_symbols symbols = macho_symbols_open(macho_of(object));
+    gsym_status status = macho_list_starts(&symbols, error);
+    macho_symbol symbol;
+    while (status == GSYM_OK && macho_next_function(&symbols, &symbol))
+        status = add_symbol(conversion, &symbols, &symbol, error);
+    macho_symbols_close(&symbols);
+    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
+}

@@ -1,0 +1,165 @@
+/* unit_encoder.c - the functions of a unit as encoded records.
+ *
+ * Runs outside the ordered step: by now each name and file has its number in the
+ * output. Records are written one behind the other into chunks that go to the
+ * creator whole. */
+#include "sources/conversion.h"
+#include "gsym/function_info.h"
+
+#define CHUNK_SIZE (4u << 20)
+#define PLACEHOLDER_NAME 1 /* in records that the creator will name */
+
+void unit_encoder_deinit(unit_encoder *encoder) {
+    for (size_t i = 0; i < encoder->chunks.count; ++i) free(encoder->chunks.items[i]);
+    free(encoder->chunks.items);
+    free(encoder->records.items);
+    free(encoder->rows.items);
+    free(encoder->call_sites.items);
+    free(encoder->regexes.items);
+    buffer_deinit(&encoder->chunk);
+}
+
+/* ---- parts of a function ---------------------------------------------------------------- */
+
+static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
+    return code < PATH_FIRST ? 0 : unit->files.items[code - PATH_FIRST];
+}
+
+/* The rows of a function as its line table holds them: inside of its range, each
+ * different from the one before. */
+static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
+                     const unit_function *function, gsym_function *ret) {
+    const gsym_line_row *row = unit->rows.items + function->row_first;
+    const gsym_line_row *end = row + function->row_count;
+    uint64_t start = function->address, stop = start + function->size, last = 0;
+    gsym_line_row *rows;
+    size_t count = 0;
+    encoder->rows.count = 0;
+    if (!ARRAY_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
+    rows = encoder->rows.items;
+    if (function->decl_file >= PATH_FIRST)
+        rows[count++] = (gsym_line_row){start, file_of_code(unit, function->decl_file),
+                                        function->decl_line};
+    for (; row < end; ++row) {
+        uint32_t code = row->file < unit->file_codes.count ? unit->file_codes.items[row->file]
+                                                           : FILE_INVALID;
+        uint32_t file;
+        if (GSYM_UNLIKELY(code == FILE_INVALID)) {
+            dwarf_warn(encoder->warnings, GSYM_WARN_LINE_FILE_INDEX, function->die_offset,
+                       row->file);
+            continue;
+        }
+        if (row->address >= stop) continue;
+        if (GSYM_UNLIKELY(row->address < last)) {
+            dwarf_warn(encoder->warnings, GSYM_WARN_LINE_ORDER, function->die_offset,
+                       row->address);
+            break;
+        }
+        file = file_of_code(unit, code);
+        if (count > 0 && rows[count - 1].file == file && rows[count - 1].line == row->line)
+            continue;
+        last = row->address;
+        rows[count++] =
+            (gsym_line_row){row->address < start ? start : row->address, file, row->line};
+    }
+    ret->rows = rows;
+    ret->row_count = count;
+    return true;
+}
+
+static void put_nodes(unit_functions *unit, const unit_function *function,
+                      gsym_function *ret) {
+    gsym_inline_node *nodes = unit->nodes.items + function->node_first;
+    for (uint32_t i = 0; i < function->node_count; ++i) {
+        nodes[i].name = nodes[i].name == 0 ? 0 : unit->strps.items[nodes[i].name - 1];
+        nodes[i].call_file = file_of_code(unit, nodes[i].call_file);
+    }
+    ret->nodes = nodes;
+    ret->node_count = function->node_count;
+    ret->ranges = unit->ranges.items;
+    ret->range_count = unit->ranges.count;
+}
+
+static bool put_call_sites(unit_encoder *encoder, const unit_functions *unit,
+                           const unit_function *function, gsym_function *ret) {
+    encoder->call_sites.count = encoder->regexes.count = 0;
+    if (!ARRAY_RESERVE(encoder->call_sites, function->site_count) ||
+        !ARRAY_RESERVE(encoder->regexes, function->site_count))
+        return false;
+    for (uint32_t i = 0; i < function->site_count; ++i) {
+        const unit_call_site *site = &unit->call_sites.items[function->site_first + i];
+        bool is_named = site->name != NO_INDEX;
+        encoder->call_sites.items[encoder->call_sites.count++] =
+            (gsym_call_site){site->return_offset, 0, (uint32_t)encoder->regexes.count,
+                             is_named ? 1 : 0, 0};
+        if (is_named)
+            encoder->regexes.items[encoder->regexes.count++] =
+                unit->strps.items[site->name];
+    }
+    ret->call_sites = encoder->call_sites.items;
+    ret->call_site_count = encoder->call_sites.count;
+    ret->regexes = encoder->regexes.items;
+    ret->regex_count = encoder->regexes.count;
+    return true;
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
+    uint8_t *bytes = encoder->chunk.bytes;
+    if (encoder->chunk.size == 0) return GSYM_OK;
+    if (!ARRAY_RESERVE(encoder->chunks, 1)) return gsym_fail_memory(error);
+    encoder->chunks.items[encoder->chunks.count++] = bytes;
+    for (size_t i = encoder->chunk_first; i < encoder->records.count; ++i)
+        encoder->records.items[i].record.blob =
+            bytes + (uintptr_t)encoder->records.items[i].record.blob;
+    encoder->chunk_first = encoder->records.count;
+    encoder->chunk.bytes = NULL;
+    encoder->chunk.size = encoder->chunk.capacity = 0;
+    return GSYM_OK;
+}
+
+static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
+                                const unit_function *function, gsym_error *error) {
+    bool is_nameless = function->name == NO_INDEX;
+    gsym_function encoded = {.address = function->address,
+                             .size = function->size,
+                             .name = is_nameless ? PLACEHOLDER_NAME
+                                                 : unit->strps.items[function->name]};
+    size_t offset = encoder->chunk.size;
+    if (!put_rows(encoder, unit, function, &encoded) ||
+        !put_call_sites(encoder, unit, function, &encoded) ||
+        !ARRAY_RESERVE(encoder->records, 1))
+        return gsym_fail_memory(error);
+    put_nodes(unit, function, &encoded);
+    GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, error));
+    if (encoder->chunk.size - offset > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
+                         "a function needs a record of more than 4 GiB");
+    encoder->records.items[encoder->records.count++] = (encoded_function){
+        .record = {.address = function->address + function->shift,
+                   .size = function->size,
+                   .name = encoded.name,
+                   .blob = (const uint8_t *)offset,
+                   .blob_size = (uint32_t)(encoder->chunk.size - offset),
+                   .row_count = (uint32_t)encoded.row_count,
+                   .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
+                   .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
+                             (is_nameless ? CREATOR_NAMELESS : 0u)},
+        .position = function->position};
+    return GSYM_OK;
+}
+
+gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
+                             gsym_error *error) {
+    encoder->warnings->file = unit->file;
+    for (size_t i = 0; i < unit->functions.count; ++i) {
+        if (encoder->chunk.size >= CHUNK_SIZE)
+            GSYM_TRY(unit_encoder_close_chunk(encoder, error));
+        if (encoder->chunk.capacity == 0 &&
+            !buffer_reserve(&encoder->chunk, CHUNK_SIZE + CHUNK_SIZE / 8))
+            return gsym_fail_memory(error);
+        GSYM_TRY(add_function(encoder, unit, &unit->functions.items[i], error));
+    }
+    return GSYM_OK;
+}

@@ -1,0 +1,79 @@
+/* unit_files.c - the source files that a unit's functions name, as numbered paths.
+ *
+ * Rows and calls name files of the unit's own line table. A declaration may stand in
+ * another unit, whose table is read for its files alone. */
+#include "sources/unit_files.h"
+
+#include "create/creator.h"
+
+#define FOREIGN_BYTES_PER_BYTE 1024 /* of line tables of others, to a byte of DIEs */
+
+bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
+    const line_table *lines = joiner->lines;
+    const dwarf_unit_header *header = joiner->unit.header;
+    size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
+    size_t cleared = result->file_codes.capacity;
+    uint32_t *codes;
+    joiner->foreign_lines.input = NULL;
+    joiner->foreign_budget = FOREIGN_BYTES_PER_BYTE * (header->end - header->offset);
+    result->file_codes.count = 0;
+    if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
+    /* Units may share a table of many files, of which each names a few. */
+    codes = result->file_codes.items;
+    if (cleared < result->file_codes.capacity)
+        memset(codes + cleared, 0, (result->file_codes.capacity - cleared) * sizeof *codes);
+    for (size_t i = 0; i < result->seen_files.count; ++i)
+        codes[result->seen_files.items[i]] = FILE_UNSEEN;
+    result->seen_files.count = 0;
+    result->file_codes.count = count;
+    return true;
+}
+
+static bool add_path(unit_functions *result, dwarf_budget *budget, const line_table *lines,
+                     const dwarf_string *comp_dir, const path_rule_list *rules,
+                     uint64_t file_index, uint32_t *code_ret) {
+    bool is_none;
+    const line_file *file = line_table_file(lines, file_index, &is_none);
+    buffer *arena = &result->arena;
+    unit_path path = {arena->size, 0, 0};
+    *code_ret = is_none ? FILE_NONE : FILE_INVALID;
+    if (file == NULL) return true;
+    line_table_path(lines, file, comp_dir, arena);
+    path_rules_apply(rules, arena, path.arena_offset);
+    if (arena->failed) return false;
+    path.size = arena->size - path.arena_offset;
+    if (!dwarf_spend(&budget->text, path.size)) return false;
+    path.hash = string_hash((const char *)arena->bytes + path.arena_offset, path.size);
+    if (result->paths.count >= NO_INDEX - PATH_FIRST || !ARRAY_RESERVE(result->paths, 1))
+        return false;
+    *code_ret = PATH_FIRST + (uint32_t)result->paths.count;
+    result->paths.items[result->paths.count++] = path;
+    return true;
+}
+
+bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
+                    uint32_t *code_ret) {
+    const dwarf_unit *unit = joiner->line_unit;
+    if (!ARRAY_RESERVE(result->seen_files, 1)) return false;
+    result->seen_files.items[result->seen_files.count++] = (uint32_t)file_index;
+    return add_path(result, joiner->budget, joiner->lines, &unit->comp_dir,
+                    unit->input->path_rules, file_index, code_ret);
+}
+
+bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
+                               const dwarf_declaration *declaration, uint32_t *code_ret) {
+    line_table *lines = &joiner->foreign_lines;
+    const dwarf_unit *own = joiner->line_unit, *unit;
+    if (declaration->file_die == 0)
+        return unit_file_code(result, joiner, declaration->file, code_ret);
+    unit = dwarf_unit_of(&joiner->resolver, declaration->file_die);
+    *code_ret = FILE_NONE;
+    if (unit == NULL || !unit->has_stmt_list) return true;
+    if ((lines->input != unit->input || lines->offset != unit->stmt_list) &&
+        !dwarf_read_line_files(lines, unit, &joiner->foreign_budget, joiner->warnings))
+        return false;
+    if (lines->version == 0) return true;
+    return add_path(result, joiner->budget, lines,
+                    unit->comp_dir.size == 0 ? &own->comp_dir : &unit->comp_dir,
+                    own->input->path_rules, declaration->file, code_ret);
+}

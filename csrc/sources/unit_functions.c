@@ -1,0 +1,646 @@
+/* unit_functions.c - join what the DIEs, the line program and the names of a unit say.
+ *
+ * One function for each live range of a subprogram: the rows of its addresses, and
+ * of its inlined calls what lies inside that range. */
+#include "sources/unit_files.h"
+#include "sources/unit_fingerprint.h"
+
+#include "create/creator.h"
+
+void unit_functions_deinit(unit_functions *result) {
+    free(result->rows.items);
+    free(result->file_codes.items);
+    free(result->seen_files.items);
+    free(result->names.items);
+    free(result->paths.items);
+    free(result->functions.items);
+    free(result->nodes.items);
+    free(result->call_sites.items);
+    free(result->ranges.items);
+    free(result->strps.items);
+    free(result->files.items);
+    buffer_deinit(&result->arena);
+}
+
+void unit_joiner_deinit(unit_joiner *joiner) {
+    unit_walk_deinit(&joiner->walk);
+    line_table_deinit(&joiner->own_lines);
+    line_table_deinit(&joiner->foreign_lines);
+    abbrev_cache_deinit(&joiner->abbrevs);
+    name_resolver_deinit(&joiner->resolver);
+    free(joiner->name_map.keys);
+    free(joiner->name_map.values);
+    free(joiner->parents.items);
+    free(joiner->known);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static size_t name_slot(const unit_joiner *joiner, uint64_t key) {
+    size_t mask = joiner->name_map.size - 1;
+    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (joiner->name_map.keys[slot] != 0 && joiner->name_map.keys[slot] != key)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+/* Empty the map and make it `size` slots, a power of two; an empty map costs what
+ * the unit is worth, not what the biggest unit was. */
+static bool name_map_reset(unit_joiner *joiner, size_t size) {
+    if (joiner->name_map.capacity < size) {
+        free(joiner->name_map.keys);
+        free(joiner->name_map.values);
+        joiner->name_map.capacity = joiner->name_map.size = 0;
+        joiner->name_map.keys = malloc(size * sizeof *joiner->name_map.keys);
+        joiner->name_map.values = malloc(size * sizeof *joiner->name_map.values);
+        if (joiner->name_map.keys == NULL || joiner->name_map.values == NULL) return false;
+        joiner->name_map.capacity = size;
+    }
+    memset(joiner->name_map.keys, 0, size * sizeof *joiner->name_map.keys);
+    joiner->name_map.size = size;
+    joiner->name_map.used = 0;
+    return true;
+}
+
+static bool name_map_grow(unit_joiner *joiner) {
+    uint64_t *keys = joiner->name_map.keys;
+    uint32_t *values = joiner->name_map.values;
+    size_t size = joiner->name_map.size;
+    bool is_grown;
+    joiner->name_map.keys = NULL;
+    joiner->name_map.values = NULL;
+    joiner->name_map.capacity = 0;
+    is_grown = name_map_reset(joiner, 2 * size);
+    for (size_t i = 0; is_grown && i < size; ++i) {
+        size_t slot;
+        if (keys[i] == 0) continue;
+        slot = name_slot(joiner, keys[i]);
+        joiner->name_map.keys[slot] = keys[i];
+        joiner->name_map.values[slot] = values[i];
+        ++joiner->name_map.used;
+    }
+    free(keys);
+    free(values);
+    return is_grown;
+}
+
+static size_t name_map_size_for(const unit_walk *walk) {
+    size_t size = 256;
+    while (size < 2 * walk->functions.count + walk->nodes.count / 2) size *= 2;
+    return size;
+}
+
+static const char *name_bytes(const unit_functions *result, const resolved_name *name) {
+    return name->bytes != NULL ? name->bytes
+                               : (const char *)result->arena.bytes + name->arena_offset;
+}
+
+/* Number a resolved name; an empty one has none. */
+static bool add_name(unit_functions *result, const resolved_name *name,
+                     uint32_t *index_ret) {
+    *index_ret = NO_INDEX;
+    if (name->size == 0) return true;
+    if (result->names.count >= NO_INDEX || !ARRAY_RESERVE(result->names, 1)) return false;
+    *index_ret = (uint32_t)result->names.count;
+    result->names.items[result->names.count++] =
+        (unit_name){*name, name->strp != 0
+                               ? name->hash
+                               : string_hash(name_bytes(result, name), name->size)};
+    return true;
+}
+
+/* The name of what the DIE at `origin` describes; resolved once a unit. */
+static bool name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t origin,
+                           uint32_t *index_ret) {
+    resolved_name name;
+    size_t slot;
+    *index_ret = NO_INDEX;
+    if (origin == 0) return true;
+    slot = name_slot(joiner, origin);
+    if (joiner->name_map.keys[slot] == origin) {
+        *index_ret = joiner->name_map.values[slot];
+        return true;
+    }
+    if (!dwarf_resolve_name(&joiner->resolver, origin, &name) ||
+        !add_name(result, &name, index_ret))
+        return false;
+    joiner->name_map.keys[slot] = origin;
+    joiner->name_map.values[slot] = *index_ret;
+    return ++joiner->name_map.used * 2 < joiner->name_map.size || name_map_grow(joiner);
+}
+
+static bool name_of_function(unit_functions *result, unit_joiner *joiner,
+                             const walk_function *function, uint32_t *index_ret) {
+    resolved_name name;
+    /* What stands in the DIE itself is named once; an origin may be shared. */
+    if (function->linkage_name.size == 0 && function->name.size == 0)
+        return name_of_origin(result, joiner, function->origin, index_ret);
+    return dwarf_function_name(&joiner->resolver, function, &name) &&
+           add_name(result, &name, index_ret);
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+/* The last row of a sequence at or before `address`. */
+static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
+                       uint64_t address) {
+    uint32_t low = sequence->row_first + 1;
+    uint32_t high = sequence->row_first + sequence->row_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (rows->items[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
+static const line_sequence *sequence_by_high(const line_table *lines, size_t position) {
+    return &lines->sequences.items[lines->by_high.items[position]];
+}
+
+/* Position in by_high of the first sequence that shares addresses with `range`, or
+ * SIZE_MAX. */
+static size_t first_sequence(const line_table *lines, const gsym_range *range) {
+    size_t low = 0, high = lines->sequences.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sequence_by_high(lines, middle)->high <= range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == lines->sequences.count || sequence_by_high(lines, low)->low >= range->end)
+        return SIZE_MAX;
+    return low;
+}
+
+static const line_sequence *sequence_at_offset(const line_table *lines, uint64_t offset) {
+    size_t low = 0, high = lines->sequences.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lines->sequences.items[middle].program_offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lines->sequences.count &&
+                   lines->sequences.items[low].program_offset == offset
+               ? &lines->sequences.items[low]
+               : NULL;
+}
+
+/* Rows of [range) in one sequence. */
+static void rows_of_sequence(const row_list *rows, const line_sequence *sequence,
+                             const gsym_range *range, uint32_t *first_ret,
+                             uint32_t *count_ret) {
+    uint32_t last = range->end > sequence->high
+                        ? sequence->row_first + sequence->row_count - 1
+                        : row_at(rows, sequence, range->end - 1);
+    *first_ret = row_at(rows, sequence, range->start);
+    *count_ret = last - *first_ret + 1;
+}
+
+/* Copy the rows of a range that extends into further sequences, or those of a shared
+ * table, after the rows of the unit. */
+static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_t position,
+                        unit_function *function, const gsym_range *range) {
+    const line_table *lines = joiner->lines;
+    uint32_t first = function->row_first, count = function->row_count;
+    size_t gathered = result->rows.count;
+    for (;;) {
+        if (result->rows.count + count >= NO_INDEX ||
+            result->rows.count - gathered + count > joiner->row_budget) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset, count);
+            break;
+        }
+        if (!ARRAY_RESERVE(result->rows, count)) return false;
+        memcpy(result->rows.items + result->rows.count, joiner->rows->items + first,
+               count * sizeof *result->rows.items);
+        result->rows.count += count;
+        if (++position >= lines->sequences.count ||
+            sequence_by_high(lines, position)->low >= range->end)
+            break;
+        rows_of_sequence(joiner->rows, sequence_by_high(lines, position), range, &first,
+                         &count);
+    }
+    function->row_first = (uint32_t)gathered;
+    function->row_count = (uint32_t)(result->rows.count - gathered);
+    return true;
+}
+
+static bool find_rows(unit_functions *result, unit_joiner *joiner,
+                      const walk_function *source, const gsym_range *range,
+                      unit_function *function) {
+    const line_table *lines = joiner->lines;
+    const line_sequence *sequence = NULL;
+    size_t position = lines->sequences.count; /* no other sequence follows */
+    if (source->stmt_sequence != UINT64_MAX)
+        sequence = sequence_at_offset(lines, source->stmt_sequence);
+    if (sequence == NULL || sequence->low > range->start || range->start >= sequence->high) {
+        position = first_sequence(lines, range);
+        if (position == SIZE_MAX) return true;
+        sequence = sequence_by_high(lines, position);
+    }
+    rows_of_sequence(joiner->rows, sequence, range, &function->row_first,
+                     &function->row_count);
+    if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
+                    sequence_by_high(lines, position + 1)->low >= range->end) &&
+        (GSYM_LIKELY(joiner->rows == &result->rows) ||
+         function->row_count > joiner->row_budget)) /* number_row_files reports it */
+        return true;
+    return gather_rows(result, joiner, position, function, range);
+}
+
+/* Number the files of the rows and mark the rows. Overlapping functions may share
+ * rows, but not without limit. */
+static bool number_row_files(unit_functions *result, unit_joiner *joiner,
+                             unit_function *function) {
+    const gsym_line_row *row, *end;
+    uint64_t fingerprint = 0, mark = 0;
+    uint32_t file = NO_INDEX;
+    if (function->row_count > joiner->row_budget) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
+                   function->row_count);
+        function->row_count = 0;
+        return true;
+    }
+    if (function->row_count == 0) return true;
+    joiner->row_budget -= function->row_count;
+    row = result->rows.items + function->row_first;
+    end = row + function->row_count;
+    for (; row < end; ++row) {
+        if (row->file != file) {
+            uint32_t code;
+            if (!unit_file_code(result, joiner, row->file, &code)) return false;
+            file = row->file;
+            mark = fingerprint_of_file(result, code);
+        }
+        if (!joiner->has_repetitions) continue;
+        fingerprint += (row->address + ((uint64_t)row->line << 40) + mark) *
+                       UINT64_C(0xd6e8feb86659fd93);
+        fingerprint = fingerprint << 29 | fingerprint >> 35;
+    }
+    function->fingerprint = fingerprint;
+    return true;
+}
+
+static bool has_row_at_start(const unit_functions *result, const unit_function *function) {
+    return function->row_count > 0 &&
+           result->rows.items[function->row_first].address <= function->address;
+}
+
+/* A function without a row at its start starts at least where it was declared. */
+static bool use_declaration(unit_functions *result, unit_joiner *joiner,
+                            const walk_function *source, unit_function *function) {
+    dwarf_declaration declaration;
+    if (joiner->lines->version == 0) return true;
+    declaration = dwarf_find_declaration(&joiner->resolver, source);
+    if (!declaration.has_file) return true;
+    if (!unit_files_of_declaration(result, joiner, &declaration, &function->decl_file))
+        return false;
+    if (function->decl_file == FILE_INVALID)
+        dwarf_warn(joiner->warnings, GSYM_WARN_DECL_FILE_INDEX, source->offset,
+                   declaration.file);
+    if (function->decl_file < PATH_FIRST || !declaration.has_line)
+        function->decl_file = FILE_UNSEEN;
+    function->decl_line = (uint32_t)declaration.line;
+    return true;
+}
+
+/* Take `cost` from what a unit may cost; a cut is counted once a function. */
+static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t offset) {
+    if (GSYM_LIKELY(cost <= *budget)) {
+        *budget -= cost;
+        return true;
+    }
+    dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, cost);
+    return false;
+}
+
+/* ---- inlined calls ------------------------------------------------------------------------ */
+
+static int compare_ranges(const void *left, const void *right) {
+    const gsym_range *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Sort the ranges from `first` on and join those that touch. */
+static void merge_ranges(range_list *ranges, size_t first) {
+    size_t count = ranges->count - first, kept = first;
+    bool is_sorted = true;
+    for (size_t i = first + 1; i < ranges->count; ++i)
+        is_sorted &= ranges->items[i].start > ranges->items[i - 1].end;
+    if (is_sorted) return;
+    qsort(ranges->items + first, count, sizeof *ranges->items, compare_ranges);
+    for (size_t i = first + 1; i < ranges->count; ++i) {
+        if (ranges->items[i].start > ranges->items[kept].end)
+            ranges->items[++kept] = ranges->items[i];
+        else if (ranges->items[i].end > ranges->items[kept].end)
+            ranges->items[kept].end = ranges->items[i].end;
+    }
+    ranges->count = kept + 1;
+}
+
+/* Whether one of `count` sorted, disjoint ranges holds all of `range`. */
+static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges[middle].start <= range->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && ranges[low - 1].end >= range->end;
+}
+
+#define MAX_RANGES_SEARCHED 256 /* only to choose whether to warn */
+
+/* Whether the ranges a DIE was given, sorted or not, hold `range`. */
+static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
+    if (count > MAX_RANGES_SEARCHED) return true;
+    for (size_t i = 0; i < count; ++i)
+        if (ranges[i].start <= range->start && range->end <= ranges[i].end) return true;
+    return false;
+}
+
+/* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
+ * all else is empty or in another range of the function. */
+static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
+                        const gsym_inline_node *parent, const gsym_range *given,
+                        size_t given_count, bool *is_elsewhere) {
+    const gsym_range *raw = joiner->walk.ranges.items + node->range_first;
+    size_t first = result->ranges.count;
+    uint32_t empty = 0;
+    for (uint32_t i = 0; i < node->range_count; ++i) {
+        if (raw[i].start >= raw[i].end) {
+            ++empty;
+        } else if (is_within(result->ranges.items + parent->range_first,
+                             parent->range_count, &raw[i])) {
+            if (result->ranges.count >= NO_INDEX || !ARRAY_RESERVE(result->ranges, 1))
+                return false;
+            result->ranges.items[result->ranges.count++] = raw[i];
+        } else if (was_given(given, given_count, &raw[i])) {
+            *is_elsewhere = true;
+        } else {
+            dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
+                       raw[i].start);
+        }
+    }
+    if (empty == node->range_count) *is_elsewhere = true;
+    merge_ranges(&result->ranges, first);
+    return true;
+}
+
+static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
+                     uint32_t line, uint32_t depth, size_t range_first) {
+    if (result->nodes.count >= NO_INDEX || !ARRAY_RESERVE(result->nodes, 1)) return false;
+    result->nodes.items[result->nodes.count++] = (gsym_inline_node){
+        name == NO_INDEX ? 0 : (uint64_t)name + 1, file_code, line, depth,
+        (uint32_t)range_first, (uint32_t)(result->ranges.count - range_first), 0};
+    return true;
+}
+
+/* Remember the newest node of a depth: its children follow it. */
+static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node, uint32_t source) {
+    if (!ARRAY_RESERVE(joiner->parents, depth + 1)) return false;
+    joiner->parents.items[depth] = (joined_parent){node, source};
+    return true;
+}
+
+static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
+                             const walk_node *node, size_t range_first) {
+    uint32_t name, code = FILE_INVALID;
+    if (!name_of_origin(result, joiner, node->origin, &name)) return false;
+    if (node->has_call_file && !unit_file_code(result, joiner, node->call_file, &code))
+        return false;
+    if (node->has_call_file && code == FILE_INVALID)
+        dwarf_warn(joiner->warnings, GSYM_WARN_CALL_FILE_INDEX, node->offset,
+                   node->call_file);
+    return add_node(result, name, code, node->call_line, node->depth, range_first);
+}
+
+/* The inlined calls of a function inside one of its ranges, in pre-order behind
+ * a root that stands for the function itself. */
+static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
+                       const gsym_range *range, unit_function *function) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *source = &walk->functions.items[source_index];
+    size_t node_first = result->nodes.count, range_first = result->ranges.count;
+    uint32_t dropped = UINT32_MAX; /* nodes deeper than this lie below a dropped one */
+    bool is_elsewhere = false;
+    if (source->node_first == source->node_end) return true;
+    if (!ARRAY_RESERVE(result->ranges, 1)) return false;
+    result->ranges.items[result->ranges.count++] = *range;
+    if (!add_node(result, function->name, FILE_NONE, 0, 0, range_first) ||
+        !set_parent(joiner, 0, (uint32_t)node_first, 0))
+        return false;
+    for (uint32_t i = source->node_first; i < source->node_end; ++i) {
+        const walk_node *node = &walk->nodes.items[i];
+        const walk_node *outer = NULL;
+        size_t first = result->ranges.count;
+        if (!spend(joiner, &joiner->visit_budget, 1 + node->range_count, source->offset))
+            break;
+        if (node->function != source_index || node->depth > dropped) continue;
+        if (node->depth > 1) outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
+        dropped = UINT32_MAX;
+        if (!keep_ranges(result, joiner, node,
+                         &result->nodes.items[joiner->parents.items[node->depth - 1].node],
+                         walk->ranges.items +
+                             (outer == NULL ? source->range_first : outer->range_first),
+                         outer == NULL ? source->range_count : outer->range_count,
+                         &is_elsewhere))
+            return false;
+        if (result->ranges.count == first) {
+            dropped = node->depth;
+            continue;
+        }
+        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) {
+            result->ranges.count = first;
+            break;
+        }
+        if (!set_parent(joiner, node->depth, (uint32_t)result->nodes.count, i) ||
+            !add_inlined_call(result, joiner, node, first))
+            return false;
+    }
+    if (result->nodes.count == node_first + 1) { /* only the root is left */
+        if (!is_elsewhere)
+            dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_EMPTY, source->offset,
+                       range->start);
+        result->nodes.count = node_first;
+        result->ranges.count = range_first;
+        return true;
+    }
+    function->node_first = (uint32_t)node_first;
+    function->node_count = (uint32_t)(result->nodes.count - node_first);
+    return true;
+}
+
+static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
+                            uint32_t source_index, const gsym_range *range,
+                            unit_function *function) {
+    const walk_function *source = &joiner->walk.functions.items[source_index];
+    function->site_first = (uint32_t)result->call_sites.count;
+    for (uint32_t i = source->site_first; i < source->site_end; ++i) {
+        const walk_call_site *site = &joiner->walk.call_sites.items[i];
+        uint32_t name;
+        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
+        /* A call that ends the range returns to its end. */
+        if (site->function != source_index || site->return_address < range->start ||
+            site->return_address > range->end)
+            continue;
+        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) break;
+        if (!name_of_origin(result, joiner, site->origin, &name)) return false;
+        if (!ARRAY_RESERVE(result->call_sites, 1)) return false;
+        result->call_sites.items[result->call_sites.count++] =
+            (unit_call_site){site->return_address - range->start, name};
+    }
+    function->site_count = (uint32_t)result->call_sites.count - function->site_first;
+    return true;
+}
+
+/* ---- functions -------------------------------------------------------------------------- */
+
+static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
+                         uint32_t name, gsym_range range) {
+    const walk_function *source = &joiner->walk.functions.items[source_index];
+    unit_function function = {.address = range.start,
+                              .size = range.end - range.start,
+                              .shift = dwarf_shift_at(joiner->unit.code, range.start),
+                              .die_offset = source->offset,
+                              .position = (uint32_t)result->functions.count,
+                              .name = name,
+                              .decl_file = FILE_UNSEEN};
+    /* Behind the last address is no place for the rest of it. */
+    if (function.shift != 0 &&
+        function.address + function.shift > UINT64_MAX - (function.size - 1)) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);
+        return true;
+    }
+    if (joiner->lines->version != 0 &&
+        (!find_rows(result, joiner, source, &range, &function) ||
+         !number_row_files(result, joiner, &function)))
+        return false;
+    if (!has_row_at_start(result, &function) &&
+        !use_declaration(result, joiner, source, &function))
+        return false;
+    if (!find_nodes(result, joiner, source_index, &range, &function) ||
+        !find_call_sites(result, joiner, source_index, &range, &function) ||
+        !ARRAY_RESERVE(result->functions, 1))
+        return false;
+    if (joiner->has_repetitions) {
+        fingerprint_function(result, &function);
+    }
+    result->functions.items[result->functions.count++] = function;
+    return true;
+}
+
+static bool add_functions(unit_functions *result, unit_joiner *joiner) {
+    const unit_walk *walk = &joiner->walk;
+    for (uint32_t i = 0; i < walk->functions.count; ++i) {
+        const walk_function *source = &walk->functions.items[i];
+        uint32_t name;
+        if (!name_of_function(result, joiner, source, &name)) return false;
+        if (name == NO_INDEX) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_NO_NAME, source->offset,
+                       walk->ranges.items[source->range_first].start);
+            if (!joiner->keeps_nameless) continue;
+        }
+        for (uint32_t n = 0; n < source->range_count; ++n)
+            if (!add_function(result, joiner, i, name,
+                              walk->ranges.items[source->range_first + n]))
+                return false;
+    }
+    return true;
+}
+
+#define OWN_TABLES 8 /* abbreviation tables kept for the next units */
+
+/* Empty the lists; each has memory afterwards, for an offset to a null pointer is
+ * undefined. */
+static bool clear(unit_functions *result, size_t index) {
+    result->unit_index = index;
+    result->lines_end = 0;
+    result->rows.count = result->file_codes.count = 0;
+    result->names.count = result->paths.count = 0;
+    result->functions.count = result->nodes.count = 0;
+    result->call_sites.count = result->ranges.count = 0;
+    result->strps.count = result->files.count = 0;
+    result->arena.size = 0;
+    return ARRAY_RESERVE(result->rows, 1) && ARRAY_RESERVE(result->nodes, 1) &&
+           ARRAY_RESERVE(result->ranges, 1) && ARRAY_RESERVE(result->call_sites, 1) &&
+           buffer_reserve(&result->arena, 1);
+}
+
+/* Open the unit whose DIEs are to be read. False where it cannot be read or has none of
+ * interest. */
+static bool open_unit(unit_functions *result, unit_joiner *joiner,
+                      const unit_source *source) {
+    const skeleton_unit *skeleton = source->skeleton;
+    bool is_split = skeleton != NULL && skeleton->split_input != NULL;
+    dwarf_unit *whole = is_split ? &joiner->skeleton : &joiner->unit;
+    joiner->line_unit = whole;
+    result->file = joiner->warnings->file = source->input->number;
+    if (source->header->type == DW_UT_type || source->header->type == DW_UT_split_type ||
+        !dwarf_unit_open(whole, source->input, source->header, NULL, &joiner->abbrevs,
+                         joiner->warnings))
+        return false;
+    if (skeleton == NULL) return true;
+    if (!is_split) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_MISSING, source->header->offset,
+                   skeleton->dwo_id);
+        return true;
+    }
+    result->file = joiner->warnings->file = skeleton->split_input->number;
+    return dwarf_unit_open(&joiner->unit, skeleton->split_input, &skeleton->split_header,
+                           whole, &joiner->abbrevs, joiner->warnings);
+}
+
+static bool read_lines(unit_functions *result, unit_joiner *joiner) {
+    const dwarf_unit *unit = joiner->line_unit;
+    const shared_table *shared;
+    joiner->warnings->file = unit->input->number;
+    if (!shared_lines_find(joiner->shared_lines, unit, joiner->budget, &shared))
+        return false;
+    joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
+    joiner->rows = shared != NULL ? &shared->rows : &result->rows;
+    if (shared == NULL &&
+        !dwarf_run_line_program(&joiner->own_lines, &result->rows, unit, joiner->budget,
+                                joiner->warnings))
+        return false;
+    joiner->warnings->file = result->file;
+    result->lines_end = joiner->lines->end;
+    return true;
+}
+
+bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
+                         const unit_source *source, size_t index) {
+    uint64_t row_budget;
+    if (!clear(result, index)) return false;
+    joiner->abbrevs.limit = OWN_TABLES;
+    if (!open_unit(result, joiner, source)) return true;
+    if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
+    if (joiner->walk.functions.count == 0) return true;
+    if (!read_lines(result, joiner) || !unit_files_reset(result, joiner) ||
+        !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
+        return false;
+    joiner->resolver.unit = &joiner->unit;
+    joiner->resolver.walk = &joiner->walk;
+    joiner->resolver.warnings = joiner->warnings;
+    joiner->resolver.foreign.header = NULL;
+    joiner->resolver.known = joiner->known;
+    joiner->has_repetitions = dwarf_language_has_scopes(joiner->unit.language);
+    joiner->resolver.arena = &result->arena;
+    joiner->resolver.budget = joiner->budget;
+    joiner->row_budget = row_budget = 16 * (uint64_t)joiner->rows->count + 65536;
+    joiner->node_budget =
+        16 * (uint64_t)(joiner->walk.nodes.count + joiner->walk.ranges.count +
+                        joiner->walk.call_sites.count) +
+        65536;
+    joiner->visit_budget = UINT64_C(1) << 26;
+    return add_functions(result, joiner) &&
+           dwarf_spend(&joiner->budget->rows, row_budget - joiner->row_budget);
+}

@@ -1,0 +1,127 @@
+/* unit_functions.h - one unit's functions, ready to be interned and encoded.
+ *
+ * Names and paths have numbers of their own here, in order of their first use;
+ * the ordered step of a conversion maps them to those of the output. */
+#ifndef GSYM_UNIT_FUNCTIONS_H
+#define GSYM_UNIT_FUNCTIONS_H
+
+#include "dwarf/dwarf.h"
+
+typedef struct unit_name {
+    resolved_name text;
+    uint64_t hash;
+} unit_name;
+
+typedef struct unit_path {
+    size_t arena_offset;
+    size_t size;
+    uint64_t hash;
+} unit_path;
+
+/* What a DWARF file index stands for; PATH_FIRST + i is path i. */
+enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
+
+typedef struct unit_function {
+    uint64_t address;
+    uint64_t size;
+    uint64_t shift; /* from `address` to where the program has the function */
+    uint64_t fingerprint; /* of all that its record would say; 0: not taken */
+    uint64_t die_offset;
+    uint32_t position; /* among the unit's functions */
+    uint32_t name;     /* index */
+    uint32_t row_first;
+    uint32_t row_count;
+    uint32_t node_first;
+    uint32_t node_count; /* with the root; 0: no inlined call */
+    uint32_t site_first;
+    uint32_t site_count;
+    uint32_t decl_file; /* used when there is no row; FILE_UNSEEN: none */
+    uint32_t decl_line;
+} unit_function;
+
+typedef struct unit_call_site {
+    uint64_t return_offset;
+    uint32_t name; /* index, or NO_INDEX */
+} unit_call_site;
+
+/* Everything of one unit that outlives its walk. */
+typedef struct unit_functions {
+    size_t unit_index;
+    uint32_t file; /* that its DIEs stand in */
+    uint64_t lines_end; /* of the unit's part of .debug_line */
+    row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
+    /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
+    struct { uint32_t *items; size_t count, capacity; } file_codes;
+    struct { uint32_t *items; size_t count, capacity; } seen_files;
+    struct { unit_name *items; size_t count, capacity; } names;
+    struct { unit_path *items; size_t count, capacity; } paths;
+    struct { unit_function *items; size_t count, capacity; } functions;
+    /* name: index + 1; call_file: file code */
+    struct { gsym_inline_node *items; size_t count, capacity; } nodes;
+    struct { unit_call_site *items; size_t count, capacity; } call_sites;
+    range_list ranges;
+    buffer arena;
+    /* of the output, filled in the ordered step */
+    struct { uint64_t *items; size_t count, capacity; } strps;
+    struct { uint32_t *items; size_t count, capacity; } files;
+} unit_functions;
+
+void unit_functions_deinit(unit_functions *result);
+
+/* A line table that several units name, run once for all of them. */
+typedef struct shared_table {
+    line_table table;
+    row_list rows;
+} shared_table;
+
+typedef struct shared_lines shared_lines;
+
+/* The newest node of a depth, here and in the walk. */
+typedef struct joined_parent {
+    uint32_t node;
+    uint32_t source;
+} joined_parent;
+
+/* Scratch of one worker; reused from unit to unit. */
+typedef struct unit_joiner {
+    dwarf_unit unit;     /* whose DIEs are read */
+    dwarf_unit skeleton; /* of a split unit */
+    const dwarf_unit *line_unit; /* that has the line program */
+    unit_walk walk;
+    const line_table *lines; /* of the unit: its own, or one that it shares */
+    const row_list *rows;    /* the same */
+    line_table own_lines;
+    shared_lines *shared_lines; /* of the conversion */
+    dwarf_budget *budget;       /* the same */
+    line_table foreign_lines; /* files only, of a unit that declares what is defined here */
+    uint64_t foreign_budget;
+    abbrev_cache abbrevs;
+    name_resolver resolver;
+    warning_list *warnings;
+    struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
+    struct { joined_parent *items; size_t count, capacity; } parents; /* per inline depth */
+    /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
+    uint64_t row_budget, node_budget, visit_budget;
+    known_name *known; /* KNOWN_NAMES of them */
+    bool keeps_nameless; /* for the creator to name */
+    bool has_repetitions; /* languages of which linkers fold copies */
+} unit_joiner;
+
+void unit_joiner_deinit(unit_joiner *joiner);
+/* Read unit `index`. False where memory ran out or the budget is spent; damage is a
+ * warning. */
+bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
+                         const unit_source *source, size_t index);
+
+/* ---- shared_lines.c -------------------------------------------------------------- */
+
+/* NULL: out of memory. */
+shared_lines *shared_lines_create(void);
+void shared_lines_destroy(shared_lines *lines);
+/* Find the line table of a unit if another unit has asked for it before. All units that
+ * follow get the same table, which does not change. *table_ret is NULL if the unit has to
+ * run the line program itself. False if memory ran out or the budget is spent. */
+bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
+                       const shared_table **table_ret);
+
+#endif

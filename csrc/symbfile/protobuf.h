@@ -1,0 +1,84 @@
+/* protobuf.h - fields of a protobuf message, as bytes (developers.google.com/protocol-
+ * buffers, "Encoding"): a key, which is the number and the wire type of a field, and its
+ * value. Nothing here knows what fields mean. */
+#ifndef GSYM_PROTOBUF_H
+#define GSYM_PROTOBUF_H
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+typedef enum protobuf_wire_type {
+    PROTOBUF_VARINT = 0,
+    PROTOBUF_FIXED64 = 1,
+    PROTOBUF_BYTES = 2, /* strings, messages, packed columns */
+    PROTOBUF_GROUP = 3,
+    PROTOBUF_GROUP_END = 4,
+    PROTOBUF_FIXED32 = 5
+} protobuf_wire_type;
+
+#define PROTOBUF_KEY(number, wire_type) ((uint32_t)(number) << 3 | (uint32_t)(wire_type))
+
+/* A message that is being read. */
+typedef struct protobuf_message {
+    cursor fields;   /* ends where the message ends */
+    uint64_t origin; /* what an offset of the cursor counts from, in the file */
+} protobuf_message;
+
+typedef struct protobuf_bytes {
+    const uint8_t *start;
+    size_t size;
+} protobuf_bytes;
+
+static inline bool protobuf_ends(const protobuf_message *message) {
+    return message->fields.at == message->fields.end;
+}
+
+static inline uint64_t protobuf_offset(const protobuf_message *message) {
+    return message->origin + cursor_offset(&message->fields);
+}
+
+/* Of more than one byte, at most 10 and 64 bits. */
+gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
+                                 gsym_error *error);
+
+static inline gsym_status protobuf_varint(protobuf_message *message, uint64_t *value_ret,
+                                          gsym_error *error) {
+    cursor *c = &message->fields;
+    if (GSYM_UNLIKELY(c->at == c->end || cursor_peek_covered(c, 0) >= 0x80))
+        return protobuf_long_varint(message, value_ret, error);
+    *value_ret = cursor_u8_covered(c);
+    return GSYM_OK;
+}
+
+/* The key of the next field; its number is not 0. */
+gsym_status protobuf_key(protobuf_message *message, uint32_t *key_ret, gsym_error *error);
+/* What a field of wire type PROTOBUF_BYTES holds. */
+gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
+                          gsym_error *error);
+/* Likewise, and it is UTF-8. */
+gsym_status protobuf_text(protobuf_message *message, protobuf_bytes *text_ret,
+                          gsym_error *error);
+/* Pass over a field that a message does not define; those numbered up to `defined` it
+ * does, and not with the wire type of `key`. */
+gsym_status protobuf_skip(protobuf_message *message, uint32_t key, uint32_t defined,
+                          gsym_error *error);
+
+/* Values of a repeated uint32. */
+typedef struct protobuf_column {
+    uint32_t *items;
+    size_t count, capacity;
+} protobuf_column;
+
+/* Append what one field holds: one value, or with PROTOBUF_BYTES any number of them. */
+gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,
+                                 protobuf_column *column, gsym_error *error);
+
+static inline uint64_t protobuf_from_zigzag(uint64_t value) {
+    return value >> 1 ^ (~(value & 1) + 1);
+}
+
+static inline uint64_t protobuf_to_zigzag(int64_t value) {
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* symbfile.h - the symbfile format: messages of protobuf, each behind its length and its
+ * type. What its reader and its writer share; the schema is that of Elastic's and
+ * OpenTelemetry's profilers, docs/symbfile.md has the whole format. */
+#ifndef GSYM_SYMBFILE_H
+#define GSYM_SYMBFILE_H
+
+#include "symbfile/protobuf.h"
+
+#define SYMBFILE_MAGIC "symbfile"
+
+enum { SYMBFILE_MAGIC_SIZE = sizeof SYMBFILE_MAGIC - 1 };
+
+/* Fields of the messages. */
+enum symbfile_range_field {
+    RANGE_DELTA_ELF_VA = 1, /* one of ... */
+    RANGE_LENGTH = 2,
+    RANGE_FUNC_STR = 3, /* one of ... */
+    RANGE_FILE_STR = 4, /* one of ... */
+    RANGE_CALL_LINE = 5,
+    RANGE_CALL_FILE_STR = 6, /* one of ... */
+    RANGE_DEPTH = 7,
+    RANGE_LINE_TABLE = 8,
+    RANGE_FUNC_REF = 9,
+    RANGE_FILE_REF = 10,
+    RANGE_CALL_FILE_REF = 11,
+    RANGE_SET_ELF_VA = 12 /* ... and this one */
+};
+
+enum symbfile_line_table_field {
+    LINE_TABLE_OFFSET = 1, /* each from the one before */
+    LINE_TABLE_LINE_NUMBER = 2
+};
+
+enum symbfile_return_pad_field {
+    RETURN_PAD_DELTA_ELF_VA = 1,
+    RETURN_PAD_FUNC = 2,
+    RETURN_PAD_FILE = 3,
+    RETURN_PAD_LINE = 4,
+    RETURN_PAD_SET_ELF_VA = 5
+};
+
+enum symbfile_string_table_field { STRING_TABLE_STRINGS = 1 };
+
+#endif

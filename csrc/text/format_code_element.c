@@ -1,0 +1,312 @@
+/* format_code_element.c - what stands in place of one element with an address of code.
+ *
+ * All of a frame but its number is a part that is kept for the next time; so is a code
+ * location. */
+#include "text/format_code_element.h"
+
+enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
+
+static bool wants(const markup_work *work, gsym_markup_flags flag) {
+    return markup_wants(work->job, flag);
+}
+
+/* ---- colours: an element is blue, what it says is green ------------------------------- */
+
+static void put_colour(const markup_work *work, const char *code) {
+    if (work->is_coloured) buffer_put(&work->text->out, code, strlen(code));
+}
+
+static void begin_element(const markup_work *work) { put_colour(work, "\x1b[0;34m"); }
+static void end_element(const markup_work *work) { put_colour(work, "\x1b[0m"); }
+static void begin_value(const markup_work *work) { put_colour(work, "\x1b[0;32m"); }
+static void end_value(const markup_work *work) { put_colour(work, "\x1b[0;34m"); }
+
+static void put_value(const markup_work *work, const char *bytes, size_t size) {
+    begin_value(work);
+    buffer_put(&work->text->out, bytes, size);
+    end_value(work);
+}
+
+/* ---- what is at an address ------------------------------------------------------------ */
+
+static uint64_t name_of(const code_answer *answer, uint32_t frame) {
+    return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
+}
+
+static bool is_known(const markup_work *work, uint64_t name) {
+    return image_has_string(work->module->image, name);
+}
+
+static void put_function(const markup_work *work, uint64_t name) {
+    const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
+    begin_value(work);
+    /* What has a text is known: the file is not asked again. */
+    if (work->texts != NULL && text_put_known_name(work->text, work->texts, number)) {
+    } else if (!is_known(work, name)) {
+        if (wants(work, GSYM_MARKUP_COLUMNS)) text_put_literal(work->text, "<invalid>");
+    } else if (work->texts != NULL) {
+        text_put_name(work->text, work->texts, number);
+    } else {
+        text_put_string(work->text, work->module->image, name);
+    }
+    end_value(work);
+}
+
+static void put_path(const markup_work *work, const joined_path *path) {
+    if (path->size > 0)
+        put_value(work, path->bytes, path->size);
+    else
+        put_value(work, "<invalid>", sizeof "<invalid>" - 1);
+}
+
+static void put_line(const markup_work *work, uint32_t line) {
+    begin_value(work);
+    text_put_decimal(work->text, line);
+    end_value(work);
+}
+
+/* `FUNCTION FILE:LINE `, as far as it is known. */
+static void put_location(const markup_work *work, const code_answer *answer, uint32_t frame) {
+    gsym_text *text = work->text;
+    const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
+    const uint64_t name = name_of(answer, frame);
+    joined_path path;
+    if (has_columns || wants(work, GSYM_MARKUP_FUCHSIA_FRAMES) ||
+        is_known(work, name)) {
+        put_function(work, name);
+        text_put_char(text, ' ');
+    }
+    if (!text_get_path(text, work->module->image, answer->frames[frame].file, &path)) return;
+    if (path.size == 0 && !has_columns) return;
+    put_path(work, &path);
+    text_put_char(text, ':');
+    put_line(work, answer->frames[frame].line);
+    if (has_columns) {
+        text_put_char(text, ':');
+        put_value(work, "0", 1);
+    }
+    text_put_char(text, ' ');
+}
+
+static void put_hex_value(const markup_work *work, uint64_t value) {
+    begin_value(work);
+    text_put_hex(work->text, value, 1);
+    end_value(work);
+}
+
+/* ---- parts ---------------------------------------------------------------------------- */
+
+typedef void (*put_part_text)(const markup_work *work, const code_answer *answer,
+                              uint32_t number);
+
+/* Part `number`, as it is kept, or anew. */
+static void put_part(const markup_work *work, code_answer *answer, uint32_t number,
+                     put_part_text put) {
+    buffer *out = &work->text->out;
+    element_parts *parts = answer->parts;
+    const size_t begin = out->size;
+    if (answer->kept.count > 0) {
+        buffer_put(out, answer->kept.bytes, answer->kept.sizes[number]);
+        answer->kept.bytes += answer->kept.sizes[number];
+        return;
+    }
+    put(work, answer, number);
+    if (parts->count < MOST_ELEMENT_PARTS) {
+        parts->begins[parts->count] = begin;
+        parts->sizes[parts->count] = (uint32_t)(out->size - begin);
+    }
+    ++parts->count;
+}
+
+/* ---- frames --------------------------------------------------------------------------- */
+
+/* `#3.1  ` with the number to the right, `depth` 0 for the outermost frame. */
+static void put_index(const markup_work *work, uint64_t number, uint32_t depth) {
+    gsym_text *text = work->text;
+    uint8_t digits[MAX_DECIMAL_SIZE];
+    size_t size = (size_t)(put_decimal_covered(digits, number) - digits);
+    if (size + 1 < INDEX_WIDTH) text_put_spaces(text, (unsigned)(INDEX_WIDTH - 1 - size));
+    text_put_char(text, '#');
+    put_value(work, (const char *)digits, size);
+    if (depth == 0) {
+        text_put_literal(text, "   ");
+        return;
+    }
+    text_put_char(text, '.');
+    begin_value(work);
+    text_put_decimal(text, depth);
+    if (depth < 10) text_put_char(text, ' ');
+    end_value(work);
+}
+
+/* What stands behind the number. */
+static void put_frame(const markup_work *work, const code_answer *answer, uint32_t frame) {
+    const code_element *element = answer->element;
+    gsym_text *text = work->text;
+    const bool is_adjusted = wants(work, GSYM_MARKUP_ADJUSTED);
+    begin_value(work);
+    text_put_char(text, ' ');
+    text_put_hex(text, is_adjusted ? element->looked_up : element->logged, 16);
+    text_put_char(text, ' ');
+    end_value(work);
+    if (answer->count > 0) put_location(work, answer, frame);
+    text_put_char(text, '(');
+    put_value(work, work->module->name, work->module->name_size);
+    text_put_char(text, '+');
+    put_hex_value(work, element->linked);
+    text_put_char(text, ')');
+}
+
+/* `   #3.1  `; the innermost frame has the highest depth. */
+static void put_fuchsia_index(gsym_text *text, uint64_t number, uint32_t depth) {
+    const size_t begin = text->out.size;
+    size_t size;
+    text_put_literal(text, "   #");
+    text_put_decimal(text, number);
+    if (depth > 0) {
+        text_put_char(text, '.');
+        text_put_decimal(text, depth);
+    }
+    size = text->out.size - begin;
+    if (size < FUCHSIA_INDEX_WIDTH)
+        text_put_spaces(text, (unsigned)(FUCHSIA_INDEX_WIDTH - size));
+}
+
+/* What stands between the number and the message. */
+static void put_fuchsia_frame(const markup_work *work, const code_answer *answer,
+                              uint32_t frame) {
+    const code_element *element = answer->element;
+    gsym_text *text = work->text;
+    text_put_hex(text, element->logged, 16);
+    text_put_literal(text, " in ");
+    if (answer->count > 0) put_location(work, answer, frame);
+    text_put_char(text, '<');
+    buffer_put(&text->out, work->module->name, work->module->name_size);
+    text_put_literal(text, ">+");
+    text_put_hex(text, element->linked + (element->logged - element->looked_up), 1);
+}
+
+static void put_message(gsym_text *text, const code_element *element) {
+    if (element->message_size == 0) return;
+    text_put_char(text, ' ');
+    buffer_put(&text->out, element->message, element->message_size);
+}
+
+/* What stands between the frames of an element: the text behind it, the end of a line, the
+ * text in front of it, as far as they are repeated. */
+typedef struct frame_gap {
+    const char *behind, *before;
+    size_t behind_size, before_size;
+    bool has_return;
+} frame_gap;
+
+static void put_gap(const markup_work *work, const frame_gap *gap) {
+    buffer *out = &work->text->out;
+    buffer_put(out, gap->behind, gap->behind_size);
+    if (gap->has_return) buffer_put_u8(out, '\r');
+    buffer_put_u8(out, '\n');
+    buffer_put(out, gap->before, gap->before_size);
+}
+
+static void put_frames(const markup_work *work, code_answer *answer, const frame_gap *gap) {
+    const uint32_t shown = answer->count == 0 || answer->is_merged ? 1 : answer->count;
+    const uint64_t number = answer->element->number;
+    for (uint32_t frame = 0; frame < shown; ++frame) {
+        if (frame > 0) put_gap(work, gap);
+        if (wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) {
+            put_fuchsia_index(work->text, number, shown - 1 - frame);
+            put_part(work, answer, frame, put_fuchsia_frame);
+            put_message(work->text, answer->element);
+        } else {
+            put_index(work, number, frame + 1 == shown ? 0 : frame + 1);
+            put_part(work, answer, frame, put_frame);
+        }
+    }
+}
+
+static bool is_blank(const char *bytes, size_t size) {
+    for (size_t at = 0; at < size; ++at)
+        if (bytes[at] != ' ' && bytes[at] != '\t') return false;
+    return true;
+}
+
+static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
+                        size_t end, size_t size) {
+    frame_gap gap = {.behind = line + end,
+                     .before = line,
+                     .has_return = size > 1 && line[size - 2] == '\r'};
+    gap.before_size = work->job->prefix_size < begin ? work->job->prefix_size : begin;
+    if (wants(work, GSYM_MARKUP_INDENTS) &&
+        is_blank(line + gap.before_size, begin - gap.before_size))
+        gap.before_size = begin;
+    if (!wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) return gap;
+    while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;
+    if (begin + (size - end) > GSYM_MARKUP_MOST_REPEATED) return gap;
+    gap.before_size = begin;
+    gap.behind_size = size - end;
+    return gap;
+}
+
+/* ---- code locations ------------------------------------------------------------------- */
+
+/* The element as it stands, in other brackets. */
+static void put_raw(const markup_work *work, const code_element *element) {
+    gsym_text *text = work->text;
+    const char *at = element->fields, *end = at + element->fields_size;
+    text_put_literal(text, "[[[");
+    for (;;) {
+        const char *colon = memchr(at, ':', (size_t)(end - at));
+        put_value(work, at, (size_t)((colon == NULL ? end : colon) - at));
+        if (colon == NULL) break;
+        text_put_char(text, ':');
+        at = colon + 1;
+    }
+    text_put_literal(text, "]]]");
+}
+
+static void put_unknown(const markup_work *work, const code_element *element) {
+    if (wants(work, GSYM_MARKUP_COLUMNS)) {
+        put_raw(work, element);
+        return;
+    }
+    buffer_put(&work->text->out, work->module->name, work->module->name_size);
+    text_put_char(work->text, '+');
+    text_put_hex(work->text, element->linked, 1);
+}
+
+/* `FUNCTION[FILE:LINE]`. */
+static void put_pc(const markup_work *work, const code_answer *answer, uint32_t part) {
+    gsym_text *text = work->text;
+    const bool is_outermost = wants(work, GSYM_MARKUP_OUTERMOST_PC);
+    joined_path path;
+    (void)part; /* there is one */
+    if (answer->count == 0) {
+        put_unknown(work, answer->element);
+        return;
+    }
+    put_function(work, name_of(answer, is_outermost ? answer->count - 1 : 0));
+    if (!text_get_path(text, work->module->image, answer->frames->file, &path)) return;
+    if (path.size == 0 && !wants(work, GSYM_MARKUP_COLUMNS)) return;
+    text_put_char(text, '[');
+    put_path(work, &path);
+    text_put_char(text, ':');
+    put_line(work, answer->frames->line);
+    text_put_char(text, ']');
+}
+
+/* ---- both ----------------------------------------------------------------------------- */
+
+void put_code_element(markup_work *work, code_answer *answer, const char *line,
+                      size_t begin, size_t size) {
+    const code_element *element = answer->element;
+    if (element->is_frame && wants(work, GSYM_MARKUP_FUCHSIA_FRAMES))
+        work->is_coloured = false; /* these never are */
+    begin_element(work);
+    if (element->is_frame) {
+        frame_gap gap = gap_of(work, line, begin, element->end, size);
+        put_frames(work, answer, &gap);
+    } else {
+        put_part(work, answer, 0, put_pc);
+    }
+    end_element(work);
+}

@@ -1,0 +1,275 @@
+/* format_markup.c - lines of a log with symbolizer markup, whose addresses are answered.
+ *
+ * A line with one element
+ *
+ *     PREFIX{{{bt:NUMBER:0xADDRESS:ra}}}SUFFIX
+ *
+ * becomes a line for each frame at the address, the innermost first, with the suffix
+ * behind the last of them:
+ *
+ *     PREFIX    #0.1  0x0000000000401135 FUNCTION DIRECTORY/FILE:LINE (MODULE+0x1135)
+ *         #0    0x0000000000401135 FUNCTION DIRECTORY/FILE:LINE (MODULE+0x1135)SUFFIX
+ *
+ * or, as Fuchsia has them:
+ *
+ *     PREFIX   #0.1   0x0000000000401136 in FUNCTION DIRECTORY/FILE:LINE <MODULE>+0x1136
+ *        #0     0x0000000000401136 in FUNCTION DIRECTORY/FILE:LINE <MODULE>+0x1136SUFFIX
+ *
+ * Of `{{{pc:0xADDRESS}}}` a line may have any number; each becomes
+ * FUNCTION[DIRECTORY/FILE:LINE].
+ *
+ * Lines without an element stay as they are. A line with any other element is for others,
+ * and so is an address that is in none of the segments. */
+#include "text/format_code_element.h"
+
+enum {
+    ESCAPE = 0x1b,
+    /* A piece in the queue: where its element is, counted from 1, 0 for text; above, where
+     * the text of that is kept. */
+    PLACE_SHIFT = 32,
+    /* How long before it is the turn of a line the memory is fetched that tells whether its
+     * text is kept; where; and the text. */
+    AHEAD_BUCKETS = 16,
+    AHEAD_PLACES = 8,
+    AHEAD_KEPT = 4
+};
+
+static bool wants(const markup_work *work, gsym_markup_flags flag) {
+    return markup_wants(work->job, flag);
+}
+
+/* ---- lines that are looked up together ----------------------------------------------- */
+
+/* The offset of the first escape, `size` where there is none or escapes are text. */
+static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
+                          size_t size) {
+    const char *escape = NULL;
+    if (wants(work, GSYM_MARKUP_STOPS_AT_ESCAPE) && at < size)
+        escape = memchr(bytes + at, ESCAPE, size - at);
+    return escape == NULL ? size : (size_t)(escape - bytes);
+}
+
+/* Whether the colours behind an element depend on those in front of it. */
+static bool sets_colours(const markup_work *work, const char *line, size_t size) {
+    return wants(work, GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED) &&
+           memchr(line, ESCAPE, size) != NULL;
+}
+
+/* Behind the last whole line in front of `stop`. */
+static size_t line_start(const char *lines, size_t used, size_t stop) {
+    while (stop > used && lines[stop - 1] != '\n') --stop;
+    return stop;
+}
+
+/* Take a line in by pieces: each goes up to the end of an element, the last one to that of
+ * the line. False where it cannot be answered here. */
+static bool ask_elements(const markup_work *work, const char *line, size_t size,
+                         size_t begin, gsym_error *error, gsym_status *status) {
+    answer_queue *queue = &work->text->queue;
+    size_t from = 0;
+    while (begin < size) {
+        code_element element;
+        size_t next, end;
+        if (!markup_read_element(work->job, line, size, begin, &element)) return false;
+        next = markup_find_element(line, element.end, size);
+        /* What stands between frames depends on the style. */
+        if (element.is_frame && (from > 0 || next < size)) return false;
+        end = next < size ? element.end : size;
+        if (!queue_add(queue, begin - from + 1, end - from, element.looked_up)) {
+            *status = gsym_fail_memory(error);
+            return false;
+        }
+        from = end;
+        begin = next;
+    }
+    return true;
+}
+
+/* Take the line at `used` in, whose first element is at `begin`. Gives its size, 0 where it
+ * cannot be answered here. */
+static size_t ask_line(const markup_work *work, const char *lines, size_t used,
+                       size_t begin, size_t size, gsym_error *error,
+                       gsym_status *status) {
+    answer_queue *queue = &work->text->queue;
+    const queue_mark mark = queue_end(queue);
+    const char *newline = memchr(lines + begin, '\n', size - begin);
+    const char *line = lines + used;
+    size_t line_size;
+    if (newline == NULL) return 0;
+    line_size = (size_t)(newline - line) + 1;
+    if (line_size > work->job->line_limit || line_size > UINT32_MAX - 1 ||
+        sets_colours(work, line, line_size))
+        return 0;
+    if (ask_elements(work, line, line_size, begin - used, error, status)) return line_size;
+    queue_cut(queue, mark);
+    return 0;
+}
+
+/* Take out of the addresses that are to be looked up those whose texts are kept. */
+static void leave_out_kept(gsym_text *text) {
+    element_texts *elements = &text->elements;
+    answer_queue *queue = &text->queue;
+    placed_address *order = queue->sweep.order;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < queue->sought; ++i) {
+        uint64_t place;
+        if (i + AHEAD_BUCKETS < queue->sought)
+            element_texts_fetch_bucket(elements, order[i + AHEAD_BUCKETS].address);
+        place = element_texts_place(elements, order[i].address);
+        if (place == 0)
+            order[left++] = order[i];
+        else
+            queue->lines.items[order[i].place].address |= place << PLACE_SHIFT;
+    }
+    queue->sought = left;
+}
+
+/* Look up the lines, which are in the order of their addresses in memory: those of one
+ * segment after the other. */
+static gsym_status find(const markup_work *work, gsym_error *error) {
+    answer_queue *queue = &work->text->queue;
+    placed_address *order;
+    leave_out_kept(work->text);
+    order = queue_order(queue, false);
+    for (size_t i = 0, end; i < queue->sought; i = end) {
+        const gsym_markup_segment *segment =
+            markup_find_segment(work->job, order[i].address);
+        const gsym_markup_module *module = &work->job->modules[segment->module];
+        const gsym_image *image = module->image;
+        const uint64_t first = order[i].address, past = segment->start + segment->size;
+        for (end = i; end < queue->sought && order[end].address - first < past - first; ++end) {
+            uint64_t linked = markup_linked(segment, order[end].address);
+            /* They may begin anew at 0. */
+            if (end > i && linked < order[end - 1].address) break;
+            order[end].address = linked;
+        }
+        queue->sweep.gives_back = module->is_map != 0;
+        if (image != NULL)
+            GSYM_TRY(address_sweep_find(&queue->sweep, image, order + i, end - i, error));
+    }
+    return GSYM_OK;
+}
+
+/* Of the module with most functions. */
+static const gsym_image *largest_image(const gsym_markup_job *job) {
+    const gsym_image *largest = NULL;
+    for (size_t i = 0; i < job->module_count; ++i) {
+        const gsym_image *image = job->modules[i].image;
+        if (image != NULL && (largest == NULL || image->header.num_addresses >
+                                                     largest->header.num_addresses))
+            largest = image;
+    }
+    return largest;
+}
+
+static gsym_status ask(const markup_work *work, const char *lines, size_t size,
+                       gsym_error *error) {
+    answer_queue *queue = &work->text->queue;
+    gsym_status status = GSYM_OK;
+    size_t used = 0;
+    queue_begin(queue, largest_image(work->job));
+    while (used < size && !queue_is_full(queue)) {
+        size_t begin = markup_find_element(lines, used, size);
+        size_t stop = find_escape(work, lines, used, begin);
+        size_t start = line_start(lines, used, stop);
+        size_t line_size;
+        if (start > used && !queue_add_unsought(queue, 0, start - used))
+            return gsym_fail_memory(error);
+        used = start;
+        if (stop < begin || begin == size) break;
+        line_size = ask_line(work, lines, used, begin, size, error, &status);
+        if (line_size == 0) break;
+        used += line_size;
+    }
+    return status == GSYM_OK ? find(work, error) : status;
+}
+
+/* Most lines that follow are about the module of this one. */
+static void look_ahead(const markup_work *work) {
+    const answer_queue *queue = &work->text->queue;
+    if (work->texts == NULL)
+        queue_look_ahead(queue, work->module->image);
+    else
+        name_texts_look_ahead(work->texts, queue, work->number << GSYM_MARKUP_MODULE_SHIFT);
+}
+
+static uint32_t kept_place(const answer_queue *queue, size_t ahead) {
+    const size_t at = queue->next + ahead;
+    if (at >= queue->lines.count) return 0;
+    return (uint32_t)(queue->lines.items[at].address >> PLACE_SHIFT);
+}
+
+static void look_ahead_kept(const gsym_text *text) {
+    uint32_t place = kept_place(&text->queue, AHEAD_PLACES);
+    if (place != 0) element_texts_fetch_place(&text->elements, place);
+    place = kept_place(&text->queue, AHEAD_KEPT);
+    if (place != 0) element_texts_fetch_text(&text->elements, place);
+}
+
+/* Look an element up and put what stands in place of it, to be kept if that is all known. */
+static gsym_status answer_element(markup_work *work, code_answer *answer, const char *line,
+                                  size_t begin, size_t size, gsym_error *error) {
+    gsym_text *text = work->text;
+    const size_t gaps = text->gaps.count;
+    element_parts parts;
+    parts.count = 0;
+    answer->parts = &parts;
+    if (work->module->image != NULL) look_ahead(work);
+    GSYM_TRY(text_next_frames(text, work->module->image, answer->element->linked,
+                              &answer->frames, &answer->count, error));
+    answer->is_merged = answer->count > 0 && !wants(work, GSYM_MARKUP_INLINES);
+    put_code_element(work, answer, line, begin, size);
+    if (answer->count == 0)
+        ++work->module->unknown;
+    else if (text->gaps.count == gaps)
+        element_texts_meet(&text->elements, answer->element, &text->out, &parts);
+    return GSYM_OK;
+}
+
+static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *error) {
+    markup_work work = *(const markup_work *)of_work;
+    gsym_markup_job *job = work.job;
+    gsym_text *text = work.text;
+    const char *line = job->lines + job->at;
+    const size_t size = (size_t)queue_next(&text->queue)->size;
+    const size_t begin = (size_t)(uint32_t)place - 1;
+    code_element element;
+    code_answer answer = {.element = &element};
+    job->at += size;
+    look_ahead_kept(text);
+    if (place == 0 || !markup_read_element(job, line, size, begin, &element)) {
+        buffer_put(&text->out, line, size);
+        return GSYM_OK;
+    }
+    work.number = element.segment->module;
+    work.module = &job->modules[work.number];
+    buffer_put(&text->out, line, begin);
+    element_texts_get(&text->elements, &element, &answer.kept);
+    if (answer.kept.count == 0) {
+        GSYM_TRY(answer_element(&work, &answer, line, begin, size, error));
+    } else {
+        answer.count = answer.kept.count;
+        put_code_element(&work, &answer, line, begin, size);
+    }
+    buffer_put(&text->out, line + element.end, size - element.end);
+    return GSYM_OK;
+}
+
+gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
+                             const char *lines, size_t size, size_t limit,
+                             size_t *used_ret, gsym_error *error) {
+    markup_work work = {.text = text,
+                        .texts = texts,
+                        .job = job,
+                        .is_coloured = markup_wants(job, GSYM_MARKUP_COLOURED)};
+    if (lines != NULL) {
+        bool is_short = wants(&work, GSYM_MARKUP_BASENAMES);
+        if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE) ||
+            !element_texts_begin(&text->elements, job->version))
+            return gsym_fail_memory(error);
+        job->lines = lines;
+        job->at = 0;
+        GSYM_TRY(ask(&work, lines, size, error));
+    }
+    return text_answer_lines(text, NULL, limit, put_answer, &work, used_ret, error);
+}

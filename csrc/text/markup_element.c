@@ -1,0 +1,127 @@
+/* markup_element.c - `{{{bt:NUMBER:0xADDRESS:ra}}}` and `{{{pc:0xADDRESS:ra}}}`, in the forms
+ * that programs write. What is of any other form is for others to judge. */
+#include "text/markup_element.h"
+
+#include "base/digits.h"
+
+enum { MOST_NUMBER_DIGITS = 18 };
+
+#define BEGIN "{{{"
+#define END "}}}"
+
+size_t markup_find_element(const char *bytes, size_t at, size_t size) {
+    while (size - at >= 3) {
+        const char *brace = memchr(bytes + at, '{', size - at - 2);
+        if (brace == NULL) break;
+        if (brace[1] == '{' && brace[2] == '{') return (size_t)(brace - bytes);
+        at = (size_t)(brace - bytes) + 1;
+    }
+    return size;
+}
+
+static bool skip(const char *line, size_t size, size_t *at, const char *expected,
+                 size_t expected_size) {
+    if (size - *at < expected_size || memcmp(line + *at, expected, expected_size) != 0)
+        return false;
+    *at += expected_size;
+    return true;
+}
+
+#define skip_literal(line, size, at, literal)                                            \
+    skip(line, size, at, literal, sizeof(literal) - 1)
+
+static bool read_number(const char *line, size_t size, size_t *at, uint64_t *value_ret) {
+    size_t begin = *at;
+    uint64_t value = 0;
+    for (; *at < size && line[*at] >= '0' && line[*at] <= '9'; ++*at) {
+        if (*at - begin >= MOST_NUMBER_DIGITS) return false;
+        value = value * 10 + (uint64_t)(line[*at] - '0');
+    }
+    *value_ret = value;
+    return *at > begin;
+}
+
+/* The value of a digit, plus 1; 0: it is none. */
+#define DIGITS(first, value) [first] = (value) + 1, [(first) + 1] = (value) + 2
+static const uint8_t HEX_DIGITS[256] = {
+    DIGITS('0', 0), DIGITS('2', 2),  DIGITS('4', 4),  DIGITS('6', 6),
+    DIGITS('8', 8), DIGITS('a', 10), DIGITS('c', 12), DIGITS('e', 14),
+    DIGITS('A', 10), DIGITS('C', 12), DIGITS('E', 14),
+};
+#undef DIGITS
+
+static bool read_hex(const char *line, size_t size, size_t *at, uint64_t *value_ret) {
+    const size_t begin = *at;
+    size_t end = begin;
+    uint64_t value = 0;
+    uint8_t digit;
+    for (; end < size && (digit = HEX_DIGITS[(unsigned char)line[end]]) != 0; ++end)
+        value = value << 4 | (digit - 1U);
+    *value_ret = value;
+    *at = end;
+    return end > begin && end - begin <= MAX_HEX_SIZE;
+}
+
+const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,
+                                               uint64_t address) {
+    size_t low = 0, high = job->segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const gsym_markup_segment *segment = &job->segments[middle];
+        if (address < segment->start)
+            high = middle;
+        else if (address - segment->start >= segment->size)
+            low = middle + 1;
+        else
+            return segment;
+    }
+    return NULL;
+}
+
+/* `:ra` or `:pc`. With a letter behind it, it is the beginning of something else. */
+static void read_kind(const char *line, size_t size, size_t *at, bool *is_return) {
+    size_t behind = *at;
+    bool is_ra = skip_literal(line, size, &behind, ":ra");
+    if (!is_ra && !skip_literal(line, size, &behind, ":pc")) return;
+    if (behind == size || (line[behind] != ':' && line[behind] != '}')) return;
+    *at = behind;
+    *is_return = is_ra;
+}
+
+/* `:TEXT` up to the end of the element. */
+static void read_message(const char *line, size_t size, size_t *at,
+                         code_element *element) {
+    if (!skip_literal(line, size, at, ":")) return;
+    element->message = line + *at;
+    while (*at < size && line[*at] != '{' && line[*at] != '}') ++*at;
+    element->message_size = (size_t)(line + *at - element->message);
+}
+
+bool markup_read_element(const gsym_markup_job *job, const char *line, size_t size,
+                         size_t at, code_element *element) {
+    bool is_return = true;
+    if (!skip_literal(line, size, &at, BEGIN)) return false;
+    *element = (code_element){.fields = line + at};
+    if (skip_literal(line, size, &at, "bt:")) {
+        element->is_frame = true;
+        if (!read_number(line, size, &at, &element->number)) return false;
+    } else if (skip_literal(line, size, &at, "pc")) {
+        is_return = markup_wants(job, GSYM_MARKUP_PLAIN_PC_RETURNS);
+    } else {
+        return false;
+    }
+    if (!skip_literal(line, size, &at, ":0x") ||
+        !read_hex(line, size, &at, &element->logged))
+        return false;
+    read_kind(line, size, &at, &is_return);
+    if (element->is_frame && markup_wants(job, GSYM_MARKUP_FUCHSIA_FRAMES))
+        read_message(line, size, &at, element);
+    element->fields_size = (size_t)(line + at - element->fields);
+    if (!skip_literal(line, size, &at, END)) return false;
+    element->end = at;
+    element->looked_up = element->logged - is_return;
+    element->segment = markup_find_segment(job, element->looked_up);
+    if (element->segment == NULL) return false;
+    element->linked = markup_linked(element->segment, element->looked_up);
+    return true;
+}
