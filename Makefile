@@ -113,7 +113,7 @@ sanitize: $(VENV)/.test
 	cd $(SANITIZED) && PYTHONPATH=$(abspath $(SANITIZED)) PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
 	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
-	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
+	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider -m "not slow or hostile" \
 	    --ignore=tests/test_dwarf_growth.py $(NOT_OF_ENGINE) $(CONFINED) \
 	    --ignore=tests/differential $(PYTEST_ARGS) \
 	    || { cat report.* 2>/dev/null; exit 1; }

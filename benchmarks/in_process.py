@@ -97,7 +97,7 @@ def build(folder: Path) -> Path:
     """Compile engine_lookups.c with the engine's sources."""
     sources = sorted(ROOT.glob("csrc/*/*.c"))
     options = (
-        f"-I{ROOT / 'csrc'}",
+        f"-iquote{ROOT / 'csrc'}",
         f"-I{ROOT / 'csrc/include'}",
         "-fvisibility=hidden",
         "-ldl",

@@ -54,7 +54,7 @@ def prepared(
         pytest.skip("not installed: cc")
     folder = tmp_path_factory.mktemp("inputs")
     sources = sorted(ROOT.glob("csrc/dwarf/*.c"))
-    command = ["cc", "-g", "-O2", "-fPIC", "-shared", f"-I{ROOT / 'csrc'}"]
+    command = ["cc", "-g", "-O2", "-fPIC", "-shared", f"-iquote{ROOT / 'csrc'}"]
     command += [f"-I{ROOT / 'csrc/include'}"]
     subprocess.run([*command, *sources, "-o", folder / OWN], check=True)
     return prepare(folder / OWN, folder / "prepared")

@@ -18,9 +18,11 @@ ffi.set_source(
     "#include <gsym/gsym.h>",
     sources=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.c")),
     depends=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.h")),
-    include_dirs=["csrc", "csrc/include"],
+    include_dirs=["csrc/include"],
     extra_compile_args=[
         "-std=c11",
+        "-iquote",
+        "csrc",
         "-O2",
         "-Wall",
         "-Wextra",

@@ -167,10 +167,13 @@ DEEP: dict[str, tuple[Tag, dict[int, object]]] = {
 }
 
 
+SLOW = (pytest.mark.slow, pytest.mark.hostile)
+
+
 @pytest.mark.parametrize(
     ("shape", "depth"),
     [(shape, depth) for shape in DEEP for depth in (100, 10_000)]
-    + [pytest.param("lexical blocks", 100_000, marks=pytest.mark.slow)],
+    + [pytest.param("lexical blocks", 100_000, marks=SLOW)],
 )
 def test_deep_nesting(shape: str, depth: int, tmp_path: Path) -> None:
     tag, attributes = DEEP[shape]

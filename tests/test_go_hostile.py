@@ -69,6 +69,7 @@ def test_a_long_name_is_read_once_whatever_shares_it(
     assert long - short < MOST_PER_BYTE * 2 * len(LONG)
 
 
+@pytest.mark.hostile
 @pytest.mark.slow
 def test_sections_that_lie_over_each_other_are_searched_up_to_a_limit(
     tmp_path: Path,
@@ -91,6 +92,7 @@ def test_sections_that_lie_over_each_other_are_searched_up_to_a_limit(
     assert over - apart < MOST_PER_BYTE * len(image)
 
 
+@pytest.mark.hostile
 @pytest.mark.slow
 def test_inlined_calls_are_tried_up_to_a_limit(tmp_path: Path) -> None:
     """Sixteen functions have all calls that there are, and the last one some more."""

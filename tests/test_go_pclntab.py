@@ -400,6 +400,7 @@ def sharing(count: int) -> Elf:
     return go_elf(pair * count)
 
 
+@pytest.mark.hostile
 @pytest.mark.slow
 def test_tables_that_are_shared_are_read_up_to_a_limit(tmp_path: Path) -> None:
     """A limit of 16 values to a byte, and 65536, of which functions take 4096 each."""

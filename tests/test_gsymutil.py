@@ -165,6 +165,8 @@ Found {count} at address 0x000000000000100a:
             "".join(MERGED.format(count="1 function").splitlines(keepends=True)[::6]),
         ),
         (["("], "Found 0 functions at address 0x000000000000100a:\n"),
+        (["a{99999999999}"], "Found 0 functions at address 0x000000000000100a:\n"),
+        (["^[[:print:]]+$"], MERGED.format(count="2 functions")),
     ],
 )
 def test_merged_functions_are_shown_as_the_filters_say(

@@ -150,6 +150,7 @@ def nested_inlines(version: int, depth: int) -> bytes:
     return nodes + inline_node(version, has_children=False) + bytes(depth - 1)
 
 
+@pytest.mark.hostile
 @pytest.mark.slow
 @every_version
 def test_inlined_calls_nested_without_end_are_answered_or_refused(version: int) -> None:

@@ -43,6 +43,7 @@ def with_functions() -> bytes:
     return elf_of(sections, code_section(size=COUNT))
 
 
+@pytest.mark.hostile
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [with_symbols, with_functions])
 def test_they_are_refused_before_they_take_all_memory(

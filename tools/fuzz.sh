@@ -3,9 +3,9 @@
 #
 # Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
 # undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs all
-# targets at the same time, for SECONDS (60 by default). Fails if one does not compile, or finds an error.
-# The growing corpus and the findings (crash-*, timeout-*, oom-*) are kept in
-# build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
+# targets at the same time, for SECONDS (60 by default). Fails if one does not compile, or
+# finds an error; then the end of its log is printed. The log, the growing corpus and the
+# findings (crash-*, timeout-*, oom-*) are kept in build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
 #
 # More seeds should be small as well: GSYM files for image, programs built with
 # -g -O2 -nostdlib -static -Wl,-N for convert, .sym files for breakpad, traces for fxt.
@@ -43,11 +43,12 @@ fuzz() {
 
 processes=
 for name in $names; do
-    fuzz "$name" "$@" &
-    processes="$processes $!"
+    mkdir -p "build/fuzz/$name"
+    fuzz "$name" "$@" >"build/fuzz/$name/log" 2>&1 &
+    processes="$processes $!:$name"
 done
 status=0
 for process in $processes; do
-    wait "$process" || status=1
+    wait "${process%:*}" || { tail -n 60 "build/fuzz/${process#*:}/log"; status=1; }
 done
 exit $status

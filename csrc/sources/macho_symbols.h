@@ -37,5 +37,8 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
 /* Bytes from a function to the next start, or to the end of its section. */
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);
+/* Name the stubs by which a binary calls functions of others. */
+gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                            gsym_error *error);
 
 #endif

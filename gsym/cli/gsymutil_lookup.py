@@ -155,26 +155,32 @@ def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
 
 
 def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
-    """A POSIX extended regular expression; None if it is not valid.
+    """An expression of `re`, in which classes of characters may have POSIX's names.
 
-    `re` finds a match where POSIX does, but has other names for classes of characters.
+    None if it is not valid; then it matches nothing.
     """
     import re
+    import warnings
 
     classes = {
         b"alnum": rb"0-9A-Za-z",
         b"alpha": rb"A-Za-z",
         b"blank": rb" \t",
+        b"cntrl": rb"\x00-\x1f\x7f",
         b"digit": rb"0-9",
+        b"graph": rb"!-~",
         b"lower": rb"a-z",
+        b"print": rb" -~",
         b"punct": rb"!-/:-@\[-`{-~",
         b"space": rb"\t-\r ",
         b"upper": rb"A-Z",
         b"xdigit": rb"0-9A-Fa-f",
     }
     names = b"|".join(classes)
+    translated = re.sub(rb"\[:(%s):\]" % names, lambda m: classes[m[1]], pattern)
     try:
-        translated = re.sub(rb"\[:(%s):\]" % names, lambda m: classes[m[1]], pattern)
-        return re.compile(translated, re.DOTALL)
-    except re.error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sets that a later `re` may know
+            return re.compile(translated, re.DOTALL)
+    except (re.error, OverflowError, RecursionError):
         return None

@@ -16,7 +16,6 @@ from contextlib import suppress
 from http.client import HTTPConnection
 from importlib.metadata import entry_points
 from pathlib import Path
-from socket import create_connection
 from typing import IO, TYPE_CHECKING
 
 import gsym
@@ -31,6 +30,7 @@ SHOWN_CHARACTERS = 5_000
 ASKED_FUNCTIONS = 12
 """Functions of a file that commands ask for by themselves."""
 STREAM_ADDRESSES = 5_000
+START_SECONDS = 60
 UNSTABLE = re.compile(
     r"[.]lock$|-shm$|-wal$|sqlite3$|server[.]log$|[.]tar$|/[.]imports/"
 )
@@ -190,24 +190,21 @@ def requests(commands: list[str], folder: Path) -> str:
     with tempfile.TemporaryFile() as nothing, (folder / "server.log").open("wb") as log:
         child = fork(shlex.split(words), (nothing, log, log), folder)
     try:
-        while not (found := re.search(rb"http://[0-9.]+:(\d+)", log_of(folder))):
-            if os.waitpid(child, os.WNOHANG)[0]:
-                raise SystemExit(log_of(folder).decode())
-            time.sleep(0.02)
-        port = int(found[1])
-        _wait_for(port)
-        return f"$ {words}\n\n" + "".join(request(line, port, folder) for line in lines)
+        port = _port_of_server(folder)
+        text = "".join(request(line, port, folder) for line in lines)
     finally:
         os.kill(child, signal.SIGTERM)
-        os.waitpid(child, 0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return f"$ {words}\n\n{text}[exit status {status}]\n"
 
 
-def _wait_for(port: int) -> None:
-    """Return when the server accepts connections."""
-    while True:
-        with suppress(ConnectionRefusedError), create_connection(("127.0.0.1", port)):
-            return
+def _port_of_server(folder: Path) -> int:
+    """Where the server listens, once it has printed that."""
+    end = time.monotonic() + START_SECONDS
+    while not (found := re.search(rb"http://[0-9.]+:(\d+)", log_of(folder))):
+        assert time.monotonic() < end, log_of(folder).decode()
         time.sleep(0.02)
+    return int(found[1])
 
 
 def log_of(folder: Path) -> bytes:

@@ -153,6 +153,7 @@ def test_who_connects_after_the_greeting_is_not_refused(
         with connected(port):
             process.terminate()
         process.stderr.read()
+        assert process.wait(PATIENCE) == 0, "however early it is stopped"
 
 
 def test_a_connection_ends_with_an_answer_once_its_time_is_over(
