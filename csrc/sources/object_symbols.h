@@ -12,7 +12,7 @@ typedef struct symbol_starts {
 } symbol_starts;
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error);
-/* Behind the last one added, in front of the first question. */
+/* Call it after the last addition and before the first query. */
 void symbol_starts_sort(symbol_starts *starts);
 /* The first one above `address`, at the most `end`. */
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);

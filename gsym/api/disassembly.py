@@ -22,7 +22,7 @@ class Instruction(NamedTuple):
         offset: From the start of the code.
         size: In bytes.
         text: Name and operands.
-        target: Address that it may jump to; None where it tells none.
+        target: Address that it may jump to; None if the instruction has none.
     """
 
     offset: int

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Filter(NamedTuple):
-    """What a record has to have; what is left open may be anything.
+    """Conditions on a record; a field without one may have any value.
 
     Records by which others are read and those that describe objects, modules and
     mappings are handed out all the same. Others that do not have what is asked for
-    are left out: a context switch tells no process, only events and large blobs
+    are left out: a context switch names no process, only events and large blobs
     have a category, and besides them blobs a name.
 
     Attributes:

@@ -113,7 +113,7 @@ class Event(NamedTuple):
         ticks: When, or when it began.
         process: Koid.
         thread: Koid.
-        category: What kind of code tells of it.
+        category: The kind of code that reports it.
         name: What happened.
         args: At most 15.
         id: Of a counter, or what correlates asynchronous events or those of a flow;

@@ -24,7 +24,7 @@ class Symbol(NamedTuple):
 
 
 class Pc(NamedTuple):
-    """A code location; *kind* is "ra", "pc" or, where that is not told, ""."""
+    """A code location; *kind* is "ra", "pc" or, if not given, ""."""
 
     address: int
     kind: str = ""
@@ -46,7 +46,7 @@ class Backtrace(NamedTuple):
 
 
 class HexDict(NamedTuple):
-    """Keys and values; *text* is all behind the tag, with its spaces and lines."""
+    """Keys and values; *text* is all after the tag, with its spaces and lines."""
 
     text: str
 

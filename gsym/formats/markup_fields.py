@@ -36,7 +36,7 @@ class Dialect(NamedTuple):
 
     Attributes:
         restarts: A `{{{` inside an element begins another one, and no field holds
-            a `}`. Without, an element ends at the first `}}}` behind its beginning,
+            a `}`. Without, an element ends at the first `}}}` after its beginning,
             whatever is between.
         size_base: Base of the size of an mmap without a prefix: 10, 16; 0: octal
             where it begins with 0, else decimal.
@@ -61,7 +61,7 @@ class Token(NamedTuple):
     Attributes:
         text: All of it, with its braces.
         tag: What kind it says to be.
-        fields: What stands between colons behind the tag.
+        fields: The texts between colons after the tag.
         start: Offset of its first byte in the line.
     """
 
