@@ -25,7 +25,7 @@ CORPUS ?= build/corpus
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
-CORE = gsym/_core.abi3.so
+CORE = gsym/engine/_core.abi3.so
 C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 SANITIZED = build/sanitize

@@ -9,7 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsym
-from gsym.demangling import demangle_bytes
+from gsym.engine.demangling import demangle_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

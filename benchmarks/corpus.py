@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.report import output_of
-from gsym.sources.debug_directories import build_id_paths
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.companions.debug_link import build_id_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gsym.formats.symbfile import (
+from gsym.symbfile.format import (
     Encoder,
     LineTableRow,
     Range,
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.format import Record
 
 BYTES = 149  # that a function takes in both kinds, about
 _START, _STEP = 0x1000, 0x80

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from gsym.formats.markup import encode
-from gsym.formats.markup_elements import Backtrace, Mmap, Module, Pc, Reset
+from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
+from gsym.markup.parser import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from gsym.formats.markup_elements import Element
+    from gsym.markup.elements import Element
 
 TEXT = "[01040.461][1885][2639][app] INFO: request {} was answered in 12 ms, 200 OK"
 BUILD_ID = b"\xab\xcd"

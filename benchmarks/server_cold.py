@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import uvloop
 
 from benchmarks.breakpad_tree import TreeServer, with_new_id
-from benchmarks.http_load import Client, hang_up
-from benchmarks.http_load import request as http_request
+from benchmarks.http_load import Client, hang_up, request as http_request
 from benchmarks.server_latency import API, WrongAnswerError
 from benchmarks.serving import HOST, ServerProcess
 from tests.page_cache import forget

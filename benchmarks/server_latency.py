@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
 
-from benchmarks.http_load import Answer, Client, Percentiles, ask_in_turn, percentiles
-from benchmarks.http_load import request as http_request
+from benchmarks.http_load import (
+    Answer,
+    Client,
+    Percentiles,
+    ask_in_turn,
+    percentiles,
+    request as http_request,
+)
 from benchmarks.serving import HOST, free_port, wait_until_it_answers
 
 if TYPE_CHECKING:

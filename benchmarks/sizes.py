@@ -17,9 +17,9 @@ from benchmarks.figures import INPUTS
 from benchmarks.markdown import table
 from benchmarks.prepared import symcache
 from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
-from gsym._native import lib
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.engine.native import lib
 
 MEGABYTE = 1_000_000
 GSYM = Path(sys.executable).with_name("gsym")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 from benchmarks.faulty_upstream import COLD, FUNCTION, OFFSET
-from benchmarks.http_load import Client, hang_up
-from benchmarks.http_load import request as http_request
+from benchmarks.http_load import Client, hang_up, request as http_request
 from benchmarks.server_latency import API
 from benchmarks.serving import HOST, free_port, wait_until_it_answers
 from benchmarks.soak_load import OK, Tally

@@ -8,8 +8,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.http_load import Answer, Client
-from benchmarks.http_load import request as http_request
+from benchmarks.http_load import Answer, Client, request as http_request
 from benchmarks.server_latency import API, WrongAnswerError
 from benchmarks.serving import HOST
 

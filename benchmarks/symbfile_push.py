@@ -32,7 +32,7 @@ from benchmarks.markdown import table
 from benchmarks.process import measure
 from benchmarks.report import environment, write_region
 from benchmarks.serving import HOST, ServerProcess
-from gsym.file_id import FileId
+from gsym.symbfile.file_id import FileId
 from gsym.symbfile.opening import decode, open_symbfile
 from gsym.symbfile.upload_parts import PART_SIZE
 

@@ -1,4 +1,4 @@
-"""Compile csrc/ into gsym._core; the marked part of gsym/gsym.h is the cdef."""
+"""Compile csrc/ into gsym.engine._core; the marked part of gsym/gsym.h is the cdef."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGIN, END = "/* cffi: begin */", "/* cffi: end */"
 ffi = FFI()
 ffi.cdef(CONTRACT.partition(BEGIN)[2].partition(END)[0])
 ffi.set_source(
-    "gsym._core",
+    "gsym.engine._core",
     "#include <gsym/gsym.h>",
     sources=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.c")),
     depends=sorted(f"csrc/{path.relative_to(CSRC)}" for path in CSRC.rglob("*.h")),

@@ -10,180 +10,154 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.breakpad_export import ExportReport, export_breakpad
-    from gsym.client.answers import JobAnswer, StackFrame
-    from gsym.client.remote_symbolizer import RemoteSymbolizer
-    from gsym.client.settings import ClientSettings
-    from gsym.client.symbolication_client import SymbolicationClient
-    from gsym.conversion import convert, convert_members, convert_slices
-    from gsym.conversion_report import ConversionReport
-    from gsym.creator import Creator
-    from gsym.demangling import demangle
-    from gsym.embedding.transfer import EmbeddingReport, embed, extract
+    from gsym.conversion.export import (
+        ExportReport as ExportReport,
+        export_breakpad as export_breakpad,
+    )
+    from gsym.conversion.identity import (
+        ModuleIdentity as ModuleIdentity,
+        identify as identify,
+    )
+    from gsym.conversion.job import (
+        convert as convert,
+        convert_members as convert_members,
+        convert_slices as convert_slices,
+    )
+    from gsym.conversion.merging import (
+        MergeReport as MergeReport,
+        merge_files as merge_files,
+    )
+    from gsym.conversion.report import ConversionReport as ConversionReport
+    from gsym.embedding.transfer import (
+        EmbeddingReport as EmbeddingReport,
+        embed as embed,
+        extract as extract,
+    )
+    from gsym.engine.demangling import demangle as demangle
     from gsym.errors import (
-        ArchitectureError,
-        CancelledError,
-        ClosedError,
-        EmptyError,
-        FormatError,
-        GsymError,
-        LimitError,
-        MemberError,
-        MissingDebugInfoError,
-        ServerError,
-        UnsupportedError,
-        UuidMismatchError,
+        ArchitectureError as ArchitectureError,
+        CancelledError as CancelledError,
+        ClosedError as ClosedError,
+        EmptyError as EmptyError,
+        FormatError as FormatError,
+        GsymError as GsymError,
+        LimitError as LimitError,
+        MemberError as MemberError,
+        MissingDebugInfoError as MissingDebugInfoError,
+        ServerError as ServerError,
+        UnsupportedError as UnsupportedError,
+        UuidMismatchError as UuidMismatchError,
     )
-    from gsym.file_id import FileId
-    from gsym.frames import Frames
-    from gsym.markup_filter.filter import MarkupFilter
-    from gsym.merging import MergeReport, merge_files
+    from gsym.markup.filter import MarkupFilter as MarkupFilter
     from gsym.model import (
-        CallSite,
-        Frame,
-        FunctionInfo,
-        FunctionRange,
-        Header,
-        InlineInfo,
-        LineEntry,
-        Lookup,
-        Range,
+        CallSite as CallSite,
+        Frame as Frame,
+        FunctionInfo as FunctionInfo,
+        FunctionRange as FunctionRange,
+        Header as Header,
+        InlineInfo as InlineInfo,
+        LineEntry as LineEntry,
+        Lookup as Lookup,
+        Range as Range,
     )
-    from gsym.module_identity import ModuleIdentity, identify
-    from gsym.reader import Reader, open
-    from gsym.store.adding import add_file
-    from gsym.store.directory import Store
-    from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
-    from gsym.store.resolver import Resolver
-    from gsym.store.source_settings import open_source
-    from gsym.symbolizer import Symbolizer
-    from gsym.trace.tracer import Tracer
+    from gsym.reading.frames import Frames as Frames
+    from gsym.reading.reader import Reader as Reader, open as open
+    from gsym.store.adding import add_file as add_file
+    from gsym.store.directory import Store as Store
+    from gsym.store.modules import (
+        ModuleKey as ModuleKey,
+        key_of_build_id as key_of_build_id,
+        key_of_debug_id as key_of_debug_id,
+    )
+    from gsym.store.resolver import Resolver as Resolver
+    from gsym.store.sources.settings import open_source as open_source
+    from gsym.store.symbolizer import Symbolizer as Symbolizer
+    from gsym.symbfile.file_id import FileId as FileId
+    from gsym.symbolication.client.answers import (
+        JobAnswer as JobAnswer,
+        StackFrame as StackFrame,
+    )
+    from gsym.symbolication.client.remote_symbolizer import (
+        RemoteSymbolizer as RemoteSymbolizer,
+    )
+    from gsym.symbolication.client.settings import ClientSettings as ClientSettings
+    from gsym.symbolication.client.symbolication_client import (
+        SymbolicationClient as SymbolicationClient,
+    )
+    from gsym.trace.tracer import Tracer as Tracer
+    from gsym.writing.creator import Creator as Creator
 
 _MODULE_OF = {
     "ArchitectureError": "errors",
     "CallSite": "model",
     "CancelledError": "errors",
-    "ClientSettings": "client.settings",
+    "ClientSettings": "symbolication.client.settings",
     "ClosedError": "errors",
-    "ConversionReport": "conversion_report",
-    "Creator": "creator",
+    "ConversionReport": "conversion.report",
+    "Creator": "writing.creator",
     "EmbeddingReport": "embedding.transfer",
     "EmptyError": "errors",
-    "ExportReport": "breakpad_export",
-    "FileId": "file_id",
+    "ExportReport": "conversion.export",
+    "FileId": "symbfile.file_id",
     "FormatError": "errors",
     "Frame": "model",
-    "Frames": "frames",
+    "Frames": "reading.frames",
     "FunctionInfo": "model",
     "FunctionRange": "model",
     "GsymError": "errors",
     "Header": "model",
     "InlineInfo": "model",
-    "JobAnswer": "client.answers",
+    "JobAnswer": "symbolication.client.answers",
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
-    "MarkupFilter": "markup_filter.filter",
+    "MarkupFilter": "markup.filter",
     "MemberError": "errors",
-    "MergeReport": "merging",
+    "MergeReport": "conversion.merging",
     "MissingDebugInfoError": "errors",
-    "ModuleIdentity": "module_identity",
-    "ModuleKey": "store.module_key",
+    "ModuleIdentity": "conversion.identity",
+    "ModuleKey": "store.modules",
     "Range": "model",
-    "Reader": "reader",
-    "RemoteSymbolizer": "client.remote_symbolizer",
+    "Reader": "reading.reader",
+    "RemoteSymbolizer": "symbolication.client.remote_symbolizer",
     "Resolver": "store.resolver",
     "ServerError": "errors",
-    "StackFrame": "client.answers",
+    "StackFrame": "symbolication.client.answers",
     "Store": "store.directory",
-    "SymbolicationClient": "client.symbolication_client",
-    "Symbolizer": "symbolizer",
+    "SymbolicationClient": "symbolication.client.symbolication_client",
+    "Symbolizer": "store.symbolizer",
     "Tracer": "trace.tracer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "add_file": "store.adding",
-    "convert": "conversion",
-    "convert_members": "conversion",
-    "convert_slices": "conversion",
-    "demangle": "demangling",
+    "convert": "conversion.job",
+    "convert_members": "conversion.job",
+    "convert_slices": "conversion.job",
+    "demangle": "engine.demangling",
     "embed": "embedding.transfer",
-    "export_breakpad": "breakpad_export",
+    "export_breakpad": "conversion.export",
     "extract": "embedding.transfer",
-    "identify": "module_identity",
-    "key_of_build_id": "store.module_key",
-    "key_of_debug_id": "store.module_key",
-    "merge_files": "merging",
-    "open": "reader",
-    "open_source": "store.source_settings",
+    "identify": "conversion.identity",
+    "key_of_build_id": "store.modules",
+    "key_of_debug_id": "store.modules",
+    "merge_files": "conversion.merging",
+    "open": "reading.reader",
+    "open_source": "store.sources.settings",
 }
 
-__all__ = [
-    "ArchitectureError",
-    "CallSite",
-    "CancelledError",
-    "ClientSettings",
-    "ClosedError",
-    "ConversionReport",
-    "Creator",
-    "EmbeddingReport",
-    "EmptyError",
-    "ExportReport",
-    "FileId",
-    "FormatError",
-    "Frame",
-    "Frames",
-    "FunctionInfo",
-    "FunctionRange",
-    "GsymError",
-    "Header",
-    "InlineInfo",
-    "JobAnswer",
-    "LimitError",
-    "LineEntry",
-    "Lookup",
-    "MarkupFilter",
-    "MemberError",
-    "MergeReport",
-    "MissingDebugInfoError",
-    "ModuleIdentity",
-    "ModuleKey",
-    "Range",
-    "Reader",
-    "RemoteSymbolizer",
-    "Resolver",
-    "ServerError",
-    "StackFrame",
-    "Store",
-    "SymbolicationClient",
-    "Symbolizer",
-    "Tracer",
-    "UnsupportedError",
-    "UuidMismatchError",
-    "add_file",
-    "convert",
-    "convert_members",
-    "convert_slices",
-    "demangle",
-    "embed",
-    "export_breakpad",
-    "extract",
-    "identify",
-    "key_of_build_id",
-    "key_of_debug_id",
-    "merge_files",
-    "open",
-    "open_source",
-]
+__all__ = [name for name in _MODULE_OF if name != "open"]
 
 
-def __getattr__(name: str) -> object:
-    module_name = _MODULE_OF.get(name)
-    if module_name is None:
-        raise AttributeError(f"module 'gsym' has no attribute {name!r}")
-    module = __import__(f"gsym.{module_name}", fromlist=(name,))
-    value = getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for type checkers, a name that is not above is an error
+
+    def __getattr__(name: str) -> object:
+        module_name = _MODULE_OF.get(name)
+        if module_name is None:
+            raise AttributeError(f"module 'gsym' has no attribute {name!r}")
+        module = __import__(f"gsym.{module_name}", fromlist=(name,))
+        value = getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["items_of", "pairs_of", "paths_of", "strings_of"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable

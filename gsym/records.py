@@ -21,6 +21,7 @@ except ImportError:  # not CPython
 
 __all__ = ["NamedTuple"]
 
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import inspect

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMAND = (sys.executable, "-m", "gsym.cli.addr2line")
+COMMAND = (sys.executable, "-m", "gsym.cli.dropins.addr2line")
 
 
 class Run(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gsym._native import check, ffi, lib, new_error
-from gsym.creator import Creator, CreatorReport
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.writing.creator import Creator, CreatorReport
 from tests import oracle
 from tests.views import functions_from_oracle
 

@@ -7,8 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsym
-from gsym._native import check, ffi, lib, new_error
-from gsym.creator import iter_finished
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.writing.creator import iter_finished
 from tests.conversions import SECONDS, read_functions
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.verification import check_structure
+from gsym.verification.check import check_structure
 from tests.inputs.elf import Elf, Section, Segment, Symbol, code_section
 from tests.inputs.macho_executable import MachoExecutable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gsym
-from gsym._native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error
 from tests.views import text
 
 MOST = 64  # frames and patterns that are asked for; no test makes more

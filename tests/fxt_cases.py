@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.records import (
     Argument,
     Backtrace,
     Blob,
@@ -35,7 +35,7 @@ from tests.inputs.fxt import MAGIC, Words, inline, stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
     Case = tuple[Record, Callable[[Words], bytes]]
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.cli.gsymutil import main
+from gsym.cli.dropins.gsymutil import main
 
 if TYPE_CHECKING:
     import pytest
 
-COMMAND = [sys.executable, "-m", "gsym.cli.gsymutil"]
+COMMAND = [sys.executable, "-m", "gsym.cli.dropins.gsymutil"]
 
 
 class Printed(NamedTuple):

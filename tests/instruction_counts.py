@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from elftools.elf.elffile import ELFFile
 
-from gsym import _core
+from gsym.engine import _core
 from tests.callgrind import count_instructions
 from tests.inputs.fxt import events_of_a_trace
 from tests.inputs.scaled import (
@@ -49,7 +49,7 @@ _MAJOR = r"\1"
 # trace.
 WORK = """
 import array, gsym, sys
-from gsym.formats.fxt import Decoder
+from gsym.trace.fxt.decoder import Decoder
 trace, asked, giant, rows, *others = sys.argv[1:]
 for path in giant, rows, *others:
     gsym.convert(path, threads=1)

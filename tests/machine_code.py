@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
-from gsym._native import check, ffi, lib, new_error
-from gsym.calls import Calls
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.symbfile.calls import Calls
 from tests.creations import create
 
 if TYPE_CHECKING:

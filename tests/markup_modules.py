@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.store.resolution import Attempt
-from gsym.symbolizer import OpenModule
+from gsym.store.modules import Attempt
+from gsym.store.symbolizer import OpenModule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 BUILD_ID = b"\xab\xcd\xef"
 CONTEXT = b"{{{module:0:a.o:elf:abcdef}}}\n{{{mmap:0x1000:0x100:load:0:rx:0x0}}}\n"

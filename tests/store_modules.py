@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.module_identity import ModuleIdentity, elf_debug_id
-from gsym.store.entry import Quality
-from gsym.store.module_key import ModuleKey
+from gsym.conversion.identity import ModuleIdentity, elf_debug_id
+from gsym.store.modules import ModuleKey, Quality
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.store_verification import verify_store
+from gsym.store.verification import verify_store
 from tests.store_modules import build_id, key, put, write_sym
 
 if TYPE_CHECKING:

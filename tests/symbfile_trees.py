@@ -11,15 +11,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError, LimitError
-from gsym.formats.symbfile import Range
-from gsym.model import FunctionInfo, InlineInfo, LineEntry
-from gsym.model import Range as AddressRange
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range as AddressRange
+from gsym.symbfile.format import Range
 from tests.symbfile_sweep import call_file, chain_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.format import Record
 
 MOST_DEPTH = 256
 _ADDRESS_END = 1 << 64

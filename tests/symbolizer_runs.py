@@ -7,14 +7,14 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.cli.symbolizer import main
+from gsym.cli.dropins.symbolizer import main
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-COMMAND = [sys.executable, "-m", "gsym.cli.symbolizer"]
+COMMAND = [sys.executable, "-m", "gsym.cli.dropins.symbolizer"]
 
 
 class Printed(NamedTuple):

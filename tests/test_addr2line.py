@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.addr2line_text import Addr2lineText
+from gsym.formatting.addr2line import Addr2lineText
 from tests.addr2line_runs import COMMAND, addr2line, environment
 from tests.companions import ID, OTHER_ID, place
 from tests.inputs.elf import CODE, Elf, Section
@@ -137,7 +137,7 @@ def test_many_new_names_are_filled_in(tmp_path: Path) -> None:
 def test_a_table_of_names_that_is_full_starts_anew(
     file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsym.name_texts._MAX_SIZE", 0)
+    monkeypatch.setattr("gsym.engine.name_texts._MAX_SIZE", 0)
     with gsym.open(file) as reader:
         text = Addr2lineText(reader, functions=True, demangle=True, pretty=True)
         lines = b"1000\n2000\n"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.addr2line_options import ExitRequested, help_text, parse
+from gsym.cli.dropins.addr2line_options import ExitRequested, help_text, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

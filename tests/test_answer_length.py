@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.store.answer_length import AnswerLength
+from gsym.store.net.limits import AnswerLength
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"

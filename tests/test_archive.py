@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources.archive import Member, list_members
+from gsym.containers.archive import Member, list_members
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:

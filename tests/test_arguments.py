@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.fxt.selection import Patterns
-from gsym.profile.binaries import Binaries
 from gsym.store.directory import Store
-from gsym.store.module_key import key_of_build_id
+from gsym.store.modules import key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles
 from gsym.symbfile.upload_parts import extract_upload, ready_upload
-from gsym.verification import compare
+from gsym.trace.fxt.selection import Patterns
+from gsym.trace.profiles.binaries import Binaries
+from gsym.verification.check import compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.atomic_file import AtomicFile
-from gsym.creator import Creator
 from gsym.errors import ClosedError, EmptyError
 from gsym.model import FunctionInfo
-from gsym.reader import open as open_gsym
+from gsym.reading.reader import open as open_gsym
+from gsym.writing.atomic_file import AtomicFile
+from gsym.writing.creator import Creator
 from tests.conftest import REPOSITORY
 from tests.creations import create
 
@@ -295,7 +295,7 @@ def test_runs_that_write_the_same_file_at_once_do_not_interfere(
 # Begins a file, prints a line, and waits for a signal.
 BEGIN = """
 import sys, time
-from gsym.atomic_file import AtomicFile
+from gsym.writing.atomic_file import AtomicFile
 from gsym.cli.program import run_program
 def work():
     with AtomicFile(sys.argv[1], mode=int(sys.argv[2], 8)) as file:
@@ -358,7 +358,7 @@ def test_a_file_system_without_locks_is_written_to(
     def refuse(_descriptor: int, _operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("gsym.atomic_file.flock", refuse)
+    monkeypatch.setattr("gsym.writing.atomic_file.flock", refuse)
     with AtomicFile(tmp_path / "a") as first:
         first.write(b"first")
         write(tmp_path / "a", b"second")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.binary_lookup import BinarySearch, FoundGsym, find_gsym
+from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
 
@@ -114,7 +114,7 @@ def test_what_is_made_is_kept(
     path = place(tmp_path / "app", stripped(build_id=build_id))
     assert names(find_gsym(path, SEARCH)) == ["in_binary"]
     assert len(made(cache)) == 1
-    monkeypatch.setattr(gsym.conversion, "convert", None)
+    monkeypatch.setattr("gsym.conversion.job.convert", None)
     assert names(find_gsym(path, SEARCH)) == ["in_binary"]
 
 

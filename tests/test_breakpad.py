@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym import breakpad_conversion
-from gsym._native import lib
-from gsym.breakpad_conversion import _CATEGORIES
-from gsym.sources.breakpad import read_module
+from gsym.conversion.inputs import breakpad as breakpad_conversion
+from gsym.conversion.inputs.breakpad import _CATEGORIES, read_module
+from gsym.engine.native import lib
 from tests.conversions import Options, convert_bytes, describe, words
 from tests.inputs.breakpad import MODULE
 

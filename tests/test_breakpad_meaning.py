@@ -8,13 +8,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym import breakpad_conversion
-from gsym._native import lib
-from gsym.breakpad_conversion import _CATEGORIES
+from gsym.conversion.inputs import breakpad as breakpad_conversion
+from gsym.conversion.inputs.breakpad import _CATEGORIES
+from gsym.engine.native import lib
 from tests.breakpad_meaning import answer, frames_of
 from tests.conversions import convert_bytes, describe, settle
 from tests.inputs.breakpad import (

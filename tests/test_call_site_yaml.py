@@ -7,13 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym.call_site_yaml import read_call_sites
 from gsym.cli.main import main
 from gsym.model import CallSite
+from gsym.writing.call_sites import read_call_sites
 from tests import strategies
 from tests.conversions import read_functions
 from tests.creations import create

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym.calls import find_calls, recall_calls
 from gsym.errors import FormatError, GsymError, UnsupportedError, UuidMismatchError
+from gsym.symbfile.calls import find_calls, recall_calls
 from tests import machine_code, oracle
 from tests.creations import create
 from tests.guarded import GuardedMemory

@@ -347,7 +347,7 @@ def test_a_conversion_that_is_found_wrong_fails(
             raise gsym.FormatError("damaged", path=path)
         return against != other
 
-    monkeypatch.setattr("gsym.cli.verify.verify", wrong)
+    monkeypatch.setattr("gsym.cli.verbs.verify.verify", wrong)
     third = shutil.copy(binary, f"{binary}3")
     assert main(["convert", "--quiet", "--verify", third]) == 0
     assert main(["convert", "--quiet", "--verify", other]) == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.gsymutil import main as gsymutil
+from gsym.cli.dropins.gsymutil import main as gsymutil
 from gsym.cli.main import main
 from tests.embeddings import assert_answers, elf, macho, write_gsym
 from tests.inputs.macho_executable import IDENTITY

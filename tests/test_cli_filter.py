@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.cli.main import main
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.html_output import HTML_END, HtmlOutput
-from gsym.markup_filter.json_output import JsonOutput
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.html_output import HTML_END, HtmlOutput
+from gsym.markup.json_output import JsonOutput
 from gsym.store.directory import Store
 from tests import store_modules
 from tests.markup_modules import CONTEXT, SUMMARY, Modules, write_module

@@ -30,8 +30,8 @@ class Verb(ModuleType):
 @pytest.fixture
 def verb(monkeypatch: pytest.MonkeyPatch) -> Verb:
     """A verb `probe` whose `run` a test replaces."""
-    module = Verb("gsym.cli.probe")
-    monkeypatch.setitem(sys.modules, "gsym.cli.probe", module)
+    module = Verb("gsym.cli.verbs.probe")
+    monkeypatch.setitem(sys.modules, "gsym.cli.verbs.probe", module)
     monkeypatch.setitem(command.VERBS, "probe", "Probe")
     return module
 
@@ -79,7 +79,8 @@ def test_every_verb_explains_itself_as_the_overview_does(
     captured = capsys.readouterr()
     assert captured.out.startswith(f"usage: gsym {name} ")
     assert captured.err == ""
-    assert import_module(f"gsym.cli.{name}").COMMAND.summary == command.VERBS[name]
+    verb = import_module(f"gsym.cli.verbs.{name}")
+    assert verb.COMMAND.summary == command.VERBS[name]
 
 
 def raising(error: BaseException) -> Callable[[list[str]], int]:
@@ -148,7 +149,7 @@ def program(body: str) -> list[str]:
         "def run(arguments):\n"
         f"    {body}\n"
         "    return 0\n"
-        "verb = sys.modules['gsym.cli.probe'] = types.ModuleType('probe')\n"
+        "verb = sys.modules['gsym.cli.verbs.probe'] = types.ModuleType('probe')\n"
         "verb.run = run\n"
         "command.VERBS['probe'] = 'Probe'\n"
         "sys.exit(command.main(['probe']))\n"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli import store as command
 from gsym.cli.main import main
-from gsym.cli.store_options import size_text
+from gsym.cli.verbs import store as command
+from gsym.cli.verbs.store_options import size_text
 from gsym.store.directory import Store
 from gsym.store.location import default_store
 from tests.store_modules import (
@@ -53,7 +53,7 @@ def test_every_verb_explains_itself_as_the_overview_does(name: str, run: Run) ->
     status, output, errors = run(name, "--help")
     assert (status, errors) == (0, "")
     assert output.startswith(f"usage: gsym store {name} ")
-    module = import_module(f"gsym.cli.store_{name}")
+    module = import_module(f"gsym.cli.verbs.store_{name}")
     assert module.COMMAND.summary == command.VERBS[name]
 
 

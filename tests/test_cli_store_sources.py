@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.cli.module_list import read_module_list
+from gsym.cli.verbs.module_list import read_module_list
 from gsym.errors import FormatError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:

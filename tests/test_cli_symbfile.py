@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.file_id import FileId
-from gsym.formats.symbfile import (
+from gsym.symbfile.extraction import extract_ranges
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.format import (
     LineTableRow,
     Range,
     Record,
@@ -18,7 +19,6 @@ from gsym.formats.symbfile import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.extraction import extract_ranges
 from gsym.symbfile.record_text import record_lines
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import CODE, Elf, Section, code_section

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gsym.cli import symbfile_push
 from gsym.cli.main import main
-from gsym.client.upload_settings import UploadSettings
-from gsym.file_id import FileId
-from gsym.symbfile.kernel_id import kernel_id
+from gsym.cli.verbs import symbfile_push
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.input_image import kernel_id
 from gsym.symbfile.opening import decode
+from gsym.symbolication.client.settings import UploadSettings
 from tests.inputs import elf
 from tests.symbfile_receiver import Receiver, Reply
 from tests.test_symbfile_upload import (
@@ -308,7 +308,8 @@ def test_a_dry_run_writes_what_would_be_sent(
 def test_a_dry_run_needs_an_empty_folder_and_no_package_for_http(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("gsym.store.conn")]:
+    loaded = [name for name in sys.modules if name.startswith("gsym.store.net.conn")]
+    for name in loaded:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpcore2", None)
     words = ["-e", "app", "--url", "https://me:pw@x.example/up"]

@@ -15,8 +15,7 @@ from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import Elf, Section, code_section
-from tests.inputs.program import function, unit
-from tests.inputs.program import program as program_of
+from tests.inputs.program import function, program as program_of, unit
 from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym import StackFrame
-from gsym.client import ClientSettings, SymbolicationClient, transport
+from gsym import ClientSettings, StackFrame, SymbolicationClient
 from gsym.errors import ServerError
+from gsym.symbolication.client import transport
 from tests.debuginfod_server import Answer, Server
 
 if TYPE_CHECKING:

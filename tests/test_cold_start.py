@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.cli import addr2line, symbolizer
-from gsym.function_table import FunctionTable
-from gsym.reader import wants_read_ahead
+from gsym.cli.dropins import addr2line, symbolizer
+from gsym.reading.function_table import FunctionTable
+from gsym.reading.reader import wants_read_ahead
 from tests.conftest import REPOSITORY
 from tests.handmade import file_bytes
 from tests.page_cache import forget, pages_in_memory
@@ -30,10 +30,15 @@ MOST_PAGES_TO_OPEN = 4
 COMMANDS = {
     "lookup": "from gsym.cli.main import main\nmain(['lookup', path, address])",
     "gsymutil": (
-        "from gsym.cli.gsymutil import main\nmain([f'--address={address}', path])"
+        "from gsym.cli.dropins.gsymutil import main\n"
+        "main([f'--address={address}', path])"
     ),
-    "addr2line": "from gsym.cli.addr2line import main\nmain(['-fie', path, address])",
-    "symbolizer": "from gsym.cli.symbolizer import main\nmain(['-e', path, address])",
+    "addr2line": (
+        "from gsym.cli.dropins.addr2line import main\nmain(['-fie', path, address])"
+    ),
+    "symbolizer": (
+        "from gsym.cli.dropins.symbolizer import main\nmain(['-e', path, address])"
+    ),
     "API": (
         "import gsym\n"
         "with gsym.open(path) as reader:\n"
@@ -163,7 +168,7 @@ def test_names_want_read_ahead(
         asked.append(read_ahead)
         raise OSError("enough is known")
 
-    monkeypatch.setattr("gsym.cli.addr2line_input.open_input", open_input)
+    monkeypatch.setattr("gsym.cli.dropins.addr2line_input.open_input", open_input)
     assert addr2line.main(["-e", str(large), *words]) == 1
     assert asked == [wanted]
 
@@ -187,7 +192,7 @@ def test_names_of_requests_want_read_ahead(
         asked.append(search.read_ahead)
         raise OSError("enough is known")
 
-    monkeypatch.setattr("gsym.cli.symbolizer_modules.find_gsym", find_gsym)
+    monkeypatch.setattr("gsym.cli.dropins.symbolizer_modules.find_gsym", find_gsym)
     symbolizer.main(["-e", str(large), *words])
     assert asked == [wanted]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.cli.main import main
-from gsym.verification import compare
+from gsym.verification.check import compare
 from tests import oracle
 from tests.conversions import convert_bytes
 from tests.creations import create

@@ -7,14 +7,13 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym._native import check, ffi, lib, new_error
-from gsym.creator import Creator, iter_finished
+from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import ClosedError, EmptyError, LimitError, UuidMismatchError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, join_path
-from gsym.reader import Reader
+from gsym.reading.reader import Reader
+from gsym.writing.creator import Creator, iter_finished
 from tests import oracle
 from tests.creations import create, decoded, finish, handle_of
 from tests.strategies import BYTE_ORDERS, U32_MAX, VERSIONS

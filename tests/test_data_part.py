@@ -10,15 +10,15 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.data_part import (
+from gsym.containers.data_symbols import DataSymbol, DataSymbols
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.writing.data_part import (
     DATA_ALIGNMENT,
     data_part_start,
     make_data_part,
     open_data_part,
 )
-from gsym.sources.data_symbols import DataSymbol, DataSymbols
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
 
 if TYPE_CHECKING:
     from pathlib import Path

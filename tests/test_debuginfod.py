@@ -12,8 +12,11 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.sources import debuginfod_transport
-from gsym.sources.debuginfod_settings import DebuginfodSettings, read_settings
+from gsym.conversion.companions import debuginfod_transport
+from gsym.conversion.companions.debuginfod_settings import (
+    DebuginfodSettings,
+    read_settings,
+)
 from tests.companions import (
     ID,
     OTHER_ID,

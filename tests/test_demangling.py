@@ -9,12 +9,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym import demangling
-from gsym._native import lib
+from gsym.engine import demangling
+from gsym.engine.native import lib
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym._native import lib
+from gsym.engine.native import lib
 from tests.conversions import describe, words
 from tests.dwarf_files import (
     MAIN,

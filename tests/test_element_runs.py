@@ -7,21 +7,20 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym.markup_filter.element_runs import ElementRuns
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.hexdict import MOST_VALUES
-from gsym.markup_filter.html_output import HtmlOutput
-from gsym.markup_filter.json_output import JsonOutput
-from gsym.markup_filter.line_filter import LineFilter
-from gsym.markup_filter.outputs import MOST_HELD, WrittenOutput
-from gsym.markup_filter.settings import FilterSettings
-from gsym.markup_filter.styles import STYLES
-from gsym.markup_filter.symbols import FUNCTION_NAMES, ModuleSymbols, SymbolOptions
-from gsym.symbolizer import OpenModule
+from gsym.markup.element_runs import ElementRuns
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.hexdict import MOST_VALUES
+from gsym.markup.html_output import HtmlOutput
+from gsym.markup.json_output import JsonOutput
+from gsym.markup.line_filter import LineFilter
+from gsym.markup.outputs import MOST_HELD, WrittenOutput
+from gsym.markup.settings import FilterSettings
+from gsym.markup.styles import STYLES
+from gsym.markup.symbols import FUNCTION_NAMES, ModuleSymbols, SymbolOptions
+from gsym.store.symbolizer import OpenModule
 from tests.markup_modules import CONTEXT, Modules, gsym_bytes
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.markup_filter.outputs import Output
+    from gsym.markup.outputs import Output
 
     Making = Callable[[Callable[[Buffer], object] | None], Output]
 
@@ -95,7 +94,7 @@ def test_lines_at_once_are_what_lines_by_themselves_are(
 ) -> None:
     log = b"".join(b"".join([*pieces, ending]) for pieces, ending in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gsym.markup_filter.element_runs._MOST_AT_ONCE", size)
+        patch.setattr("gsym.markup.element_runs._MOST_AT_ONCE", size)
         at_once = filtered(make(), log, style, symbols=options)
         patch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
         assert at_once == filtered(make(), log, style, symbols=options)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from elftools.elf import enums
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
-from gsym.sources.object_file import ObjectFile
+from gsym.containers.object_file import ObjectFile
+from gsym.engine.native import lib
 from tests.inputs.elf import (
     AARCH64,
     ABSOLUTE,

@@ -13,7 +13,7 @@ import gsym
 from gsym.embedding.binary import Payload
 from gsym.embedding.payload import shared_payload
 from gsym.embedding.transfer import container_of
-from gsym.image_source import ImageSource
+from gsym.writing.selection import ImageSource
 from tests.embeddings import elf, macho, write_gsym
 from tests.hostile import ask
 from tests.inputs.macho_executable import AD_HOC, DSYM

@@ -10,11 +10,10 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion import slice_outputs
+from gsym.conversion.job import slice_outputs
 from tests.conversions import convert_bytes, describe, read_functions
 from tests.gsymutil_runs import Run
-from tests.inputs.elf import Elf, code_section
-from tests.inputs.elf import Symbol as ElfSymbol
+from tests.inputs.elf import Elf, Symbol as ElfSymbol, code_section
 from tests.inputs.macho import (
     ARM64,
     I386,

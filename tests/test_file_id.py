@@ -1,4 +1,4 @@
-"""gsym.file_id: what profilers call an executable."""
+"""gsym.symbfile.file_id: what profilers call an executable."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.file_id import FileId
+from gsym.symbfile.file_id import FileId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.html_output import HTML_END, HtmlOutput
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.html_output import HTML_END, HtmlOutput
 from tests.markup_modules import CONTEXT, Modules
 from tests.server.page_browser import Visit, open_browser
 

@@ -9,17 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.cli.filter_modules import FolderModules
+from gsym import RemoteSymbolizer, SymbolicationClient
 from gsym.cli.main import main
-from gsym.client import RemoteSymbolizer, SymbolicationClient
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.remote_symbols import RemoteSymbols
-from gsym.markup_filter.symbols import SymbolOptions
-from gsym.store.module_key import key_of_build_id
-from gsym.symbolizer import OpenModule, Symbolization
+from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.remote_symbols import RemoteSymbols
+from gsym.markup.symbols import SymbolOptions
+from gsym.store.modules import key_of_build_id
+from gsym.store.symbolizer import OpenModule, Symbolization
 from tests import store_modules
 from tests.debuginfod_server import Answer, Server
 from tests.markup_modules import BUILD_ID, CONTEXT, gsym_bytes
@@ -206,7 +205,13 @@ def test_the_drop_in_asks_debuginfod_as_llvm_symbolizer_does(
     options: list[str], count: int, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("httpx2")
-    command = [sys.executable, "-m", "gsym.cli.symbolizer", "--filter-markup", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "gsym.cli.dropins.symbolizer",
+        "--filter-markup",
+        *options,
+    ]
     with Server(Answer(binary.read_bytes())) as server:
         monkeypatch.setenv("DEBUGINFOD_URLS", server.url)
         done = subprocess.run(

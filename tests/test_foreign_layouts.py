@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from gsym.store import foreign_layouts as layouts
-from gsym.store.foreign_layouts import ANY, Layout, is_plain_name
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
+from gsym.store.sources import foreign_layouts as layouts
+from gsym.store.sources.foreign_layouts import ANY, Layout, is_plain_name
 
 # The example of the reference: a build id and its debug id.
 BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym import FunctionInfo
-from gsym.function_table import FunctionTable
-from gsym.reader import Reader
+from gsym.reading.function_table import FunctionTable
+from gsym.reading.reader import Reader
 from tests.creations import create
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""gsym.fxt.event_table: events as Arrow batches."""
+"""gsym.trace.fxt.event_table: events as Arrow batches."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from gsym.errors import UnsupportedError
-from gsym.formats.fxt_records import EVENT_KINDS, Event
-from gsym.formats.fxt_writer import argument_of, encode
-from gsym.fxt.event_table import event_batches
-from gsym.fxt.opening import open_trace
+from gsym.trace.fxt.event_table import event_batches
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import EVENT_KINDS, Event
+from gsym.trace.fxt.writer import argument_of, encode
 from tests.inputs.fxt import Words
 
 SHARED = (

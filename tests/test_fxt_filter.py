@@ -1,4 +1,4 @@
-"""gsym.formats.fxt_filter: which records of a trace are handed out."""
+"""gsym.trace.fxt.filter: which records of a trace are handed out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.fxt import Decoder, Filter
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.decoder import Decoder, Filter
+from gsym.trace.fxt.records import (
     Backtrace,
     Blob,
     ContextSwitch,
@@ -29,7 +28,7 @@ from gsym.formats.fxt_records import (
     TraceInfo,
     UserspaceObject,
 )
-from gsym.formats.fxt_writer import argument_of, encode
+from gsym.trace.fxt.writer import argument_of, encode
 from tests.inputs.fxt import Words
 
 LITTLE = Words("little")

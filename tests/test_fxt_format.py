@@ -1,4 +1,4 @@
-"""gsym.formats.fxt: traces -> records."""
+"""gsym.trace.fxt.decoder: traces -> records."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError
-from gsym.formats.fxt import KINDS, Decoder
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.decoder import KINDS, Decoder
+from gsym.trace.fxt.records import (
     Argument,
     Backtrace,
     Event,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from gsym.formats.fxt import Problem
+    from gsym.trace.fxt.decoder import Problem
 
 LITTLE, BIG = Words("little"), Words("big")
 BOTH = pytest.mark.parametrize("w", [LITTLE, BIG], ids=["little", "big"])

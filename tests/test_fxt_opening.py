@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.blobs import Blobs
+from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
+from gsym.trace.fxt.opening import is_trace, open_trace
+from gsym.trace.fxt.records import (
     Argument,
     Blob,
     Event,
@@ -20,11 +23,7 @@ from gsym.formats.fxt_records import (
     Thread,
     UserspaceObject,
 )
-from gsym.fxt.blobs import Blobs
-from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.opening import open_trace
-from gsym.fxt.recognition import is_trace
-from gsym.profile.opening import profile_kind
+from gsym.trace.profiles.opening import profile_kind
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""gsym.formats.fxt_records: what a type checker sees is what there is."""
+"""gsym.trace.fxt.records: what a type checker sees is what there is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.formats import fxt_context_records, fxt_records
-from gsym.formats.fxt_records import Event
+from gsym.trace.fxt import records as fxt_context_records, records as fxt_records
+from gsym.trace.fxt.records import Event
 
 if TYPE_CHECKING:
     from types import ModuleType

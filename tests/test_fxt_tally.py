@@ -1,4 +1,4 @@
-"""gsym.formats.fxt_tally: events counted by what they have in common."""
+"""gsym.trace.fxt.columns: events counted by what they have in common."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats import fxt_tally
-from gsym.formats.fxt import Decoder
-from gsym.formats.fxt_records import Event
-from gsym.formats.fxt_tally import OTHERS, EventKey, EventSums, Tally
+from gsym.trace.fxt import columns as fxt_tally
+from gsym.trace.fxt.columns import OTHERS, EventKey, EventSums, Tally
+from gsym.trace.fxt.decoder import Decoder
+from gsym.trace.fxt.records import Event
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:

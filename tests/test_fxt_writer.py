@@ -1,4 +1,4 @@
-"""gsym.formats.fxt_writer: records -> traces, and back."""
+"""gsym.trace.fxt.writer: records -> traces, and back."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.errors import LimitError
-from gsym.formats.fxt import Decoder
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.decoder import Decoder
+from gsym.trace.fxt.records import (
     EVENT_KINDS,
     Argument,
     Backtrace,
@@ -36,7 +35,7 @@ from gsym.formats.fxt_records import (
     Unknown,
     UserspaceObject,
 )
-from gsym.formats.fxt_writer import MOST_FRAMES, Encoder, argument_of, encode
+from gsym.trace.fxt.writer import MOST_FRAMES, Encoder, argument_of, encode
 from tests.fxt_cases import (
     ARGUMENTS,
     EVENTS,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal
 
-    from gsym.formats.fxt_records import Value
+    from gsym.trace.fxt.records import Value
 
     Order = Literal["little", "big"]
 

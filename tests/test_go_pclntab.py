@@ -12,14 +12,13 @@ from struct import pack, unpack
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import gsym
-from gsym._native import lib
 from gsym.cli.main import main
-from gsym.dwarf_conversion import _CATEGORIES
-from gsym.verification import compare
+from gsym.conversion.inputs.dwarf import _CATEGORIES
+from gsym.engine.native import lib
+from gsym.verification.check import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (

@@ -195,5 +195,5 @@ def test_a_dump_comes_in_pieces_that_fit_together(
 ) -> None:
     whole = run("small").out
     for size in (1, 7, 100):
-        monkeypatch.setattr("gsym.llvm_text._BLOCK_SIZE", size)
+        monkeypatch.setattr("gsym.formatting.gsymutil._BLOCK_SIZE", size)
         assert run("small").out == whole

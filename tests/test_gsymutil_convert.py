@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import gsym
-from gsym.cli.gsymutil_convert import _LLVM_CATEGORY
-from gsym.dwarf_conversion import _CATEGORIES
+from gsym.cli.dropins.gsymutil_convert import _LLVM_CATEGORY
+from gsym.conversion.inputs.dwarf import _CATEGORIES
 from tests.gsymutil_runs import Run
 from tests.hostile import small_file
 from tests.inputs.elf import Elf, Symbol, code_section

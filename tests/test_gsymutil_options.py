@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.gsymutil_options import parse_number
+from gsym.cli.dropins.gsymutil_options import parse_number
 from tests.gsymutil_runs import Run
 from tests.hostile import small_file
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.sources.inflated_stream import (
+from gsym.containers.inflation import (
     inflate_bzip2,
     inflate_gzip,
     inflate_xz,

@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
-from gsym.reference_elf import ReferenceElf
-from gsym.sources.inflation import believable_size, inflate
+from gsym.containers.inflation import believable_size, inflate
+from gsym.engine.native import lib
+from gsym.verification.decoder.elf import ReferenceElf
 from tests.conftest import REPOSITORY
 from tests.conversions import convert_bytes
 from tests.inputs.elf import Compression, Elf, Section, code_section
@@ -162,9 +161,9 @@ def test_a_bomb_costs_no_more_than_it_claims() -> None:
     """What is behind the claimed size is never inflated."""
     script = """
 import resource, zlib
-from gsym._native import lib
+from gsym.engine.native import lib
 from gsym.errors import FormatError
-from gsym.sources.inflation import inflate
+from gsym.containers.inflation import inflate
 packer = zlib.compressobj(1)
 bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(100)) + packer.flush()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.cli import gsymutil, line_stream, symbolizer, symbolizer_streams
-from gsym.cli import main as gsym_main
-from gsym.symbolizer_text import SymbolizerText
+from gsym.cli import line_stream, main as gsym_main
+from gsym.cli.dropins import gsymutil, symbolizer, symbolizer_streams
+from gsym.formatting.symbolizer import SymbolizerText
 from tests.conftest import REPOSITORY
 from tests.hostile import small_file
 
@@ -225,7 +224,7 @@ def test_names_of_all_modules_share_one_bound(
 
     bound, count = 1 << 10, 60
     monkeypatch.setattr(symbolizer_streams, "_MOST_NAME_BYTES", bound)
-    monkeypatch.setattr("gsym.symbolizer_text.SymbolizerText", Text)
+    monkeypatch.setattr("gsym.formatting.symbolizer.SymbolizerText", Text)
     # As many spellings of the module, each twice: the engine answers the second.
     lines = [f"{' ' * at}{small} 0x1004\n".encode() for at in range(count)]
     blocks = [line for line in lines for _ in range(2)]

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli import addr2line, gsymutil, line_stream, symbolizer
-from gsym.cli import main as gsym_main
+from gsym.cli import line_stream, main as gsym_main
+from gsym.cli.dropins import addr2line, gsymutil, symbolizer
 from tests import oracle, strategies
 from tests.conftest import REPOSITORY
 from tests.hostile import ADDRESSES, small_file
@@ -296,9 +295,9 @@ def deep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 every_stream = pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("gsym.cli.gsymutil", ["--addresses-from-stdin"]),
-        ("gsym.cli.addr2line", ["-fiCe", "deep.gsym"]),
-        ("gsym.cli.symbolizer", ["-e", "deep.gsym"]),
+        ("gsym.cli.dropins.gsymutil", ["--addresses-from-stdin"]),
+        ("gsym.cli.dropins.addr2line", ["-fiCe", "deep.gsym"]),
+        ("gsym.cli.dropins.symbolizer", ["-e", "deep.gsym"]),
         ("gsym.cli.main", ["lookup", "-C", "--stdin", "deep.gsym"]),
         ("gsym.cli.main", ["lookup", "--json", "--stdin", "deep.gsym"]),
     ],
@@ -311,7 +310,7 @@ every_stream = pytest.mark.parametrize(
 def test_memory_does_not_grow_with_the_stream(
     module: str, arguments: list[str], deep: Path
 ) -> None:
-    line = b"0x1008" + b" deep.gsym" * (module == "gsym.cli.gsymutil") + b"\n"
+    line = b"0x1008" + b" deep.gsym" * (module == "gsym.cli.dropins.gsymutil") + b"\n"
     source = deep.parent / "lines"
     source.write_bytes(line * COUNT)
     with (

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gsym.module_identity import identify
-from gsym.store import foreign_layouts
+from gsym.conversion.identity import identify
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.local_trees import LocalStore, LocalTree, open_folder
-from gsym.store.module_key import ModuleKey, key_of_build_id
+from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
-from gsym.store.source import NotThereError, SourceError
+from gsym.store.sources import foreign_layouts
+from gsym.store.sources.local_trees import LocalStore, LocalTree, open_folder
+from gsym.store.sources.source import NotThereError, SourceError
 from tests.companions import ID, debug_file
 from tests.symbol_files import debug_id, key, symbols
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym._native import lib
+from gsym.engine.native import lib
 from tests import oracle
 from tests.engine import Image
 from tests.handmade import (

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gsym.cli.filter_modules import FolderModules
-from gsym.formats.markup import LLVM_DIALECT, Fault, decode, encode, find_elements
-from gsym.formats.markup_elements import (
+from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.markup.elements import (
     Backtrace,
     Data,
     DumpFile,
@@ -26,10 +25,11 @@ from gsym.formats.markup_elements import (
     Pc,
     Symbol,
 )
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.logging_handler import MarkupFormatter, MarkupHandler
-from gsym.markup_filter.own_modules import own_modules_markup
-from gsym.markup_filter.settings import FilterSettings
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.logging_handler import MarkupFormatter, MarkupHandler
+from gsym.markup.own_modules import own_modules_markup
+from gsym.markup.parser import LLVM_DIALECT, Fault, decode, encode, find_elements
+from gsym.markup.settings import FilterSettings
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 ROOT = Path(__file__).resolve().parent.parent

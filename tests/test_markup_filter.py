@@ -8,23 +8,22 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli.filter_modules import FolderModules
-from gsym.formats.markup_elements import DumpFile, Mmap, Module
-from gsym.markup_filter.address_space import (
+from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.markup.address_space import (
     AddressSpace,
     ContextError,
     Room,
     Segment,
 )
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.json_output import JsonOutput
-from gsym.markup_filter.settings import FilterSettings
-from gsym.markup_filter.styles import STYLES
-from gsym.markup_filter.symbols import SymbolOptions, Symbols
+from gsym.markup.elements import DumpFile, Mmap, Module
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.json_output import JsonOutput
+from gsym.markup.settings import FilterSettings
+from gsym.markup.styles import STYLES
+from gsym.markup.symbols import SymbolOptions, Symbols
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 
 if TYPE_CHECKING:

@@ -7,20 +7,9 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.markup import (
-    FUCHSIA_DIALECT,
-    LLVM_DIALECT,
-    SPEC_DIALECT,
-    Dialect,
-    Fault,
-    decode,
-    encode,
-    find_elements,
-)
-from gsym.formats.markup_elements import (
+from gsym.markup.elements import (
     Backtrace,
     Data,
     DumpFile,
@@ -31,11 +20,21 @@ from gsym.formats.markup_elements import (
     Reset,
     Symbol,
 )
+from gsym.markup.parser import (
+    FUCHSIA_DIALECT,
+    LLVM_DIALECT,
+    SPEC_DIALECT,
+    Dialect,
+    Fault,
+    decode,
+    encode,
+    find_elements,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.formats.markup_elements import Element
+    from gsym.markup.elements import Element
 
 DIALECTS = {"llvm": LLVM_DIALECT, "spec": SPEC_DIALECT, "fuchsia": FUCHSIA_DIALECT}
 ALL = tuple(DIALECTS)

@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
-from gsym.markup_filter import frame_runs
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.line_filter import LineFilter
-from gsym.markup_filter.outputs import WrittenOutput
-from gsym.markup_filter.settings import FilterSettings
-from gsym.markup_filter.symbols import SymbolOptions
-from gsym.markup_text import MarkupText
-from gsym.symbolizer import OpenModule
+from gsym.engine.native import lib
+from gsym.markup import frame_runs
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.line_filter import LineFilter
+from gsym.markup.outputs import WrittenOutput
+from gsym.markup.settings import FilterSettings
+from gsym.markup.symbols import SymbolOptions
+from gsym.markup.text import MarkupText
+from gsym.store.symbolizer import OpenModule
 from tests.guarded import GuardedMemory
 from tests.markup_modules import BUILD_ID, CONTEXT, Modules, gsym_bytes
 
 if TYPE_CHECKING:
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 MORE = (
     b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x3000:0x10:load:1:r:0}}}\n"

@@ -7,8 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from tests.conversions import convert_bytes

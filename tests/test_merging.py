@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.segments import write_segments
+from gsym.writing.segments import write_segments
 from tests import oracle, strategies
 from tests.conversions import read_functions
 from tests.creations import create, decoded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources import mini_debug_info
+from gsym.conversion.companions import mini_debug_info
 from tests.companions import ID, ID_PATH, debug_file, names_of, place
 from tests.conftest import find_peer
 from tests.inputs.elf import Elf, Section, Symbol, code_section

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gsym.store.misses import Misses, MissLifetimes
-from gsym.store.module_key import ModuleKey
-from gsym.store.resolution import Attempt
+from gsym.store.modules import Attempt, ModuleKey
+from gsym.store.sources.misses import Misses, MissLifetimes
 from tests.clock import Clock
 from tests.symbol_files import key
 
@@ -151,8 +150,8 @@ def test_threads_share_the_misses(misses: Misses) -> None:
 
 SCRIPT = """
 import os, sys
-from gsym.store.misses import Misses
-from gsym.store.resolution import Attempt
+from gsym.store.sources.misses import Misses
+from gsym.store.modules import Attempt
 from tests.symbol_files import key
 misses = Misses(sys.argv[1])
 misses.remember(key(1), [Attempt("a", "missing")])

@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 import gsym
-from gsym import conversion_report, model
+from gsym import model
+from gsym.conversion import report as conversion_report
 
 RECORDS = (
     *(gsym.LineEntry, gsym.Range, gsym.InlineInfo, gsym.CallSite, gsym.FunctionRange),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym import FunctionInfo, LineEntry
-from gsym.api.module_contents import ModuleContents
-from gsym.reader import Reader
+from gsym.reading.reader import Reader
+from gsym.symbolication.module_contents import ModuleContents
 from tests.creations import create
 
 if TYPE_CHECKING:

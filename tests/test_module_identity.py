@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.module_identity import (
+from gsym.conversion.identity import (
     ModuleIdentity,
     codeview_debug_id,
     elf_debug_id,

@@ -10,15 +10,15 @@ import pytest
 
 pytest.importorskip("msgspec")
 
-from gsym.api.answer_texts import AnswerTexts, ModuleTexts
-from gsym.api.frame_texts import FrameTexts
-from gsym.api.module_contents import contents_of
-from gsym.api.module_memory import ModuleMemory
+from gsym.symbolication.answer_texts import AnswerTexts, ModuleTexts
+from gsym.symbolication.frame_texts import FrameTexts
+from gsym.symbolication.module_contents import contents_of
+from gsym.symbolication.module_memory import ModuleMemory
 from tests.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:
-    from gsym.api.symbolication import ModuleWork
-    from gsym.symbolizer import OpenModule
+    from gsym.store.symbolizer import OpenModule
+    from gsym.symbolication.symbolication import ModuleWork
 
 PIECE = 1000
 

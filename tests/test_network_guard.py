@@ -8,19 +8,18 @@ import ssl
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.store import network_guard
-from gsym.store.network_guard import (
+from gsym.store.net import network_guard
+from gsym.store.net.limits import TransferLimits
+from gsym.store.net.network_guard import (
     AddressRefusedError,
     public_addresses,
     refusal_of,
 )
-from gsym.store.source import SourceError
-from gsym.store.transfer import Transfer
-from gsym.store.transfer_limits import TransferLimits
-from gsym.store.web_address import read_web_address
+from gsym.store.net.transfer import Transfer
+from gsym.store.net.web_address import read_web_address
+from gsym.store.sources.source import SourceError
 from tests.fault_server import FaultServer, Reply
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey, key_of_build_id
+from gsym.store.modules import ModuleKey, key_of_build_id
+from gsym.store.net.limits import TransferLimits
 from gsym.store.resolver import Resolver
-from gsym.store.source import NotThereError, SourceError
-from gsym.store.source_settings import open_source
-from gsym.store.transfer_limits import TransferLimits
+from gsym.store.sources.settings import open_source
+from gsym.store.sources.source import NotThereError, SourceError
 from tests.companions import ID, debug_file
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import key, path, symbols
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from obstore.store import LocalStore, MemoryStore
 
-    from gsym.store.object_storage import ObjectStorage
+    from gsym.store.sources.object_storage import ObjectStorage
 
 obstore_store = pytest.importorskip(
     "obstore.store", reason="the extra `cloud` is not installed"
 )
-object_storage = pytest.importorskip("gsym.store.object_storage")
+object_storage = pytest.importorskip("gsym.store.sources.object_storage")
 
 LIMITS = TransferLimits(
     connect_seconds=1, idle_seconds=1, total_seconds=2, attempts=1, backoff_seconds=0.01

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.open_dictionary import OpenDictionary
-from gsym.markup_filter.settings import FilterSettings
-from gsym.markup_filter.styles import STYLES
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.open_dictionary import OpenDictionary
+from gsym.markup.settings import FilterSettings
+from gsym.markup.styles import STYLES
 from tests.markup_modules import Modules
 
 BEGIN = b"{{{hexdict: A: 0x1041\n"

@@ -7,8 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests import oracle, strategies
 from tests.views import boundaries, functions_from_oracle

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
-from gsym.api.pasted_stack import parse_pasted_stack
-from gsym.api.stack_forms.loaded_images import LoadedImages
-from gsym.api.stack_forms.module_naming import module_of_path
-from gsym.api.stack_parts import PastedStack, PasteLimits, StackFrame
+from gsym.symbolication.stacks.modules import LoadedImages, module_of_path
+from gsym.symbolication.stacks.parts import PastedStack, PasteLimits, StackFrame
+from gsym.symbolication.stacks.recognition import parse_pasted_stack
 from tests import pasted_examples
 from tests.pasted_examples import (
     CRASH_REPORT,

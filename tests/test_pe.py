@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources.object_file import ObjectFile
+from gsym.containers.object_file import ObjectFile
 from tests.conversions import convert_bytes, describe, settle, words
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.pe import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources.object_file import ObjectFile
-from gsym.sources.recognition import recognise
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise
 from tests.conversions import convert_bytes, describe, settle, words
 from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from gsym.containers.headers import Segment, load_segments
 from gsym.errors import FormatError
-from gsym.sources.program_headers import Segment, load_segments
 
 Headers = tuple[tuple[int, int, int, int, int, int], ...]
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.addr2line import main as addr2line_main
-from gsym.cli.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.addr2line import main as addr2line_main
+from gsym.cli.dropins.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
-from gsym.cli.symbolizer import main as symbolizer_main
 from tests.companions import ID, stripped
 from tests.conftest import REPOSITORY
 from tests.inputs.dwarf import Dwarf

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
+from gsym.engine.native import lib
 from tests import oracle, strategies
 from tests.engine import Image
 from tests.views import (

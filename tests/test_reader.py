@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym import mapped_image
+from gsym.engine import mapped_image
 from tests import oracle
 from tests.creations import create
 from tests.handmade import FUNCTIONS, START, UUID, file_bytes, file_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsym.sources.recognition import recognise
+from gsym.containers.recognition import recognise
 
 BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
 KINDS = [

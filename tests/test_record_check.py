@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.record_check import check_records
-from gsym.verification import check_structure
+from gsym.reading.record_check import check_records
+from gsym.verification.check import check_structure
 from tests.hostile import START, small_file
 from tests.strategies import BYTE_ORDERS, VERSIONS
 from tests.test_hostile_records import (

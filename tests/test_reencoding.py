@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 
 import gsym
-from gsym._native import check, ffi, lib, new_error
-from gsym.creator import Creator
+from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import ClosedError, FormatError, LimitError
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.reader import Reader
-from gsym.verification import check_structure
+from gsym.reading.reader import Reader
+from gsym.verification.check import check_structure
+from gsym.writing.creator import Creator
 from tests import oracle, strategies
 from tests.creations import create, decoded, handle_of
 from tests.test_hostile_records import END_OF_LIST, file_with

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.verification import compare
+from gsym.verification.check import compare
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.line_program import File, LineProgram, sequence
@@ -18,7 +18,7 @@ from tests.test_dwarf_differential import CASES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.verification import Comparison
+    from gsym.verification.check import Comparison
     from tests.conversions import Case, Options
 
 ELF_CASES = [case for case in CASES if case.image.startswith(b"\x7fELF")]

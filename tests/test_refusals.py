@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources.recognition import recognise
-from gsym.sources.refusals import refuse, refuse_pdb_user
+from gsym.containers.recognition import recognise, refuse, refuse_pdb_user
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 import gsym
-from gsym.verification import compare
+from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.differential.answers import ask, relative_functions
 from tests.differential.programs import SOURCES

@@ -9,8 +9,8 @@ import pytest
 
 from gsym import RemoteSymbolizer, SymbolicationClient
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey, key_of_build_id
-from gsym.symbolizer import Symbolizer
+from gsym.store.modules import ModuleKey, key_of_build_id
+from gsym.store.symbolizer import Symbolizer
 from tests.debuginfod_server import Answer, Server
 from tests.store_modules import build_id, identity, put
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 pytest.importorskip("msgspec")
 
-from gsym.api.request import RequestError, RequestLimits, read_v5
-from gsym.api.response import answer_v5
-from gsym.api.symbolication import Symbolication
+from gsym.symbolication.request import RequestError, RequestLimits, read_v5
+from gsym.symbolication.response import answer_v5
+from gsym.symbolication.symbolication import Symbolication
 
 
 def serve(symbolizer: Symbolizer) -> Server:

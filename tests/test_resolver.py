@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.module_identity import ModuleIdentity
+from gsym.conversion.identity import ModuleIdentity
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.local_trees import LocalStore, LocalTree
-from gsym.store.misses import Misses, MissLifetimes
-from gsym.store.module_key import ModuleKey
-from gsym.store.received_file import keep_pieces
+from gsym.store.modules import ModuleKey
+from gsym.store.net.limits import TransferLimits
+from gsym.store.net.received_file import keep_pieces
 from gsym.store.resolver import Resolver
-from gsym.store.source import FoundFile, NotThereError, SourceError
-from gsym.store.source_health import SourceHealth
-from gsym.store.source_settings import SourceOpener
-from gsym.store.transfer_limits import TransferLimits
-from gsym.symbolizer import Symbolizer
+from gsym.store.sources.health import SourceHealth
+from gsym.store.sources.local_trees import LocalStore, LocalTree
+from gsym.store.sources.misses import Misses, MissLifetimes
+from gsym.store.sources.settings import SourceOpener
+from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 from tests.store_modules import identity, write_sym
@@ -35,10 +35,9 @@ from tests.symbol_files import debug_id, key, path, symbols
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry, Resolution
     from gsym.store.publication import Publication
-    from gsym.store.resolution import Resolution
-    from gsym.store.source import Source
+    from gsym.store.sources.source import Source
 
 LIMITS = TransferLimits(
     connect_seconds=1,
@@ -592,7 +591,7 @@ SCRIPT = """
 import sys
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
-from gsym.store.source_settings import open_source
+from gsym.store.sources.settings import open_source
 from tests.symbol_files import key
 resolver = Resolver(Store(sys.argv[1]), [open_source(sys.argv[2])])
 print("ready", flush=True)

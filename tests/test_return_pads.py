@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 
 import gsym
-from gsym.calls import recall_calls
 from gsym.cli.main import main
-from gsym.formats.symbfile import Decoder, ReturnPad, ReturnPadEntry
 from gsym.symbfile import function_pass
+from gsym.symbfile.calls import recall_calls
+from gsym.symbfile.format import Decoder, ReturnPad, ReturnPadEntry
 from gsym.symbfile.opening import open_symbfile
 from gsym.symbfile.return_pads import (
     NoCallsError,
@@ -34,8 +34,8 @@ from tests.symbfile_sweep import looked_up
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.calls import Calls
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.calls import Calls
+    from gsym.symbfile.format import Record
 
 NOP, CALL, RETURN = b"\x90", bytes.fromhex("e8 00 00 00 00"), b"\xc3"
 CODE = NOP + CALL + NOP + CALL + CALL + RETURN

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import check, ffi, lib, new_error
-from gsym.verification import check_structure
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.verification.check import check_structure
 from tests import oracle, strategies
 from tests.creations import handle_of
 from tests.embeddings import FUNCTIONS, elf, write_gsym

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.demangling import demangle
-from gsym.markup_filter.short_names import short_name
+from gsym.engine.demangling import demangle
+from gsym.markup.short_names import short_name
 
 NAMES = {
     "main": "main",

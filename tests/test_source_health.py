@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gsym.store.source_health import SourceHealth
+from gsym.store.sources.health import SourceHealth
 from tests.clock import Clock
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.module_identity import ModuleIdentity
+from gsym.conversion.identity import ModuleIdentity
 from gsym.store.directory import Store
-from gsym.store.local_trees import LocalStore, LocalTree
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
 from gsym.store.sidecar import identity_text
-from gsym.store.source_settings import SourceOpener, open_source
+from gsym.store.sources.local_trees import LocalStore, LocalTree
+from gsym.store.sources.settings import SourceOpener, open_source
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, path, symbols
 

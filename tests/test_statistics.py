@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.gsymutil_statistics import as_json, as_text
+from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
 from gsym.cli.main import main
-from gsym.statistics import Footprint, biggest, directories, footprints, measure
+from gsym.reading.statistics import Footprint, biggest, directories, footprints, measure
 from tests import oracle
 from tests.hostile import FUNCTIONS, START, small_file, small_records
 from tests.views import to_oracle

@@ -7,15 +7,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
+from gsym.conversion.identity import ModuleIdentity, macho_debug_id
 from gsym.errors import FormatError, GsymError, UnsupportedError
-from gsym.module_identity import ModuleIdentity, macho_debug_id
 from gsym.store.directory import Store
-from gsym.store.entry import Quality
-from gsym.store.module_key import ModuleKey, key_of_build_id
+from gsym.store.modules import ModuleKey, Quality, key_of_build_id
 from tests.store_modules import (
     PE_CODE_ID,
     build_id,

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.containers.inflation import believable_size
+from gsym.conversion.identity import ModuleIdentity, macho_debug_id
 from gsym.errors import (
     ArchitectureError,
     EmptyError,
@@ -23,13 +25,10 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
-from gsym.module_identity import ModuleIdentity, macho_debug_id
-from gsym.sources.inflation import believable_size
 from gsym.store.adding import add_file
+from gsym.store.archives import bare_name
 from gsym.store.directory import Store
-from gsym.store.entry import Quality
-from gsym.store.module_key import ModuleKey, key_of_build_id
-from gsym.store.unpacking import bare_name
+from gsym.store.modules import ModuleKey, Quality, key_of_build_id
 from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 

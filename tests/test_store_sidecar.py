@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
-from gsym.module_identity import ModuleIdentity
 from gsym.store.directory import Store
-from gsym.store.entry import Entry, Quality
 from gsym.store.layout import escape_name, name_fault, unescape_name
+from gsym.store.modules import Entry, Quality
 from gsym.store.sidecar import read_entry, write_sidecar
 from tests.store_modules import identity, key, put
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.sources.inflation import believable_size
+from gsym.containers.inflation import believable_size
 from gsym.store.archives import ArchiveLimits, is_archive_file
 from gsym.store.directory import Store
 from gsym.store.tree_adding import add_tree

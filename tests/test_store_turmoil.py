@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.store.directory import Store
-from gsym.store.store_verification import verify_store
+from gsym.store.verification import verify_store
 from tests.store_modules import key, put
 from tests.store_turmoil import LEFT, assert_clean, check
 

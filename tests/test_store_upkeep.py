@@ -17,9 +17,9 @@ from gsym.cli.main import main
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.locking import OwnedFolder
-from gsym.store.module_key import ModuleKey, key_of_build_id
-from gsym.store.store_verification import verify_store
+from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.tree_export import export_modules
+from gsym.store.verification import verify_store
 from tests.store_modules import (
     build_id,
     identity,
@@ -32,7 +32,7 @@ from tests.store_modules import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
 
 
 def folder_of(entry: Entry) -> Path:

@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
 from gsym.cli.main import main
-from gsym.segments import write_segments
-from gsym.verification import check_structure
+from gsym.engine.native import lib
+from gsym.verification.check import check_structure
+from gsym.writing.segments import write_segments
 from tests import oracle
 from tests.embeddings import UUID, elf, macho
 from tests.engine import Image, outcome

@@ -7,15 +7,14 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym._native import lib
-from gsym.addr2line_text import Addr2lineText
-from gsym.llvm_text import LlvmText
-from gsym.symbolizer_text import SymbolizerText
-from gsym.text_buffer import TextBuffer
+from gsym.engine.native import lib
+from gsym.engine.text_buffer import TextBuffer
+from gsym.formatting.addr2line import Addr2lineText
+from gsym.formatting.gsymutil import LlvmText
+from gsym.formatting.symbolizer import SymbolizerText
 from tests import oracle, strategies
 from tests.handmade import file_of, function_of
 from tests.hostile import ADDRESSES, SIZE, START, small_file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from gsym.verification import check_structure
+from gsym.verification.check import check_structure
 from tests import oracle
 from tests.hostile import small_file, small_records
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.client.symbfile_client import PartOutcome, SymbfileClient
-from gsym.client.upload_settings import UploadSettings
 from gsym.errors import ServerError
-from gsym.file_id import FileId
+from gsym.symbfile.file_id import FileId
 from gsym.symbfile.upload import ENDPOINTS, UploadPart
+from gsym.symbolication.client.settings import UploadSettings
+from gsym.symbolication.client.symbfile_client import PartOutcome, SymbfileClient
 from tests.fault_server import FaultServer
 from tests.symbfile_receiver import SUCCESS, Receiver, Reply
 

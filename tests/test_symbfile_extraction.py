@@ -12,10 +12,10 @@ from hypothesis import given
 import gsym
 from gsym.cli.main import main
 from gsym.errors import LimitError
-from gsym.formats.symbfile import Decoder, LineTableRow, Range
 from gsym.symbfile.comparison import compare
 from gsym.symbfile.extraction import extract_ranges, range_blocks
-from gsym.symbfile.name_styles import reduce_name
+from gsym.symbfile.format import Decoder, LineTableRow, Range
+from gsym.symbfile.names import reduce_name
 from gsym.symbfile.opening import open_symbfile
 from gsym.symbfile.verification import verify
 from tests import oracle

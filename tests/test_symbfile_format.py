@@ -1,4 +1,4 @@
-"""gsym.formats.symbfile: files and records, in both directions."""
+"""gsym.symbfile.format: files and records, in both directions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, LimitError
-from gsym.formats.symbfile import (
+from gsym.symbfile.format import (
     Decoder,
     Encoder,
     LineTableRow,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.symbfile import LineTableRow, Range, encode
+from gsym.symbfile.format import LineTableRow, Range, encode
 from tests.callgrind import count_instructions
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 MOST = 2.25  # times as much for twice the ranges
 CONVERT = """
 import sys
-from gsym._native import ffi, lib
+from gsym.engine.native import ffi, lib
 from gsym.symbfile.to_gsym import convert_symbfiles
 for path in sys.argv[1:]:
     lib.gsym_breakpad_destroy(ffi.NULL)  # marks the next conversion

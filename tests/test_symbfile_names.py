@@ -1,20 +1,17 @@
-"""gsym.symbfile.name_blocks: many names at once are written as each of them alone."""
+"""gsym.symbfile.names: many names at once are written as each of them alone."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
-from gsym import demangling
-from gsym._native import ffi, lib, new_error, to_bytes
-from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames, NameTexts
-from gsym.symbfile.name_blocks import TextsOfNames
-from gsym.symbfile.name_styles import STYLES
+from gsym.engine import demangling
+from gsym.engine.native import ffi, lib, new_error, to_bytes
+from gsym.symbfile.format import Encoder
+from gsym.symbfile.names import STYLES, ImageNames, NameTexts, TextsOfNames
 from tests.creations import create
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.creator import Creator
 from gsym.errors import ClosedError, EmptyError, FormatError, GsymError, LimitError
-from gsym.formats.symbfile import (
+from gsym.symbfile.address_index import AddressIndex, ChainFrame
+from gsym.symbfile.extraction import extract_ranges, range_blocks
+from gsym.symbfile.format import (
     Decoder,
     LineTableRow,
     Range,
@@ -22,10 +22,8 @@ from gsym.formats.symbfile import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.address_index import AddressIndex, ChainFrame
-from gsym.symbfile.extraction import extract_ranges, range_blocks
-from gsym.symbfile.function_trees import FunctionTrees
-from gsym.symbfile.to_gsym import convert_symbfiles
+from gsym.symbfile.to_gsym import FunctionTrees, convert_symbfiles
+from gsym.writing.creator import Creator
 from tests.creations import create, decoded
 from tests.strategies import function_lists
 from tests.symbfile_sweep import NO_NAME, sweep

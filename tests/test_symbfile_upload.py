@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.errors import (
@@ -19,9 +18,9 @@ from gsym.errors import (
     LimitError,
     UuidMismatchError,
 )
-from gsym.file_id import FileId
-from gsym.formats.symbfile import Range, Record, ReturnPad, ReturnPadEntry, encode
 from gsym.symbfile import upload_parts
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.format import Range, Record, ReturnPad, ReturnPadEntry, encode
 from gsym.symbfile.opening import open_symbfile
 from gsym.symbfile.upload import (
     ENDPOINTS,

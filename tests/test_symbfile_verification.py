@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gsym.formats.symbfile import (
+from gsym.symbfile.comparison import Difference, compare, differing_fields
+from gsym.symbfile.format import (
     Decoder,
     LineTableRow,
     Range,
@@ -14,7 +15,6 @@ from gsym.formats.symbfile import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.comparison import Difference, compare, differing_fields
 from gsym.symbfile.verification import verify
 from tests.test_symbfile_format import record_lists
 

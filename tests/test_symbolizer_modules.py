@@ -11,12 +11,17 @@ import pytest
 
 import gsym
 from gsym import Creator, FunctionInfo, identify
-from gsym.module_identity import ModuleIdentity
+from gsym.conversion.identity import ModuleIdentity
 from gsym.store.directory import Store
-from gsym.store.entry import Entry, Quality
-from gsym.store.module_key import ModuleKey, key_of_debug_id
-from gsym.store.resolution import Attempt, Resolution
-from gsym.symbolizer import Symbolizer
+from gsym.store.modules import (
+    Attempt,
+    Entry,
+    ModuleKey,
+    Quality,
+    Resolution,
+    key_of_debug_id,
+)
+from gsym.store.symbolizer import Symbolizer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.addr2line import main as addr2line_main
-from gsym.cli.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.addr2line import main as addr2line_main
+from gsym.cli.dropins.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
-from gsym.cli.symbolizer import main as symbolizer_main
-from gsym.formats.symbfile import LineTableRow, Range, encode
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.forms import write_form
-from gsym.profile.model import Frame, Mapping, Thread
 from gsym.store.directory import Store
-from gsym.store.misses import Misses
-from gsym.store.module_key import ModuleKey
-from gsym.store.resolution import Attempt
+from gsym.store.modules import Attempt, ModuleKey
+from gsym.store.sources.misses import Misses
+from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.forms import write_form
+from gsym.trace.profiles.model import Frame, Mapping, Thread
 from tests.companions import debug_link
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.fxt import Words, inline, stream

@@ -11,7 +11,7 @@ import pytest
 
 import gsym
 from gsym.cli import main as gsym_main
-from gsym.lookup_text import LookupText
+from gsym.formatting.lookup import LookupText
 from tests import oracle
 from tests.conftest import REPOSITORY
 from tests.handmade import A_C, FILES, MAIN, START, file_of, function_of, inlined
@@ -45,7 +45,7 @@ def test_an_answer_that_nobody_took_is_gone() -> None:
 FULL = """
 import io, resource, sys
 import gsym
-from gsym.addr2line_text import Addr2lineText
+from gsym.formatting.addr2line import Addr2lineText
 path = sys.argv[1]
 with gsym.open(path) as reader:
     text = Addr2lineText(reader)

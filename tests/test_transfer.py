@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from gsym import __version__
-from gsym.store import transfer as transfer_module
-from gsym.store.server_rests import ServerRests
-from gsym.store.source import NotThereError, SourceError
-from gsym.store.transfer import Transfer
-from gsym.store.transfer_limits import TransferLimits
-from gsym.store.web_address import read_web_address
+from gsym.store.net import transfer as transfer_module
+from gsym.store.net.limits import TransferLimits
+from gsym.store.net.retrying import ServerRests
+from gsym.store.net.transfer import Transfer
+from gsym.store.net.web_address import read_web_address
+from gsym.store.sources.source import NotThereError, SourceError
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from gsym.store.web_address import WebAddress
+    from gsym.store.net.web_address import WebAddress
 
 httpcore2 = pytest.importorskip("httpcore2", reason="the extra `net` is not installed")
-connections = pytest.importorskip("gsym.store.connections")
+connections = pytest.importorskip("gsym.store.net.connections")
 
 BODY = bytes(range(256)) * 700
 LIMITS = TransferLimits(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym.verification import Comparison, check_structure, compare
+from gsym.verification.check import Comparison, check_structure, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.cli.main import main
-from gsym.sources.debug_info import SearchOptions
-from gsym.verification import compare
+from gsym.conversion.debug_info import SearchOptions
+from gsym.verification.check import compare
 from tests.companions import (
     ID,
     ID_PATH,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.main import main
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import (
     Argument,
     ContextSwitch,
     Event,
@@ -15,8 +16,7 @@ from gsym.formats.fxt_records import (
     Log,
     ThreadWakeup,
 )
-from gsym.formats.fxt_writer import encode
-from gsym.fxt.opening import open_trace
+from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
 from gsym.trace.tracer import Tracer
 from tests.profile.symbols import BUILD_ID
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 MAIN, WORKER, OTHER = (1, 11), (1, 12), (2, 21)
 """Koids of processes and threads."""

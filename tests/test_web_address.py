@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.store.web_address import read_web_address
+from gsym.store.net.web_address import read_web_address
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.machine_code import Found, go_through
 from tests.sanitizer import has_address_sanitizer

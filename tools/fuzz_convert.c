@@ -1,6 +1,6 @@
 /* fuzz_convert.c - libFuzzer target: bytes that claim to be a binary with DWARF.
  *
- * Converts them as gsym/conversion.py does, compressed sections left out, and then
+ * Converts them as gsym/conversion/job.py does, compressed sections left out, and then
  * demands that the file written can be decoded whole: what the engine writes, it
  * reads. Most mutations stay inside one debug section, so that they get past the
  * container. The one file plays all roles: its NAME.dwo sections and indices are the split

@@ -1,4 +1,4 @@
-"""Print the size of the project: lines, files, tests, layers, words of the map.
+"""Print the size of the project: lines, files, tests, folders, words of the map.
 
     python tools/house.py [--items]
 
@@ -73,14 +73,14 @@ def main() -> int:
     c_files, python = sources("csrc", ".c", ".h"), sources("gsym", ".py")
     tests = sources("tests", ".py")
     layers = (ROOT / "tests/test_layers.py").read_text(encoding="utf-8")
-    table = layers.partition("LAYERS:")[2].partition("\n)\n")[0]
+    table = layers.partition("FOLDERS = (")[2].partition("\n)\n")[0]
     map_words = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split()
     rows = {
         "lines of C and Python": lines([*c_files, *python]),
         "files of C": len(c_files),
         "files of Python": len(python),
         "lines of tests": lines(tests),
-        "layers": len(re.findall(r"^    frozenset", table, re.MULTILINE)),
+        "folders of the package": table.count('\n    "'),
         "words of ARCHITECTURE.md": len(map_words),
         "circles of folders in csrc": len(knots(ROOT / "csrc")),
     }

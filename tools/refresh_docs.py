@@ -23,7 +23,7 @@ MARK = re.compile(r"(<!-- help: gsym ?([\w ]*) -->\n)(\n```text\n.*?```\n)?", re
 
 def help_text(verbs: str) -> str:
     """What `gsym VERB... --help` prints."""
-    name = verbs.replace(" ", "_") or "main"
+    name = f"verbs.{verbs.replace(' ', '_')}" if verbs else "main"
     module = __import__(f"gsym.cli.{name}", fromlist=("COMMAND",))
     return str(module.COMMAND.help())
 

@@ -1,5 +1,5 @@
 /* fxt_records.c - records that are no events, each as a row of words: its fields in the
- * order in which records of `gsym.formats.fxt_records` have them, but data comes last. */
+ * order in which records of `gsym.trace.fxt.records` have them, but data comes last. */
 #include "fxt/fxt_reader.h"
 
 enum { MOST_WORDS = 16 + 255 /* of a record, frames among them */ };

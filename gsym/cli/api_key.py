@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from gsym.cli.options import Option, UsageError
 
-__all__ = ["API_KEY_OPTIONS", "API_KEY_VARIABLE", "read_api_key"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping

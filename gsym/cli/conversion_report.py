@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from gsym.atomic_file import AtomicFile
 from gsym.cli.terminal import printable
-from gsym.sources.archive import member_label
+from gsym.containers.archive import member_label
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
+    from gsym.conversion.report import ConversionReport
 
 _SHOWN = 3  # companions
 

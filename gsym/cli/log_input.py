@@ -7,8 +7,6 @@ import sys
 from gsym.cli.line_stream import read_ready
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
-__all__ = ["IDLE", "IDLE_AFTER", "log_pieces"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,6 +84,6 @@ def _inflater(
 ) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
     if not first.startswith((_GZIP_MAGIC, _ZSTD_MAGIC)):
         return None
-    from gsym.sources.inflated_stream import inflate_gzip, inflate_zstd
+    from gsym.containers.inflation import inflate_gzip, inflate_zstd
 
     return inflate_gzip if first.startswith(_GZIP_MAGIC) else inflate_zstd

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.program import run_program
-from gsym.cli.verbs import VerbCommand
+from gsym.cli.verb_command import VerbCommand
 
 VERBS = {
     "convert": "Convert the debug information of binaries to GSYM files",
@@ -34,7 +34,7 @@ COMMAND = VerbCommand(
     "gsym",
     "Turn debug information into GSYM files and look addresses up in them",
     VERBS,
-    "gsym.cli.",
+    "gsym.cli.verbs.",
     "'gsym VERB --help' explains a verb, 'gsym --version' prints the version.",
 )
 

@@ -23,8 +23,6 @@ from gsym.cli.terminal import (
 )
 from gsym.errors import GsymError
 
-__all__ = ["EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_TERMINATED", "run_program"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

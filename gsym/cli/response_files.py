@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["split_words"]
-
 
 def split_words(text: str) -> list[str]:
     """Words between white space; quotes join, a backslash quotes.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gsym.cli.options import Option
-from gsym.sources.debug_directories import DEBUG_DIRECTORIES
-from gsym.sources.debug_info import SearchOptions
+from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.debug_info import SearchOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

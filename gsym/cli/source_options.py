@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from gsym.cli.options import Option, UsageError
-from gsym.store.source_settings import SourceOpener
-from gsym.store.transfer_limits import TransferLimits
-
-__all__ = [
-    "SOURCE",
-    "TRANSFER_OPTIONS",
-    "open_sources",
-    "source_opener",
-    "transfer_limits",
-]
+from gsym.store.net.limits import TransferLimits
+from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.options import Values
-    from gsym.store.source import Source
+    from gsym.store.sources.source import Source
 
 SOURCE = Option(
     "--source",

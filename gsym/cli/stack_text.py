@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from gsym.cli.terminal import printable
 
-__all__ = ["job_lines"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.client.answers import JobAnswer, StackFrame
+    from gsym.symbolication.client.answers import JobAnswer, StackFrame
 
 
 def job_lines(number: int, answer: JobAnswer) -> Iterator[str]:

@@ -12,8 +12,6 @@ from codecs import getincrementaldecoder
 
 from gsym.cli.terminal import ESCAPES
 
-__all__ = ["GuardedStream"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO

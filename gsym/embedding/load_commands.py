@@ -6,8 +6,10 @@ file offsets in them are known. A command that is not known may hold one.
 
 from __future__ import annotations
 
-from struct import calcsize
-from struct import error as StructError  # noqa: N812 - an exception, named as one
+from struct import (
+    calcsize,
+    error as StructError,  # noqa: N812 - an exception, named as one
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

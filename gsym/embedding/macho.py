@@ -1,18 +1,10 @@
-"""A segment `__GSYM` with a section `__gsym` in a Mach-O file.
-
-It goes in front of `__LINKEDIT`, in the file and in memory, for tools that sign and
-strip want that one to be the last. So `__LINKEDIT` moves, with all file offsets into
-it; in a dSYM, where nothing is loaded, its address stays and what stands behind it in
-the file follows. The section ends where its segment ends: then the distance to the
-string table does not depend on its size.
-"""
+"""Embed into Mach-O files."""
 
 from __future__ import annotations
 
 from itertools import chain
 
 from gsym.embedding.binary import SharedTable, align
-from gsym.embedding.chained_fixups import with_one_more_segment
 from gsym.embedding.load_commands import (
     LC_CODE_SIGNATURE,
     LC_DYLD_CHAINED_FIXUPS,
@@ -29,6 +21,51 @@ if TYPE_CHECKING:
 
     from gsym.embedding.binary import Binary, Payload
     from gsym.embedding.load_commands import Segment
+
+
+_HEADER = "7I"  # version, starts, imports, symbols, number of imports, two formats
+_ENTRY_SIZE = 4
+_GROWTH = 8
+
+
+def with_one_more_segment(
+    binary: Binary, offset: int, size: int, segments: int
+) -> bytes:
+    """The data of LC_DYLD_CHAINED_FIXUPS for a file with one more segment.
+
+    Args:
+        binary: The file.
+        offset: Of the data in it.
+        size: Of the data.
+        segments: How many segments the file has.
+
+    Raises:
+        FormatError: The data is damaged.
+    """
+    what = "the chained fixups"
+    old = bytes(binary.part(offset, size, what))
+    header = binary.struct(_HEADER)
+    version, starts, imports, symbols, *rest = binary.unpack(header, offset, what)
+    (count,) = binary.unpack(binary.struct("I"), offset + starts, what)
+    if count != segments:
+        return old  # dyld takes it, for a reason that holds further on
+    entries = binary.struct(f"{1 + count}I")
+    _, *places = binary.unpack(entries, offset + starts, what)
+    end = starts + entries.size
+    parts = [imports, *(starts + place for place in places if place)]
+    used = min(parts)
+    if not header.size <= starts < end <= used <= max(parts) <= size:
+        raise binary.damaged(offset + starts, f"parts of {what} lie over each other")
+    growth = 0 if used - end >= _ENTRY_SIZE else _GROWTH
+    places = [place + growth if place else 0 for place in places]
+    pieces = (
+        header.pack(version, starts, imports + growth, symbols + growth, *rest),
+        old[header.size : starts],
+        binary.struct(f"{2 + count}I").pack(1 + count, *places, 0),
+        bytes(growth - _ENTRY_SIZE) + old[end:] if growth else old[end + _ENTRY_SIZE :],
+    )
+    return b"".join(pieces)
+
 
 _SEGMENT, _SECTION, _LINKEDIT = b"__GSYM", b"__gsym", b"__LINKEDIT"
 _READ = 1  # VM_PROT_READ

@@ -7,11 +7,9 @@ function is encoded, hence two creators.
 
 from __future__ import annotations
 
-from gsym._native import check, ffi, lib, new_error
-from gsym.creator import iter_finished
 from gsym.embedding.binary import Payload
-
-__all__ = ["shared_payload", "stand_alone_payload"]
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.writing.creator import iter_finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.embedding.binary import SharedTable
-    from gsym.image_source import ImageSource
+    from gsym.writing.selection import ImageSource
 
     CData = Any  # a cffi object
 

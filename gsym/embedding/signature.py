@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import struct
 import sys
-from struct import Struct
-from struct import error as StructError  # noqa: N812 - an exception, named as one
+from struct import (
+    Struct,
+    error as StructError,  # noqa: N812 - an exception, named as one
+)
 
 from gsym.embedding.binary import align
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import stat
 
-from gsym.atomic_file import AtomicFile, is_same_file
-from gsym.data_part import data_part_of
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise
+from gsym.conversion.companions.dsym import bundle_member
 from gsym.embedding.binary import Binary
 from gsym.embedding.elf import ElfBinary
 from gsym.embedding.macho import MachoBinary
 from gsym.embedding.payload import shared_payload, stand_alone_payload
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
-from gsym.image_source import ImageSource
 from gsym.records import NamedTuple
-from gsym.sources.dsym import bundle_member
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
-from gsym.sources.recognition import recognise
-
-__all__ = ["EmbeddingReport", "embed", "extract"]
+from gsym.writing.atomic_file import AtomicFile, is_same_file
+from gsym.writing.data_part import data_part_of
+from gsym.writing.selection import ImageSource
 
 
 class EmbeddingReport(NamedTuple):

@@ -28,8 +28,6 @@ from gsym.server.symbolication import symbolication_routes
 from gsym.server.tokens import ReadTokens
 from gsym.server.uploads import upload_routes
 
-__all__ = ["create_app"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
     from gsym.server.metrics import Metrics
     from gsym.server.settings import Settings
-    from gsym.symbolizer import Symbolizer
+    from gsym.store.symbolizer import Symbolizer
 
 # Each gives the routes of its endpoints.
 _PARTS = (

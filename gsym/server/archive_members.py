@@ -9,11 +9,9 @@ import zipfile
 import zlib
 from itertools import pairwise
 
+from gsym.containers.inflation import believable_size
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
-from gsym.sources.inflation import believable_size
-
-__all__ = ["ArchiveLimits", "is_archive", "unpack"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

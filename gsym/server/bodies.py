@@ -13,8 +13,6 @@ from starlette.requests import ClientDisconnect
 from gsym.server.errors import ServerError
 from gsym.server.zstd import zstd
 
-__all__ = ["HeldBody", "read_body"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -10,8 +10,6 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from gsym.server.zstd import zstd
 
-__all__ = ["Compression", "allows_coding"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,26 +12,24 @@ from __future__ import annotations
 import os
 import sys
 
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import (
     EmptyError,
     FormatError,
     MissingDebugInfoError,
     UuidMismatchError,
 )
-from gsym.module_identity import ModuleIdentity
 from gsym.server.confined_process import run_confined
 from gsym.server.described_module import (
     describe,
     publish_described,
     read_descriptions,
 )
-from gsym.sources.dsym import bundle_member
-from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey
-
-__all__ = ["ConfinedAdder", "add_alone"]
+from gsym.store.modules import ModuleKey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

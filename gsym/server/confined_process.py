@@ -17,8 +17,6 @@ from contextlib import suppress
 
 from gsym.errors import FormatError, GsymError, LimitError
 
-__all__ = ["ConfinedError", "confinement_report", "run_confined"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence

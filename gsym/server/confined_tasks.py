@@ -7,12 +7,10 @@ import json
 import os
 from importlib import import_module
 
-from gsym.atomic_file import FULL_DISK
 from gsym.errors import GsymError, LimitError
 from gsym.server.confined_process import ANSWER, FULL
 from gsym.server.confinement import ChildLimits, confine
-
-__all__ = ["probe", "run_order"]
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

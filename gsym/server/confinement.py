@@ -17,8 +17,6 @@ from gsym.records import NamedTuple
 from gsym.server.file_access import restrict_files
 from gsym.server.system_calls import install_filter
 
-__all__ = ["ChildLimits", "confine"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence

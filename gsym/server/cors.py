@@ -15,8 +15,6 @@ from starlette.responses import Response
 
 from gsym.server.paths import endpoint_path
 
-__all__ = ["Cors", "HostCheck", "options_response"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,18 +11,10 @@ from __future__ import annotations
 import os
 import stat
 
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError
-from gsym.module_identity import ModuleIdentity
 from gsym.records import NamedTuple
-from gsym.store.entry import Quality
-
-__all__ = [
-    "DescribedModule",
-    "describe",
-    "is_file_in",
-    "publish_described",
-    "read_descriptions",
-]
+from gsym.store.modules import Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.store.directory import Store
-    from gsym.store.entry import Entry
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import Entry, ModuleKey
     from gsym.store.publication import Publication
 
 
@@ -152,10 +143,10 @@ def publish_described(
 
 
 def _check(module: DescribedModule) -> None:
-    import gsym.reader
-    from gsym.record_check import check_records
+    import gsym.reading.reader
+    from gsym.reading.record_check import check_records
 
-    with gsym.reader.open(module.path) as reader:
+    with gsym.reading.reader.open(module.path) as reader:
         if not module.uuid.startswith(reader.uuid):
             raise GsymError("the GSYM file is of another module")
         check_records(reader)

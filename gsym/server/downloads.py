@@ -13,19 +13,17 @@ from urllib.parse import quote
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
 
-import gsym.reader
-from gsym.breakpad_export import breakpad_blocks
+import gsym.reading.reader
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey, key_of_build_id, key_of_debug_id
+from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.store.sidecar import identity_text
-
-__all__ = ["FileRoute", "download_routes"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from gsym.server.service import Service
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
 
 _NOT_FOUND = 404
 _BINARY = "application/octet-stream"
@@ -166,7 +164,7 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
     if kind == "sym":
         if "sym" in entry.originals:
             return FileBody(FileIO(entry.originals["sym"]))
-        reader = gsym.reader.open(entry.path)
+        reader = gsym.reading.reader.open(entry.path)
         try:
             blocks = breakpad_blocks(reader, entry.identity)
         except (GsymError, ValueError) as error:

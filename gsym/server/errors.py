@@ -12,8 +12,6 @@ from starlette.responses import Response
 
 from gsym.server.cors import options_response
 
-__all__ = ["Errors", "ServerError", "error_response", "on_http_exception"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping

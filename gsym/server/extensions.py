@@ -5,15 +5,12 @@ from __future__ import annotations
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.api.assembly import answer_assembly, read_assembly_request
-from gsym.api.binary_search import BinarySearch
-from gsym.api.extension_request import ExtensionError
-from gsym.api.source import answer_source, read_source_request
-from gsym.api.source_roots import SourceRoots
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
-
-__all__ = ["extension_routes"]
+from gsym.symbolication.assembly import answer_assembly, read_assembly_request
+from gsym.symbolication.binary_search import BinarySearch
+from gsym.symbolication.extension_request import ExtensionError
+from gsym.symbolication.source import SourceRoots, answer_source, read_source_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

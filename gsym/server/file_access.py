@@ -6,8 +6,6 @@ import ctypes
 import os
 import struct
 
-__all__ = ["restrict_files"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable

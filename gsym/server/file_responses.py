@@ -11,8 +11,6 @@ from starlette.responses import Response, StreamingResponse
 from gsym.server.compression import allows_coding
 from gsym.server.errors import ServerError
 
-__all__ = ["FileBody", "TextBody", "body_response"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping

@@ -8,8 +8,6 @@ from starlette.routing import Route
 
 from gsym import __version__
 
-__all__ = ["HEALTH_PATHS", "health_routes"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-__all__ = ["HeldAnswer", "Pieces"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -11,8 +11,6 @@ from gsym.server.errors import error_response
 from gsym.server.health import HEALTH_PATHS
 from gsym.server.paths import endpoint_path
 
-__all__ = ["InFlight", "RateLimit", "client_of"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,6 @@ thrown away, for some time and so many bytes, or until the client has closed its
 
 from __future__ import annotations
 
-__all__ = ["LingeringTransport"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, TimerHandle, Transport

@@ -9,8 +9,6 @@ from __future__ import annotations
 import socket
 import sys
 
-__all__ = ["bind"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,6 @@ import time
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 
-__all__ = ["RequestLog", "configure_logs", "is_for_people"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -19,16 +19,14 @@ from prometheus_client import (
 from starlette.responses import Response
 from starlette.routing import Route
 
-__all__ = ["FIGURES", "Metrics", "metrics_routes"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Scope
 
-    from gsym.api.symbolication import Symbolication
     from gsym.server.service import Service
-    from gsym.symbolizer import Symbolizer
+    from gsym.store.symbolizer import Symbolizer
+    from gsym.symbolication.symbolication import Symbolication
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (

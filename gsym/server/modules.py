@@ -14,13 +14,11 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.location import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.misses import MissLifetimes
+from gsym.store.net.limits import TransferLimits
 from gsym.store.resolver import Resolver, misses_of
-from gsym.store.source_settings import SourceOpener
-from gsym.store.transfer_limits import TransferLimits
-from gsym.symbolizer import Symbolizer
-
-__all__ = ["make_symbolizer", "source_names", "store_path"]
+from gsym.store.sources.misses import MissLifetimes
+from gsym.store.sources.settings import SourceOpener
+from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # for a source; somebody waits for the answer
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from gsym.server.settings import Settings
     from gsym.store.publication import Publication
     from gsym.store.resolver import Adder
-    from gsym.store.source import Source
+    from gsym.store.sources.source import Source
 
 
 def store_path(settings: Settings) -> str:

@@ -7,8 +7,6 @@ from email.parser import BytesHeaderParser
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
-__all__ = ["FormPart", "boundary_of", "form_parts"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator

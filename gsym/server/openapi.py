@@ -9,8 +9,6 @@ from starlette.routing import Route
 from gsym import __version__
 from gsym.server.openapi_schemas import SCHEMAS
 
-__all__ = ["openapi_document", "openapi_routes"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SCHEMAS"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

@@ -10,16 +10,14 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
-__all__ = ["ModuleOpening"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future
     from typing import Protocol, TypeVar
 
-    from gsym.store.module_key import ModuleKey
-    from gsym.symbolizer import OpenModule, Symbolizer
+    from gsym.store.modules import ModuleKey
+    from gsym.store.symbolizer import OpenModule, Symbolizer
 
     Result = TypeVar("Result")
 

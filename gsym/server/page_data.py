@@ -10,19 +10,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import gsym
-from gsym.api.module_contents import contents_of
-from gsym.api.page_records import attempts_shown, call_shown, module_shown, shown
-from gsym.api.paste_answer import PasteAnswer, PasteWork
-from gsym.api.pasted_stack import parse_pasted_stack
-from gsym.api.stack_forms.module_naming import module_of_path
-from gsym.api.store_listing import StoreListing
 from gsym.errors import GsymError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
 from gsym.store.loose_files import LooseFiles
-from gsym.store.module_key import key_of_debug_id
-
-__all__ = ["PageData", "page_data_routes"]
+from gsym.store.modules import key_of_debug_id
+from gsym.symbolication.module_contents import contents_of
+from gsym.symbolication.page_records import (
+    attempts_shown,
+    call_shown,
+    module_shown,
+    shown,
+)
+from gsym.symbolication.paste_answer import PasteAnswer, PasteWork
+from gsym.symbolication.stacks.modules import module_of_path
+from gsym.symbolication.stacks.recognition import parse_pasted_stack
+from gsym.symbolication.store_listing import StoreListing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +33,10 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from gsym.reader import Reader
+    from gsym.reading.reader import Reader
     from gsym.server.service import Service
-    from gsym.store.entry import Entry
-    from gsym.symbolizer import OpenModule
+    from gsym.store.modules import Entry
+    from gsym.store.symbolizer import OpenModule
 
 _ESCAPED = 6  # bytes that a character of a paste may take
 _OTHER_FIELDS = 1 << 16  # bytes of all but the paste

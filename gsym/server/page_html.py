@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["answer_page"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.api.page_records import CallShown
-    from gsym.api.paste_answer import FrameAnswer, PasteAnswer
+    from gsym.symbolication.page_records import CallShown
+    from gsym.symbolication.paste_answer import FrameAnswer, PasteAnswer
 
 _PAGE = """<!doctype html>
 <html lang="en">

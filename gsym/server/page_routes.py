@@ -14,8 +14,6 @@ from gsym.server.errors import ServerError
 from gsym.server.page_data import PageData, PasteRequest, page_data_routes
 from gsym.server.page_html import answer_page
 
-__all__ = ["page_routes"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["endpoint_path"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 import gc
 
-__all__ = ["tune_memory"]
-
 _NEW_OBJECTS = 100_000  # until cycles are looked for
 # Of glibc's malloc.h: parameters, and what they are set to.
 _MALLOC = (

@@ -10,8 +10,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gsym.server.lingering import LingeringTransport
 
-__all__ = ["Protocol"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import TimerHandle, Transport

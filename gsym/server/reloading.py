@@ -14,8 +14,6 @@ from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer
 from gsym.server.process_memory import tune_memory
 
-__all__ = ["ReloadingApp", "reloading_app"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.symbolizer import Symbolizer
+    from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
 # What `make_symbolizer` reads. With others than these modules that are open stay so.

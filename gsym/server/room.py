@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from gsym.server.errors import ServerError
 
-__all__ = ["Room"]
-
 _TOO_LARGE, _UNAVAILABLE = 413, 503
 
 

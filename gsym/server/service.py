@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from gsym.api.answer_texts import AnswerTexts
-from gsym.api.module_memory import ModuleMemory
-from gsym.api.path_map import PathMap, read_rule
-from gsym.api.request import RequestLimits
 from gsym.server.metrics import Metrics
 from gsym.server.opening import ModuleOpening
 from gsym.server.room import Room
-
-__all__ = ["Service"]
+from gsym.symbolication.answer_texts import AnswerTexts
+from gsym.symbolication.module_memory import ModuleMemory
+from gsym.symbolication.path_map import PathMap, read_rule
+from gsym.symbolication.request import RequestLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gsym.server.settings import Settings
-    from gsym.symbolizer import Symbolizer
+    from gsym.store.symbolizer import Symbolizer
 
     Result = TypeVar("Result")
 

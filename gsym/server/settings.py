@@ -14,8 +14,6 @@ import msgspec
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
-__all__ = ["Settings", "SettingsError", "load_settings", "setting_rows"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

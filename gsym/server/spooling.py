@@ -6,8 +6,6 @@ from starlette.requests import ClientDisconnect
 
 from gsym.errors import LimitError
 
-__all__ = ["spool_body"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from io import FileIO

@@ -9,16 +9,14 @@ from __future__ import annotations
 from anyio import fail_after
 from starlette.routing import Route
 
-from gsym.api.debug_figures import debug_figures
-from gsym.api.request import RequestError, read_v4, read_v5
-from gsym.api.response import answer_v4, answer_v5
-from gsym.api.symbolication import Symbolication
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
 from gsym.server.large_answers import HeldAnswer
-
-__all__ = ["symbolication_routes"]
+from gsym.symbolication.metrics import debug_figures
+from gsym.symbolication.request import RequestError, read_v4, read_v5
+from gsym.symbolication.response import answer_v4, answer_v5
+from gsym.symbolication.symbolication import Symbolication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from gsym.api.symbolication import ModuleWork
     from gsym.server.service import Service
+    from gsym.symbolication.symbolication import ModuleWork
 
     Body = bytes | memoryview
 

@@ -12,8 +12,6 @@ import errno
 import platform
 import struct
 
-__all__ = ["NUMBERS", "filter_program", "install_filter"]
-
 # Name: numbers on x86-64 and on AArch64; None where there is no such call.
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "socket": (41, 198),

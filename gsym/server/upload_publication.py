@@ -18,8 +18,6 @@ from gsym.server.described_module import (
 )
 from gsym.server.upload_tasks import member_key
 
-__all__ = ["UploadRules", "publish_members", "take_apart"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from gsym.server.archive_members import ArchiveLimits
     from gsym.server.confinement import ChildLimits
     from gsym.store.directory import Store
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 
 class UploadRules(NamedTuple):

@@ -9,6 +9,8 @@ import mmap
 import os
 from urllib.parse import parse_qs
 
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import (
     ArchitectureError,
     EmptyError,
@@ -17,25 +19,21 @@ from gsym.errors import (
     MissingDebugInfoError,
     UnsupportedError,
 )
-from gsym.module_identity import ModuleIdentity
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
 from gsym.server.described_module import describe
 from gsym.server.multipart import boundary_of, form_parts
-from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_file
+from gsym.store.archives import bare_name, inflate_file
 from gsym.store.directory import Store
 from gsym.store.module_file import modules_in
-from gsym.store.module_key import ModuleKey, key_of_debug_id
-from gsym.store.unpacking import bare_name, inflate_file
-
-__all__ = ["convert_members", "member_key", "take_apart"]
+from gsym.store.modules import ModuleKey, key_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
 
 _COPIED_AT_ONCE = 1 << 26
 _LONGEST_URL = 8192

@@ -13,7 +13,6 @@ from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.atomic_file import FULL_DISK
 from gsym.errors import FormatError, GsymError, LimitError
 from gsym.server.archive_members import ArchiveLimits
 from gsym.server.confined_process import ConfinedError, confinement_report
@@ -24,12 +23,11 @@ from gsym.server.spooling import spool_body
 from gsym.server.tokens import has_token
 from gsym.server.upload_publication import UploadRules, publish_members, take_apart
 from gsym.store.directory import Store
-from gsym.store.source import SourceError
-from gsym.store.transfer import Transfer
-from gsym.store.transfer_limits import TransferLimits
-from gsym.store.web_address import read_web_address
-
-__all__ = ["tell_confinement", "upload_routes", "upload_rules"]
+from gsym.store.net.limits import TransferLimits
+from gsym.store.net.transfer import Transfer
+from gsym.store.net.web_address import read_web_address
+from gsym.store.sources.source import SourceError
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.store.web_address import WebAddress
+    from gsym.store.net.web_address import WebAddress
 
 _LOG = logging.getLogger("gsym.server")
 _CREATED = 201

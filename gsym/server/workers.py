@@ -22,8 +22,6 @@ from gsym.server.metrics import FOLDER_VARIABLE
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
 
-__all__ = ["serve"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-import gsym.reader
-from gsym.conversion import convert
+import gsym.reading.reader
+from gsym.conversion.identity import ModuleIdentity
+from gsym.conversion.job import convert
 from gsym.errors import (
     ArchitectureError,
     FormatError,
@@ -14,25 +15,22 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
-from gsym.module_identity import ModuleIdentity
-from gsym.store.entry import Quality
+from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.layout import checked_identity
 from gsym.store.module_file import modules_in
-from gsym.store.unpacking import MOST_INFLATED, bare_name, inflate_file
-
-__all__ = ["add_all", "add_file", "quality_of"]
+from gsym.store.modules import Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
-    from gsym.creator import CreatorReport
+    from gsym.conversion.report import ConversionReport
     from gsym.store.directory import Store
     from gsym.store.module_file import ModuleFile
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
     from gsym.store.publication import Publication
+    from gsym.writing.creator import CreatorReport
 
 _LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16
@@ -304,7 +302,7 @@ def _difference(identity: ModuleIdentity, uuid: bytes, key: ModuleKey) -> str:
 
 def _check(path: str, report: ConversionReport, module: ModuleFile) -> None:
     """See that what was converted opens, and is of the module."""
-    with gsym.reader.open(path) as reader:
+    with gsym.reading.reader.open(path) as reader:
         expected = module.uuid[:_LONGEST_UUID]
         if reader.uuid != report.uuid or report.uuid != expected:
             raise UuidMismatchError(

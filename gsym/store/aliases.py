@@ -10,17 +10,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gsym.atomic_file import sync
 from gsym.store.layout import link_of_debug_id
-
-__all__ = [
-    "add_aliases",
-    "alias_target",
-    "make_link",
-    "read_aliases",
-    "remove_aliases",
-    "write_aliases",
-]
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

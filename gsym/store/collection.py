@@ -9,7 +9,7 @@ from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.store.layout import ENTRIES, LOCKS, SIDECAR, TEMPORARY, lock_name, names_in
 from gsym.store.locking import held_at_once, remove_abandoned
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
 from gsym.store.publication import (
     published_folder,
     remove_leftovers,
@@ -18,8 +18,6 @@ from gsym.store.publication import (
 )
 from gsym.store.received_symbfile import iter_return_pads
 from gsym.store.sidecar import read_entry
-
-__all__ = ["Collection", "collect", "remove_all_leftovers"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

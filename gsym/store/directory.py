@@ -28,22 +28,19 @@ from gsym.store.layout import (
     names_in,
     normal_debug_id,
 )
+from gsym.store.location import is_store, make_store
 from gsym.store.locking import held, owned_folder, remove_abandoned
-from gsym.store.marker import is_store, make_store
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.sidecar import read_entry
-
-__all__ = ["Store"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gsym.module_identity import ModuleIdentity
-    from gsym.reader import Reader
+    from gsym.conversion.identity import ModuleIdentity
+    from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
-    from gsym.store.entry import Entry, Quality
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import Entry, ModuleKey, Quality
     from gsym.store.publication import Publication
 
 _MOST_KNOWN = 16384
@@ -107,14 +104,14 @@ class Store:
             GsymError: As for `get`; or the GSYM file is damaged.
             OSError: The store cannot be read.
         """
-        import gsym.reader
+        import gsym.reading.reader
 
         for left in reversed(range(_OPEN_TRIES)):
             entry = self.get(key)
             if entry is None:
                 return None
             try:
-                return entry, gsym.reader.open(entry.path, read_ahead=False)
+                return entry, gsym.reading.reader.open(entry.path, read_ahead=False)
             except FileNotFoundError:
                 if not left:
                     raise
@@ -193,7 +190,7 @@ class Store:
             UnsupportedError: The store was made by a newer version.
             ValueError: The identity is none that a store can have.
         """
-        from gsym.store.entry import Entry
+        from gsym.store.modules import Entry
 
         checked = checked_identity(identity)
         self._prepare()

@@ -9,18 +9,16 @@ from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
-from gsym.store.module_key import ModuleKey
-from gsym.store.source import FoundFile, NotThereError
-
-__all__ = ["ImportItem", "open_import_place"]
+from gsym.store.modules import ModuleKey
+from gsym.store.sources.source import FoundFile, NotThereError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from gsym.store.object_storage import ObjectStorage
-    from gsym.store.transfer_limits import TransferLimits
+    from gsym.store.net.limits import TransferLimits
+    from gsym.store.sources.object_storage import ObjectStorage
 
     class ImportPlace(Protocol):
         """What an import is from."""
@@ -59,7 +57,7 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
         ValueError: It is neither a folder nor a bucket.
     """
     if text.startswith(_BUCKETS):
-        from gsym.store.object_storage import open_bucket
+        from gsym.store.sources.object_storage import open_bucket
 
         return _Bucket(open_bucket(text, limits))
     if not os.path.isdir(text):

@@ -1,25 +1,77 @@
-"""All modules of a place go into a store; an import that was broken off goes on."""
+"""Import modules from other stores, with a journal to resume from."""
 
 from __future__ import annotations
 
+import json
 import os
+import threading
+from contextlib import suppress
+from hashlib import sha256
 
+from gsym.containers.recognition import recognise_file
 from gsym.errors import GsymError
-from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_all
-from gsym.store.import_journal import ImportJournal
-from gsym.store.parallel_work import in_parallel
-from gsym.store.tree_adding import FileOutcome, outcome_of
-
-__all__ = ["import_all"]
+from gsym.store.tree_adding import FileOutcome, in_parallel, outcome_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from typing_extensions import Self
+
     from gsym.store.directory import Store
     from gsym.store.import_places import ImportItem, ImportPlace
+
+
+_FOLDER = ".imports"
+
+
+class ImportJournal:
+    """The journal of imports from one place into one store.
+
+    Args:
+        store: Folder of the store.
+        place: Where the import is from.
+    """
+
+    def __init__(self, store: str, place: str) -> None:
+        name = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        self._path = os.path.join(store, _FOLDER, f"{name}.jsonl")
+        self._place = place
+        self._lock = threading.Lock()
+        self._done: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        with suppress(FileNotFoundError), open(self._path, "rb") as file:
+            for line in file:
+                with suppress(ValueError, TypeError):  # the last one may be cut off
+                    path, mark = json.loads(line)
+                    self._done[path] = mark
+        self._file = open(self._path, "ab", buffering=0)
+        if self._file.tell():
+            self._file.write(b"\n")  # behind a line that was cut off
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def is_done(self, path: str, mark: str) -> bool:
+        """Whether a file was imported as it is now.
+
+        Args:
+            path: Of the file.
+            mark: Changes when the file does.
+        """
+        return self._done.get(path) == mark
+
+    def note(self, path: str, mark: str) -> None:
+        """Note that a file is imported."""
+        line = json.dumps([path, mark]).encode() + b"\n"
+        with self._lock:
+            self._done[path] = mark
+            self._file.write(line)
 
 
 def import_all(

@@ -17,41 +17,14 @@ from __future__ import annotations
 
 import os
 
-from gsym.module_identity import elf_debug_id, macho_debug_id, read_debug_id
-
-__all__ = [
-    "ENTRIES",
-    "GSYM_FILE",
-    "LOCKS",
-    "MARKER",
-    "ORIGINAL_FILES",
-    "PUBLISHED",
-    "SIDECAR",
-    "TEMPORARY",
-    "aliases_of",
-    "breakpad_path",
-    "build_id_digits",
-    "checked_identity",
-    "debug_ids_of_build_id",
-    "escape_name",
-    "files_of",
-    "link_of_code_id",
-    "link_of_debug_id",
-    "links_of_build_id",
-    "lock_name",
-    "name_fault",
-    "names_in",
-    "normal_debug_id",
-    "unescape_name",
-]
+from gsym.conversion.identity import elf_debug_id, macho_debug_id, read_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.module_identity import ModuleIdentity
-    from gsym.store.entry import Entry
-    from gsym.store.module_key import ModuleKey
+    from gsym.conversion.identity import ModuleIdentity
+    from gsym.store.modules import Entry, ModuleKey
 
 MARKER = "gsym-store.json"
 ENTRIES = ".entries"

@@ -12,17 +12,6 @@ import time
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, flock
 
-__all__ = [
-    "FileLock",
-    "OwnedFolder",
-    "held",
-    "held_at_once",
-    "is_abandoned",
-    "owned_folder",
-    "remove_abandoned",
-    "remove_tree",
-]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,28 +7,26 @@ import threading
 import time
 from itertools import chain
 
-from gsym.errors import GsymError
-from gsym.module_identity import (
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.identity import (
     ModuleIdentity,
     codeview_debug_id,
     uuid_code_id,
     uuid_debug_id,
 )
-from gsym.reader import open as open_reader
+from gsym.errors import GsymError
+from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
-from gsym.sources.recognition import recognise_file
-from gsym.store.entry import Entry
+from gsym.store.archives import bare_name
 from gsym.store.module_file import modules_in
-from gsym.store.source import FoundFile, NotThereError, SourceError
-from gsym.store.unpacking import bare_name
-
-__all__ = ["LooseFiles"]
+from gsym.store.modules import Entry
+from gsym.store.sources.source import FoundFile, NotThereError, SourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 
 class _File(NamedTuple):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import gsym.reader
-from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
-from gsym.module_identity import (
+import gsym.reading.reader
+from gsym.containers.fat import list_slices
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file, refuse
+from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.identity import (
     ModuleIdentity,
     breakpad_identity,
     codeview_debug_id,
     identify,
     uuid_debug_id,
 )
+from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
 from gsym.records import NamedTuple
-from gsym.sources.dsym import bundle_member
-from gsym.sources.fat import list_slices
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
-from gsym.sources.recognition import recognise_file
-from gsym.sources.refusals import refuse
-
-__all__ = ["ModuleFile", "modules_in"]
 
 
 class ModuleFile(NamedTuple):
@@ -95,7 +92,7 @@ def _of_object(path: str, data: memoryview, architecture: str | None) -> ModuleF
 
 
 def _of_breakpad(path: str) -> ModuleFile:
-    from gsym.sources.breakpad import read_module
+    from gsym.conversion.inputs.breakpad import read_module
 
     with open(path, "rb", buffering=0) as file:
         lines = file.read(_HEAD_SIZE).splitlines()
@@ -107,7 +104,7 @@ def _of_breakpad(path: str) -> ModuleFile:
 
 
 def _of_gsym(path: str, wanted: ModuleIdentity) -> ModuleFile:
-    with gsym.reader.open(path) as reader:
+    with gsym.reading.reader.open(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
     systems = [wanted.os] if wanted.os else ["Linux", "mac", "windows"]
     for os in systems:

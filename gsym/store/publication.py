@@ -14,9 +14,7 @@ import os
 import time
 from contextlib import suppress
 
-import gsym.reader
-from gsym.atomic_file import sync
-from gsym.data_part import open_data_part
+import gsym.reading.reader
 from gsym.errors import FormatError, GsymError
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
@@ -36,26 +34,17 @@ from gsym.store.layout import (
     names_in,
 )
 from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
 from gsym.store.sidecar import read_entry, write_sidecar
-
-__all__ = [
-    "Publication",
-    "publish_module",
-    "published_folder",
-    "remove_leftovers",
-    "remove_module",
-    "shelf_of",
-    "swap_lock",
-    "swap_lock_path",
-]
+from gsym.writing.atomic_file import sync
+from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
 
 
 class Publication(NamedTuple):
@@ -260,7 +249,7 @@ def _current(store: str, debug_id: str) -> Entry | None:
     except (FormatError, FileNotFoundError):
         return None
     try:
-        with gsym.reader.open(entry.path) as reader:
+        with gsym.reading.reader.open(entry.path) as reader:
             is_whole = len(reader) == entry.quality.functions
     except (FormatError, FileNotFoundError):
         return None

@@ -11,24 +11,16 @@ from __future__ import annotations
 
 import os
 
-from gsym.atomic_file import sync
-from gsym.module_identity import ModuleIdentity, macho_debug_id
+from gsym.conversion.identity import ModuleIdentity, macho_debug_id
 from gsym.store.layout import names_in
-from gsym.store.module_key import ModuleKey
-
-__all__ = [
-    "file_id_identity",
-    "iter_return_pads",
-    "key_of_file_id",
-    "publish_return_pads",
-    "return_pads_path",
-]
+from gsym.store.modules import ModuleKey
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.file_id import FileId
+    from gsym.symbfile.file_id import FileId
 
 _RETURN_PADS = ".return-pads"
 

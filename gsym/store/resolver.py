@@ -1,9 +1,4 @@
-"""A module that somebody asks for -> its GSYM file, from the store or from a source.
-
-Many may ask for one module at once: one of them fetches and converts it, the others
-wait for that, in this process and in others. What no source has is remembered for a
-while.
-"""
+"""Find a module in the store, else get it from its sources."""
 
 from __future__ import annotations
 
@@ -11,33 +6,34 @@ import logging
 import os
 import threading
 import time
+from concurrent.futures import Future
 from functools import partial
 
 from gsym.arguments import items_of
-from gsym.atomic_file import FULL_DISK
+from gsym.engine.workers import core_count
 from gsym.errors import FormatError, GsymError
 from gsym.store.adding import add_file
-from gsym.store.misses import Misses
-from gsym.store.resolution import Attempt, Resolution
-from gsym.store.single_flight import SingleFlight
-from gsym.store.source import NotThereError, SourceError
-from gsym.store.source_health import SourceHealth
-from gsym.workers import core_count
-
-__all__ = ["Resolver", "misses_of"]
+from gsym.store.modules import Attempt, Resolution
+from gsym.store.sources.health import SourceHealth
+from gsym.store.sources.misses import Misses
+from gsym.store.sources.source import NotThereError, SourceError
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
     from collections.abc import Sequence
     from typing import Protocol
 
-    from gsym.module_identity import ModuleIdentity
+    from gsym.conversion.identity import ModuleIdentity
     from gsym.store.directory import Store
-    from gsym.store.entry import Entry
-    from gsym.store.misses import Miss, MissLifetimes
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import Entry, ModuleKey
     from gsym.store.publication import Publication
-    from gsym.store.source import FoundFile, Source
+    from gsym.store.sources.misses import Miss, MissLifetimes
+    from gsym.store.sources.source import FoundFile, Source
 
     class Adder(Protocol):
         """What converts and publishes a file: `add_file`, or one that confines it."""
@@ -52,6 +48,37 @@ if TYPE_CHECKING:
             source: str,
         ) -> Publication:
             """As `add_file`, with its errors."""
+
+
+class SingleFlight:
+    """Results of work in progress, by what it is about."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flights: dict[Hashable, Future[Any]] = {}
+
+    def run(self, subject: Hashable, work: Callable[[], T]) -> T:
+        """What *work* gives, which is called by the first who asks.
+
+        Raises:
+            Exception: What *work* raises, for all who wait for it.
+        """
+        mine: Future[Any] = Future()
+        with self._lock:
+            flight = self._flights.setdefault(subject, mine)
+        if flight is not mine:
+            result: T = flight.result()
+            return result
+        try:
+            result = work()
+            mine.set_result(result)
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._flights[subject]
+        return result
 
 
 _LOG = logging.getLogger("gsym.store")

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
-from gsym.module_identity import ModuleIdentity
-from gsym.store.entry import Entry, Quality
 from gsym.store.layout import (
     GSYM_FILE,
     ORIGINAL_FILES,
     SIDECAR,
     checked_identity,
 )
-
-__all__ = ["identity_text", "read_entry", "read_identity", "write_sidecar"]
+from gsym.store.modules import Entry, Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,29 +1,67 @@
-"""Many files go into a store: those in folders and in archives, several at a time."""
+"""Add a folder of debug files to a store."""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
 
 from gsym.arguments import paths_of
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.companions.dsym import bundle_member
+from gsym.engine.workers import core_count
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.records import NamedTuple
-from gsym.sources.dsym import bundle_member
-from gsym.sources.recognition import recognise_file
 from gsym.store.adding import add_all
 from gsym.store.archives import ArchiveLimits, is_archive_file, members
-from gsym.store.parallel_work import in_parallel
-
-__all__ = ["FileOutcome", "add_tree", "outcome_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
+    from typing import TypeVar
+
+    Thing = TypeVar("Thing")
+    Result = TypeVar("Result")
     from typing import Any
 
     from gsym.store.directory import Store
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
     from gsym.store.publication import Publication
+
+
+_WAITING_PER_JOB = 2
+
+
+def in_parallel(
+    work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int | None = None
+) -> Generator[tuple[Thing, Result]]:
+    """(thing, what *work* gives for it) of each, as they are done.
+
+    Things are taken from *things* only as work goes on. What *work* raises ends all.
+
+    Args:
+        work: Called by threads.
+        things: What to work on.
+        jobs: How many at a time; by default one per core.
+    """
+    count = jobs or core_count()
+    pool = ThreadPoolExecutor(count, "gsym-work")
+    waiting: dict[Future[Result], Thing] = {}
+
+    def finished() -> Iterator[tuple[Thing, Result]]:
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield waiting.pop(future), future.result()
+
+    try:
+        for thing in things:
+            while len(waiting) >= count * _WAITING_PER_JOB:
+                yield from finished()
+            waiting[pool.submit(work, thing)] = thing
+        while waiting:
+            yield from finished()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class FileOutcome(NamedTuple):

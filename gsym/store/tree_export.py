@@ -7,18 +7,16 @@ import os
 from contextlib import contextmanager
 from functools import partial
 
-from gsym.breakpad_export import export_breakpad
+from gsym.conversion.export import export_breakpad
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.store.layout import breakpad_path
-
-__all__ = ["ExportedModule", "export_modules"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gsym.store.entry import Entry
+    from gsym.store.modules import Entry
 
     Write = Callable[[str], object]
 
@@ -95,8 +93,8 @@ def copy_file(source: str, target: str) -> None:
     Raises:
         OSError: A file cannot be read or written.
     """
-    from gsym.atomic_file import AtomicFile
-    from gsym.sources.mapped_file import map_file
+    from gsym.containers.mapped_file import map_file
+    from gsym.writing.atomic_file import AtomicFile
 
     data = map_file(source)
     with AtomicFile(target) as file:

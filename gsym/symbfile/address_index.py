@@ -12,16 +12,14 @@ from bisect import bisect_right
 from itertools import accumulate, pairwise
 from operator import attrgetter
 
-from gsym.formats.symbfile import Range
 from gsym.records import NamedTuple
-
-__all__ = ["AddressIndex", "ChainFrame"]
+from gsym.symbfile.format import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.formats.symbfile import LineTableRow, Record, ReturnPad
+    from gsym.symbfile.format import LineTableRow, Record, ReturnPad
 
 
 class ChainFrame(NamedTuple):

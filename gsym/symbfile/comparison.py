@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from gsym.formats.symbfile import Range
 from gsym.records import NamedTuple
-
-__all__ = ["Difference", "compare", "differing_fields"]
+from gsym.symbfile.format import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.format import Record
 
     _Sides = tuple[list[Record], list[Record]]
 

@@ -11,19 +11,17 @@ import time
 
 from gsym.records import NamedTuple
 from gsym.symbfile.function_pass import FunctionPass
-from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
+from gsym.symbfile.names import NameTexts
 from gsym.symbfile.parts import PartFiles, finished_blocks
-
-__all__ = ["ExtractionReport", "extract_ranges", "range_blocks", "range_report"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
-    from gsym.reader import Reader
+    from gsym.conversion.report import ConversionReport
+    from gsym.reading.reader import Reader
 
 
 class ExtractionReport(NamedTuple):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from gsym._native import check, ffi, lib, new_error
-from gsym.formats.symbfile import Encoder
-from gsym.symbfile.image_names import ImageNames
-
-__all__ = ["FunctionPass"]
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.symbfile.format import Encoder
+from gsym.symbfile.names import ImageNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gsym.calls import Calls
-    from gsym.reader import Reader
-    from gsym.symbfile.image_names import NameTexts
+    from gsym.reading.reader import Reader
+    from gsym.symbfile.calls import Calls
+    from gsym.symbfile.names import NameTexts
 
 _ENTRIES_AT_ONCE = 1 << 10
 

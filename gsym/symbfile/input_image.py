@@ -1,4 +1,4 @@
-"""Anything that can be converted, as an open GSYM file."""
+"""The GSYM file that a symbfile is extracted from; the file id of a kernel."""
 
 from __future__ import annotations
 
@@ -6,20 +6,41 @@ import os
 import tempfile
 from contextlib import contextmanager
 
-import gsym.reader
-from gsym.atomic_file import is_same_file
-from gsym.sources.recognition import recognise_file
+import gsym.reading.reader
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file
+from gsym.errors import GsymError
+from gsym.symbfile.file_id import FileId
 from gsym.symbfile.parts import is_part_of
-
-__all__ = ["check_output", "open_image"]
+from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
-    from gsym.reader import Reader
+    from gsym.conversion.report import ConversionReport
+    from gsym.reading.reader import Reader
+
+
+def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
+    """That of a kernel or of a module, which is made of its build id.
+
+    Args:
+        path: An ELF file that is loaded, or its debug file.
+        debug_file: The FileID of its debug file is asked for.
+
+    Raises:
+        FormatError: It is no binary, or damaged.
+        GsymError: It has no build id.
+        OSError: It cannot be read.
+    """
+    with ObjectFile(map_file(path), path) as binary:
+        build_id = binary.uuid if binary.is_elf else b""
+    if not build_id:
+        raise GsymError("it has no build id to make a FileID of", path=path)
+    return FileId.of_kernel(build_id, debug_file=debug_file)
 
 
 def check_output(
@@ -57,25 +78,25 @@ def open_image(
         GsymError: As for `gsym.convert`; its kinds, too.
         OSError: The input cannot be read, or there is no room for what it becomes.
     """
-    if isinstance(source, gsym.reader.Reader):
+    if isinstance(source, gsym.reading.reader.Reader):
         yield source, None
         return
     path = os.fspath(source)
     if not os.path.isdir(path) and recognise_file(path) == "gsym":
-        with gsym.reader.open(path) as reader:
+        with gsym.reading.reader.open(path) as reader:
             yield reader, None
         return
-    from gsym.conversion import convert
+    from gsym.conversion.job import convert
 
     with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         converted = os.path.join(folder, "converted.gsym")
         # Version 2 has no limits that a large input could meet.
         report = convert(path, converted, version=2, progress=progress, **conversion)
-        with gsym.reader.open(converted) as reader:
+        with gsym.reading.reader.open(converted) as reader:
             yield reader, report._replace(outputs=())
 
 
 def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:
-    if isinstance(source, gsym.reader.Reader):
+    if isinstance(source, gsym.reading.reader.Reader):
         return source.path
     return os.fspath(source)

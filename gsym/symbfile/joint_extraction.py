@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import time
 
+from gsym.engine.workers import core_count, run_workers
 from gsym.symbfile.extraction import range_report
 from gsym.symbfile.function_pass import FunctionPass
 from gsym.symbfile.parts import PartFiles
 from gsym.symbfile.return_pads import pad_report
-from gsym.workers import core_count, run_workers
-
-__all__ = ["extract_together"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.calls import Calls
-    from gsym.formats.symbfile import Encoder
-    from gsym.reader import Reader
+    from gsym.reading.reader import Reader
+    from gsym.symbfile.calls import Calls
     from gsym.symbfile.extraction import ExtractionReport
-    from gsym.symbfile.image_names import NameTexts
+    from gsym.symbfile.format import Encoder
+    from gsym.symbfile.names import NameTexts
     from gsym.symbfile.return_pads import ReturnPadReport
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from os import fspath
 
-from gsym.calls import can_find_calls, holds_code
+from gsym.conversion.companions.dsym import open_fitting
 from gsym.errors import UnsupportedError
 from gsym.records import NamedTuple
-from gsym.sources.fitting_binary import open_fitting
+from gsym.symbfile.calls import can_find_calls, holds_code
 from gsym.symbfile.extraction import extract_ranges
-from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import open_image
 from gsym.symbfile.joint_extraction import extract_together
+from gsym.symbfile.names import NameTexts
 from gsym.symbfile.return_pads import NoCallsError, calls_of, extract_return_pads
-
-__all__ = ["KINDS", "KindReports", "extract_kinds"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
+    from gsym.conversion.report import ConversionReport
     from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.return_pads import ReturnPadReport
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
+from gsym.containers.inflation import inflate_zstd
+from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
-from gsym.formats.symbfile import Decoder
-from gsym.sources.inflated_stream import inflate_zstd
-from gsym.sources.mapped_file import map_file
-
-__all__ = ["decode", "inflated_pieces", "open_symbfile"]
+from gsym.symbfile.format import Decoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

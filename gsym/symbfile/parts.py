@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.atomic_file import AtomicFile
-from gsym.formats.symbfile import MAGIC
-
-__all__ = ["PartFiles", "finished_blocks", "is_part_of", "remove_parts"]
+from gsym.symbfile.format import MAGIC
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.formats.symbfile import Encoder
+    from gsym.symbfile.format import Encoder
 
 
 def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.formats.symbfile import Range
-
-__all__ = ["record_lines", "record_object", "record_title"]
+from gsym.symbfile.format import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.formats.symbfile import Record, ReturnPad
+    from gsym.symbfile.format import Record, ReturnPad
 
 # A depth has 32 bits: of a damaged file it would fill the memory with blanks.
 _MOST_INDENTED = 256

@@ -10,31 +10,22 @@ from __future__ import annotations
 import os
 import time
 
-from gsym.calls import can_find_calls, find_calls, holds_code, recall_calls
 from gsym.errors import GsymError, UnsupportedError
 from gsym.records import NamedTuple
+from gsym.symbfile.calls import can_find_calls, find_calls, holds_code, recall_calls
 from gsym.symbfile.function_pass import FunctionPass
-from gsym.symbfile.image_names import NameTexts
 from gsym.symbfile.input_image import check_output, open_image
+from gsym.symbfile.names import NameTexts
 from gsym.symbfile.parts import PartFiles, finished_blocks
-
-__all__ = [
-    "NoCallsError",
-    "ReturnPadReport",
-    "calls_of",
-    "extract_return_pads",
-    "pad_report",
-    "return_pad_blocks",
-]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gsym.calls import Calls
-    from gsym.conversion_report import ConversionReport
-    from gsym.reader import Reader
+    from gsym.conversion.report import ConversionReport
+    from gsym.reading.reader import Reader
+    from gsym.symbfile.calls import Calls
 
 
 class ReturnPadReport(NamedTuple):
@@ -93,7 +84,7 @@ def extract_return_pads(  # noqa: PLR0913 - keywords, each a choice of its own
         conversion: Other keywords of `gsym.convert`.
 
     Raises:
-        GsymError: As for `gsym.convert` and `gsym.calls.find_calls`; its kinds, too.
+        GsymError: As for `gsym.convert` and `gsym.symbfile.calls.find_calls`.
         NoCallsError: There is no code and no call site.
         OSError: A file cannot be read or written.
         ValueError: There is no such style of names, or *output* is *source*.
@@ -164,7 +155,7 @@ def calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
     """The calls in the code of a binary, or those that the GSYM file holds.
 
     Raises:
-        GsymError: As for `gsym.calls.find_calls`; its kinds, too.
+        GsymError: As for `gsym.symbfile.calls.find_calls`; its kinds, too.
         NoCallsError: There is no binary and no call site.
         UnsupportedError: The binary is for another processor, and there is none.
     """

@@ -6,14 +6,12 @@ from collections import Counter
 
 from gsym.records import NamedTuple
 
-__all__ = ["MOST_DEPTH", "Statistics", "measure"]
-
 # A damaged file may have as many depths as ranges.
 MOST_DEPTH = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.formats.symbfile import Counts, Decoder
+    from gsym.symbfile.format import Counts, Decoder
 
 
 class Statistics(NamedTuple):

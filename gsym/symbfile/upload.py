@@ -12,20 +12,11 @@ import json
 
 from gsym.records import NamedTuple
 
-__all__ = [
-    "ENDPOINTS",
-    "MOST_PARTS",
-    "UploadAnswer",
-    "UploadPart",
-    "part_headers",
-    "read_answer",
-]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.file_id import FileId
+    from gsym.symbfile.file_id import FileId
 
 
 class UploadPart(NamedTuple):

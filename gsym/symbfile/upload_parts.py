@@ -9,25 +9,23 @@ from __future__ import annotations
 import os
 
 from gsym.arguments import paths_of, strings_of
-from gsym.atomic_file import AtomicFile
-from gsym.calls import holds_code
+from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
 from gsym.records import NamedTuple
-from gsym.sources.mapped_file import map_file
+from gsym.symbfile.calls import holds_code
 from gsym.symbfile.extraction import ExtractionReport
 from gsym.symbfile.kinds import KINDS, extract_kinds
 from gsym.symbfile.opening import decode, inflated_pieces
 from gsym.symbfile.upload import MOST_PARTS, UploadPart
-
-__all__ = ["PART_SIZE", "Upload", "extract_upload", "ready_upload"]
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gsym.conversion_report import ConversionReport
-    from gsym.file_id import FileId
+    from gsym.conversion.report import ConversionReport
+    from gsym.symbfile.file_id import FileId
     from gsym.symbfile.kinds import KindReports
 
 

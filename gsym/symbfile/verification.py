@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gsym.formats.symbfile import Range
 from gsym.records import NamedTuple
-
-__all__ = ["Finding", "verify"]
+from gsym.symbfile.format import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.formats.symbfile import Decoder, ReturnPad
+    from gsym.symbfile.format import Decoder, ReturnPad
 
 
 class Finding(NamedTuple):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["blob_file_names"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.fxt.blobs import Stream
+    from gsym.trace.fxt.blobs import Stream
 
 # What a name of a file may hold on any system; a dot in front would hide it.
 _OTHERS = re.compile(r"[^A-Za-z0-9._-]|^[.-]")

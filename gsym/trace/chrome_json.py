@@ -15,7 +15,10 @@ from base64 import b64encode
 from contextlib import closing
 from itertools import chain, count
 
-from gsym.formats.fxt_records import (
+from gsym.trace.chrome_scheduling import SchedulingText
+from gsym.trace.description import kind_of
+from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
+from gsym.trace.fxt.records import (
     ContextSwitch,
     Event,
     Initialization,
@@ -30,20 +33,15 @@ from gsym.formats.fxt_records import (
     ThreadWakeup,
     TraceInfo,
 )
-from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.trace.chrome_scheduling import SchedulingText
-from gsym.trace.description import kind_of
 from gsym.trace.open_by_id import OpenById
 from gsym.trace.sorted_spool import SortedSpool
-
-__all__ = ["ChromeJson"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from gsym.formats.fxt_records import Argument, Record
+    from gsym.trace.fxt.records import Argument, Record
 
 _PHASES = {
     "instant": "i",

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 
-from gsym.formats.fxt_records import LegacyContextSwitch, ThreadWakeup
+from gsym.trace.fxt.records import LegacyContextSwitch, ThreadWakeup
 from gsym.trace.scheduling import switched_threads
 from gsym.trace.sorted_spool import SortedSpool
-
-__all__ = ["SchedulingText"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gsym.formats.fxt_records import Argument, ContextSwitch
+    from gsym.trace.fxt.records import Argument, ContextSwitch
 
     _Task = Callable[[int], tuple[str, int]]
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import EVENT_KINDS, Event, LargeBlob
-from gsym.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.records import EVENT_KINDS, Event, LargeBlob
 from gsym.trace.record_object import snake_case
-
-__all__ = ["describe_trace", "kind_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gsym.formats.fxt_records import Record
-    from gsym.fxt.objects import Objects
-    from gsym.fxt.survey import Provider, Survey
+    from gsym.trace.fxt.objects import Objects
+    from gsym.trace.fxt.records import Record
+    from gsym.trace.fxt.survey import Provider, Survey
 
 
 def kind_of(record: Record) -> str:
-    """What of `gsym.formats.fxt.KINDS` a record is."""
+    """What of `gsym.trace.fxt.decoder.KINDS` a record is."""
     if isinstance(record, Event):
         return record.kind
     kind = snake_case(type(record).__name__)

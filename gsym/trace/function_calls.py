@@ -12,8 +12,6 @@ import threading
 from fnmatch import fnmatchcase
 from time import monotonic_ns
 
-__all__ = ["FunctionCalls"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence

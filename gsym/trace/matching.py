@@ -10,14 +10,12 @@ from __future__ import annotations
 from gsym.records import NamedTuple
 from gsym.trace.open_by_id import OpenById
 
-__all__ = ["Duration", "Flow", "FlowPoint", "Matches", "Operation", "match_events"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from gsym.formats.fxt_records import Event
+    from gsym.trace.fxt.records import Event
 
 
 class Duration(NamedTuple):

@@ -12,7 +12,8 @@ import os
 from itertools import count
 
 from gsym.errors import LimitError
-from gsym.formats.fxt_records import (
+from gsym.records import NamedTuple
+from gsym.trace.fxt.records import (
     Initialization,
     ProviderEvent,
     ProviderInfo,
@@ -21,18 +22,15 @@ from gsym.formats.fxt_records import (
     Unknown,
     begins_trace,
 )
-from gsym.formats.fxt_words import text_bytes
-from gsym.formats.fxt_writer import TAKEN_AFTER, Encoder
-from gsym.records import NamedTuple
-
-__all__ = ["MergedProvider", "TraceMerger"]
+from gsym.trace.fxt.references import text_bytes
+from gsym.trace.fxt.writer import TAKEN_AFTER, Encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Literal
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 
 class MergedProvider(NamedTuple):

@@ -7,8 +7,6 @@ first in the same process, then in another one, if only one has it open.
 
 from __future__ import annotations
 
-__all__ = ["Begun", "OpenById"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

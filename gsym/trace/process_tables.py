@@ -6,17 +6,15 @@ threads stand in their records; the place of a thread that has ended is free aga
 
 from __future__ import annotations
 
-from gsym.formats.fxt_words import MOST_STRING_SIZE, field, stream, text_bytes
+from gsym.trace.fxt.references import MOST_STRING_SIZE, field, stream, text_bytes
 from gsym.trace.traced_values import cut_text
-
-__all__ = ["ProcessTables"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import RLock
 
-    from gsym.formats.fxt_words import Words
+    from gsym.trace.fxt.references import Words
 
 _STRING, _THREAD = 2, 3  # types of records
 _MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF

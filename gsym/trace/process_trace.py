@@ -2,7 +2,7 @@
 
 An event costs a running program time, so that the usual ones have a way of their own:
 names in the table, numbers, short texts. The others take that of all records
-(`gsym.formats.fxt_record_writer`).
+(`gsym.trace.fxt.record_writer`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import threading
 from contextlib import suppress
 from time import monotonic_ns
 
-from gsym.formats.fxt_record_writer import MAKERS
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.record_writer import MAKERS
+from gsym.trace.fxt.records import (
     EVENT_KINDS,
     Event,
     Initialization,
@@ -23,8 +24,7 @@ from gsym.formats.fxt_records import (
     ProviderSection,
     TraceInfo,
 )
-from gsym.formats.fxt_words import MOST_STRING_SIZE, Words
-from gsym.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.references import MOST_STRING_SIZE, Words
 from gsym.trace.process_tables import ProcessTables
 from gsym.trace.trace_output import MOST_RECORDS
 from gsym.trace.traced_values import (
@@ -35,14 +35,12 @@ from gsym.trace.traced_values import (
     safe_arguments,
 )
 
-__all__ = ["ProcessTrace"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
     from gsym.trace.trace_output import TraceOutput
 
 _SECOND = 1_000_000_000

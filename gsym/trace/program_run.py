@@ -13,8 +13,6 @@ from types import ModuleType
 
 from gsym.errors import GsymError
 
-__all__ = ["run_module", "run_script"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Records of Fuchsia traces as objects of JSON.
 
-An object has the fields of its record by their names (`gsym.formats.fxt_records`), and
+An object has the fields of its record by their names (`gsym.trace.fxt.records`), and
 `record` in front, which tells what it is. What JSON cannot hold as it is stands so that
 nothing is lost:
 
@@ -17,15 +17,13 @@ import math
 import re
 from base64 import b64encode
 
-from gsym.formats.fxt_records import Argument, LargeBlob, Module
-
-__all__ = ["put_text", "record_object", "snake_case"]
+from gsym.trace.fxt.records import Argument, LargeBlob, Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 # What a kind of record lacks, its objects lack, too.
 _OPTIONAL = frozenset({"id", "end_ticks", "end_ns"})

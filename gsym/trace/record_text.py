@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.blobs import BLOB_TYPES
+from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
+from gsym.trace.fxt.records import (
     THREAD_STATES,
     Backtrace,
     Blob,
@@ -32,18 +34,14 @@ from gsym.formats.fxt_records import (
     UserspaceObject,
     begins_trace,
 )
-from gsym.fxt.blobs import BLOB_TYPES
-from gsym.fxt.objects import PROCESS, THREAD, Objects
-from gsym.fxt.survey import BUFFER_FULL
-
-__all__ = ["RecordText", "seconds"]
+from gsym.trace.fxt.survey import BUFFER_FULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.formats.fxt_records import Argument, Arguments, Record
+    from gsym.trace.fxt.records import Argument, Arguments, Record
 
 _OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
 _KIND_WIDTH = 18

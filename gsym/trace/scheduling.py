@@ -7,20 +7,13 @@ takes it up. One that leaves it otherwise waits.
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import (
+from gsym.records import NamedTuple
+from gsym.trace.fxt.records import (
     THREAD_STATES,
     ContextSwitch,
     LegacyContextSwitch,
     ThreadWakeup,
 )
-from gsym.records import NamedTuple
-
-__all__ = [
-    "SCHEDULING_KINDS",
-    "Scheduled",
-    "scheduled_threads",
-    "switched_threads",
-]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +42,7 @@ class Scheduled(NamedTuple):
     switches: int
 
 
-# Of `gsym.formats.fxt.KINDS`.
+# Of `gsym.trace.fxt.decoder.KINDS`.
 SCHEDULING_KINDS = ("legacy_context_switch", "context_switch", "thread_wakeup")
 
 _NEW, _RUNNING, _DYING, _DEAD = map(

@@ -8,8 +8,6 @@ from contextlib import suppress
 from itertools import groupby
 from tempfile import TemporaryFile, gettempdir
 
-__all__ = ["SortedSpool"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

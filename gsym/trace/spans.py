@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import wraps
 from time import monotonic_ns
 
-__all__ = ["Duration", "Flow", "Operation"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 from threading import RLock
 
-__all__ = ["TraceOutput"]
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

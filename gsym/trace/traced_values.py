@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import struct
 
-from gsym.formats.fxt_argument_writer import argument_of
-from gsym.formats.fxt_records import Argument
-
-__all__ = [
-    "ArgumentWords",
-    "UnusualValueError",
-    "cut_text",
-    "process_argument",
-    "safe_arguments",
-]
+from gsym.trace.fxt.record_writer import argument_of
+from gsym.trace.fxt.records import Argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.formats.fxt_references import ReferenceMaker
+    from gsym.trace.fxt.references import ReferenceMaker
 
 _MOST_ARGUMENTS = 15
 _MOST_SIZE = 16000  # bytes of values of one event; its names fit into a record as well

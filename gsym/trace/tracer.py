@@ -20,13 +20,11 @@ from itertools import count
 from threading import Lock
 from time import monotonic_ns
 
-from gsym.formats.fxt_records import Log
+from gsym.trace.fxt.records import Log
 from gsym.trace.process_trace import ProcessTrace
 from gsym.trace.spans import Duration, Flow, Operation
 from gsym.trace.trace_output import TraceOutput
 from gsym.trace.traced_values import cut_text
-
-__all__ = ["Tracer"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

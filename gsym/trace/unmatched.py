@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import EVENT_KINDS, Event
+from gsym.trace.fxt.records import EVENT_KINDS, Event
 from gsym.trace.matching import match_events
-
-__all__ = ["MATCHED_KINDS", "unmatched_halves"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
-# Of `gsym.formats.fxt.KINDS`: events that are halves or parts of something.
+# Of `gsym.trace.fxt.decoder.KINDS`: events that are halves or parts of something.
 MATCHED_KINDS = tuple(
     kind for kind in EVENT_KINDS if kind.startswith(("duration", "async", "flow"))
 )

@@ -26,7 +26,7 @@ LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 OUR_GSYMUTIL = (
     sys.executable,
     "-c",
-    "import sys; from gsym.cli.gsymutil import main; sys.exit(main())",
+    "import sys; from gsym.cli.dropins.gsymutil import main; sys.exit(main())",
 )
 
 

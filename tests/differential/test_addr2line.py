@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.binary_lookup import BinarySearch, find_gsym
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.conftest import REPOSITORY
 from tests.differential.addr2line_differences import (

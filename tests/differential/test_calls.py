@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.calls import find_calls
+from gsym.symbfile.calls import find_calls
 from tests.conftest import find_peer
 from tests.differential.peers import LLVM_OBJDUMP, objdump_calls, run
 from tests.differential.programs import SOURCES

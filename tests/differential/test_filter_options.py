@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from gsym.cli import main, symbolizer
+from gsym.cli import main
+from gsym.cli.dropins import symbolizer
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:

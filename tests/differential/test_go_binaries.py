@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.sources.code_bytes import code_at
-from gsym.sources.mapped_file import map_file
-from gsym.sources.object_file import ObjectFile
-from gsym.verification import compare
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.section_loading import code_at
+from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.conversions import read_functions
 from tests.differential import peers

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.filter_modules import FolderModules
-from gsym.markup_filter.filter import MarkupFilter
-from gsym.markup_filter.settings import FilterSettings
-from gsym.markup_filter.symbols import SymbolOptions
+from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.settings import FilterSettings
+from gsym.markup.symbols import SymbolOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.calls import find_calls
-from gsym.formats.symbfile import Decoder, ReturnPad
+from gsym.symbfile.calls import find_calls
+from gsym.symbfile.format import Decoder, ReturnPad
 from gsym.symbfile.return_pads import return_pad_blocks
 from tests.differential import peers
 from tests.differential.chains import unexplained

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.formats.symbfile import LineTableRow, Range, encode
-from gsym.profile.forms import write_form
+from gsym.symbfile.format import LineTableRow, Range, encode
+from gsym.trace.profiles.forms import write_form
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.random_program import random_program
 from tests.profile.profiles import small_profile

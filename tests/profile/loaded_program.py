@@ -9,13 +9,13 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Mapping
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.model import Mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 SOURCE = """
 #include <stdio.h>

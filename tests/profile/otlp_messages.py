@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gsym.formats.otlp_profiles import new_profiles
+from gsym.trace.profiles.otlp import new_profiles
 from tests.profile.symbols import BASE, BUILD_ID
 
 FILE_ID = "00112233445566778899aabbccddeeff"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gsym.formats.pprof import new_profile
+from gsym.trace.profiles.pprof import new_profile
 from tests.profile.symbols import BUILD_ID
 
 if TYPE_CHECKING:

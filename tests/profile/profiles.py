@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Frame, Mapping, Profile, Thread, ValueType
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.model import Frame, Mapping, Profile, Thread, ValueType
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym import FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.symbolizer import OpenModule
+from gsym.store.symbolizer import OpenModule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 BUILD_ID = "0123456789abcdef0123456789abcdef01234567"
 BASE = 0x400000

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
-from gsym.profile.address_list_input import is_address_list, read_addresses
-from gsym.profile.model import Location, Mapping
-from gsym.profile.symbolizing import symbolize
+from gsym.trace.profiles.address_list_input import is_address_list, read_addresses
+from gsym.trace.profiles.model import Location, Mapping
+from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 
 if TYPE_CHECKING:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.formats import pprof
-from gsym.profile import pprof_input
-from gsym.profile.binaries import Binaries, build_id_of, file_address
-from gsym.profile.pprof_output import pprof_file
-from gsym.profile.pprof_symbolizing import symbolize_pprof
-from gsym.profile.symbolizing import GUESSED, symbolize
-from gsym.sources.program_headers import Segment
+from gsym.containers.headers import Segment
+from gsym.trace.profiles import pprof, pprof_input
+from gsym.trace.profiles.binaries import Binaries, build_id_of, file_address
+from gsym.trace.profiles.pprof_output import pprof_file
+from gsym.trace.profiles.pprof_symbolizing import symbolize_pprof
+from gsym.trace.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
 from tests.profile.loaded_program import CHAIN, build, frames, profile_of, run
 from tests.profile.symbols import OneModule
@@ -25,7 +24,7 @@ from tests.profile.symbols import OneModule
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 # As lld lays a program out: a page between segments in memory, none in the file.
 SEGMENTS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Frame, Mapping, Thread
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.model import Frame, Mapping, Thread
 
 
 def test_equal_parts_are_one() -> None:

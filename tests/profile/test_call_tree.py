@@ -6,15 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.profile.call_stacks import ROOTS, call_stacks
-from gsym.profile.call_tree import OTHERS, CallTree, TreeFunction, call_tree
+from gsym.trace.profiles.call_stacks import ROOTS, call_stacks
+from gsym.trace.profiles.call_tree import OTHERS, CallTree, TreeFunction, call_tree
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 
 def paths(tree: CallTree, profile: int = 0) -> dict[str, int]:

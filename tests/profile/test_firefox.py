@@ -9,8 +9,8 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
-from gsym.profile.firefox import default_value, firefox_profile
-from gsym.profile.model import Profile, ValueType
+from gsym.trace.profiles.firefox import default_value, firefox_profile
+from gsym.trace.profiles.model import Profile, ValueType
 from tests.profile.profiles import MODULE, profiles, small_profile
 
 if TYPE_CHECKING:

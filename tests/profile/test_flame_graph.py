@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.profile.flame_graph import flame_graph
-from gsym.profile.model import Frame, Profile
+from gsym.trace.profiles.flame_graph import flame_graph
+from gsym.trace.profiles.model import Frame, Profile
 from tests.profile.profiles import small_profile
 from tests.server.page_browser import Visit, open_browser
 

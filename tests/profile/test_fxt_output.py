@@ -1,4 +1,4 @@
-"""gsym.profile.fxt_output: samples as events of a trace."""
+"""gsym.trace.profiles.fxt_output: samples as events of a trace."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from gsym.formats.fxt import Decoder
-from gsym.formats.fxt_records import Backtrace, Event, KernelObject, ProviderInfo
-from gsym.formats.fxt_writer import encode
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.fxt_output import fxt_file, sample_records, with_samples
-from gsym.profile.model import Frame, Profile, Thread, ValueType
+from gsym.trace.fxt.decoder import Decoder
+from gsym.trace.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
+from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.fxt_output import fxt_file, sample_records, with_samples
+from gsym.trace.profiles.model import Frame, Profile, Thread, ValueType
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 
 def decoded(data: bytes) -> list[Any]:

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.records import (
     Backtrace,
     KernelObject,
     Mmap,
     Module,
     TraceInfo,
 )
-from gsym.profile.fxt_samples import read_fxt_samples
-from gsym.profile.model import Location, Mapping, Thread
-from gsym.profile.symbolizing import symbolize
+from gsym.trace.profiles.fxt_samples import read_fxt_samples
+from gsym.trace.profiles.model import Location, Mapping, Thread
+from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 ID = bytes.fromhex(BUILD_ID)
 LOADED = 0x7F0000001000

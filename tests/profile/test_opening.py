@@ -6,18 +6,22 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.formats.fxt import MAGICS
-from gsym.formats.fxt_records import KernelObject, LargeBlob
-from gsym.formats.fxt_writer import Encoder
-from gsym.formats.protobuf_wire import each_field
-from gsym.fxt.objects import PROCESS
-from gsym.profile.input_bytes import MOST_BYTES
-from gsym.profile.opening import KINDS, ProfileOptions, profile_kind, read_profile
-from gsym.profile.pprof_output import pprof_file
+from gsym.trace.fxt.decoder import MAGICS
+from gsym.trace.fxt.objects import PROCESS
+from gsym.trace.fxt.records import KernelObject, LargeBlob
+from gsym.trace.fxt.writer import Encoder
+from gsym.trace.profiles.input_bytes import MOST_BYTES
+from gsym.trace.profiles.opening import (
+    KINDS,
+    ProfileOptions,
+    profile_kind,
+    read_profile,
+)
+from gsym.trace.profiles.pprof_output import pprof_file
+from gsym.trace.profiles.protobuf import each_field
 from tests.profile import otlp_messages, pprof_messages
 from tests.profile.profiles import small_profile
 from tests.profile.symbols import BUILD_ID

@@ -7,14 +7,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.formats import otlp_profiles
-from gsym.profile.model import MOST_FRAMES, Frame, Location, Mapping, Thread, ValueType
-from gsym.profile.otlp_input import profile_of, read_otlp
-from gsym.profile.symbolizing import symbolize
+from gsym.trace.profiles import otlp as otlp_profiles
+from gsym.trace.profiles.model import (
+    MOST_FRAMES,
+    Frame,
+    Location,
+    Mapping,
+    Thread,
+    ValueType,
+)
+from gsym.trace.profiles.otlp_input import profile_of, read_otlp
+from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.otlp_messages import FILE_ID, LOADED, NUMBER, first_profile, message
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gsym.errors import FormatError
-from gsym.formats.perf_script import (
+from gsym.trace.profiles.perf_script import (
     PerfFrame,
     PerfMapping,
     PerfSample,

@@ -8,24 +8,30 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.errors import FormatError
-from gsym.formats.perf_script import PerfMapping
-from gsym.profile.binaries import build_id_of
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Frame, Location, Mapping, Profile, Thread, ValueType
-from gsym.profile.perf_modules import (
+from gsym.trace.profiles.binaries import build_id_of
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.input_bytes import MOST_CHARACTERS, lines_of
+from gsym.trace.profiles.model import (
+    Frame,
+    Location,
+    Mapping,
+    Profile,
+    Thread,
+    ValueType,
+)
+from gsym.trace.profiles.perf_modules import (
     MOST_MAPPINGS,
     ModulePlaces,
     _Loaded,
     read_build_ids,
 )
-from gsym.profile.perf_script_input import profile_of_lines, read_perf_script
-from gsym.profile.symbolizing import symbolize
-from gsym.profile.text_lines import MOST_CHARACTERS, lines_of
+from gsym.trace.profiles.perf_script import PerfMapping
+from gsym.trace.profiles.perf_script_input import profile_of_lines, read_perf_script
+from gsym.trace.profiles.symbolizing import symbolize
 from tests.conftest import find_peer
 from tests.profile.loaded_program import CHAIN, build, frames, run
 from tests.profile.symbols import BUILD_ID, OneModule

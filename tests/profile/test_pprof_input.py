@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.formats import pprof
-from gsym.formats.protobuf_messages import message_types
-from gsym.profile.model import (
+from gsym.trace.profiles import pprof
+from gsym.trace.profiles.model import (
     MOST_FRAMES,
     Frame,
     Location,
@@ -20,7 +19,8 @@ from gsym.profile.model import (
     Thread,
     ValueType,
 )
-from gsym.profile.pprof_input import profile_of, read_pprof
+from gsym.trace.profiles.pprof_input import profile_of, read_pprof
+from gsym.trace.profiles.protobuf import message_types
 from tests.profile.pprof_messages import START, message
 from tests.profile.symbols import BUILD_ID
 

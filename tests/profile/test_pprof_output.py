@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 
 from gsym.errors import GsymError
-from gsym.formats import pprof
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Location, Mapping, Thread, ValueType
-from gsym.profile.pprof_input import profile_of
-from gsym.profile.pprof_output import pprof_file
+from gsym.trace.profiles import pprof
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.model import Location, Mapping, Thread, ValueType
+from gsym.trace.profiles.pprof_input import profile_of
+from gsym.trace.profiles.pprof_output import pprof_file
 from tests.conftest import find_peer
 from tests.profile.profiles import TYPES, profiles, small_profile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 
 def read_back(data: bytes) -> Profile:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.formats import pprof
-from gsym.formats.protobuf_messages import unknown_fields
-from gsym.profile.pprof_input import profile_of
-from gsym.profile.pprof_symbolizing import symbolize_pprof
+from gsym.trace.profiles import pprof
+from gsym.trace.profiles.pprof_input import profile_of
+from gsym.trace.profiles.pprof_symbolizing import symbolize_pprof
+from gsym.trace.profiles.protobuf import unknown_fields
 from tests.profile.pprof_messages import message
 from tests.profile.symbols import Modules
 

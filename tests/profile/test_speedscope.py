@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 from hypothesis import given
 
-from gsym.profile.speedscope import speedscope_file
+from gsym.trace.profiles.speedscope import speedscope_file
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 # What speedscope's own schema says of files with sampled profiles.
 _UNIT = ["bytes", "microseconds", "milliseconds", "nanoseconds", "none", "seconds"]

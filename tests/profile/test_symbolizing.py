@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.profile.building import ProfileBuilder
-from gsym.profile.model import Frame, Mapping
-from gsym.profile.symbolizing import symbolize
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.model import Frame, Mapping
+from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 
 if TYPE_CHECKING:

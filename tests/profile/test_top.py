@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.profile.sparklines import sparkline
-from gsym.profile.top import GROUPS, TopRow, top_rows
+from gsym.trace.profiles.flame_graph import sparkline
+from gsym.trace.profiles.top import GROUPS, TopRow, top_rows
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:
-    from gsym.profile.model import Profile
+    from gsym.trace.profiles.model import Profile
 
 
 def test_functions_have_weights_of_their_own_and_in_all() -> None:

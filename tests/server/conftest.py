@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.symbolizer import Symbolizer
+from gsym.store.symbolizer import Symbolizer
 from tests.server.modules import KnownModules, make_modules
 from tests.server.running import RunningServer
 

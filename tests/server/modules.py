@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.module_identity import ModuleIdentity
-from gsym.store.entry import Entry
-from gsym.store.resolution import Attempt, Resolution
+from gsym.conversion.identity import ModuleIdentity
+from gsym.store.modules import Attempt, Entry, Resolution
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 XUL_ID = "44E4EC8C2F41492B9369D6B9A059577C2"
 LIB_ID = "0905AE80CEE75A33E3CAB61C274274DE0"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.module_identity import ModuleIdentity, elf_debug_id
+from gsym.conversion.identity import ModuleIdentity, elf_debug_id
 from gsym.store.directory import Store
-from gsym.store.entry import Quality
-from gsym.store.resolution import Attempt, Resolution
+from gsym.store.modules import Attempt, Quality, Resolution
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 BUILD_ID = "80ae0509e7ce335ae3cab61c274274de96049b64"  # of libfoo.so
 FOO_ID = elf_debug_id(bytes.fromhex(BUILD_ID), "little")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.symbolizer import Symbolizer
+    from gsym.store.symbolizer import Symbolizer
 
 
 class Answer(NamedTuple):

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gsym
-from gsym.file_id import FileId
 from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import symbfile_publication
 from gsym.server.symbfiles.assembly_tasks import assemble
@@ -28,7 +27,8 @@ from gsym.server.symbfiles.pending_upload import PendingLimits
 from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
-from gsym.store.store_verification import verify_store
+from gsym.store.verification import verify_store
+from gsym.symbfile.file_id import FileId
 from gsym.symbfile.opening import open_symbfile
 from tests.server.symbfile_pushes import ranges, records, return_pads
 

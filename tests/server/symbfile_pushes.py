@@ -6,24 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from gsym.file_id import FileId
-from gsym.formats.symbfile import (
+from gsym.server.symbfiles.faults import FAULTS
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.store.symbolizer import Symbolizer
+from gsym.store.verification import verify_store
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.format import (
     LineTableRow,
     Range,
     ReturnPad,
     ReturnPadEntry,
     encode,
 )
-from gsym.server.symbfiles.faults import FAULTS
-from gsym.store.directory import Store
-from gsym.store.resolver import Resolver
-from gsym.store.store_verification import verify_store
 from gsym.symbfile.opening import decode
-from gsym.symbolizer import Symbolizer
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.format import Record
     from tests.server.running import Answer
 
 KEY = "aWQ6c2VjcmV0"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.module_identity import identify
-from gsym.store.entry import Entry
-from gsym.symbolizer import Symbolizer
+from gsym.conversion.identity import identify
+from gsym.store.modules import Entry
+from gsym.store.symbolizer import Symbolizer
 from tests.inputs import elf
 from tests.server.modules import KnownModules
 from tests.server.running import RunningServer

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-import gsym.reader
+import gsym.reading.reader
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError, UuidMismatchError
-from gsym.module_identity import ModuleIdentity
 from gsym.server.confined_adding import ConfinedAdder, _companions
 from gsym.server.confined_process import ConfinedError, run_confined
 from gsym.server.confinement import ChildLimits
@@ -24,7 +24,7 @@ from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.module_key import key_of_build_id
+from gsym.store.modules import key_of_build_id
 from tests.inputs import elf
 from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
@@ -227,7 +227,7 @@ def split(tmp_path: Path) -> SplitBinary:
 
 
 def functions(path: str) -> list[str]:
-    with gsym.reader.open(path) as reader:
+    with gsym.reading.reader.open(path) as reader:
         return [each.name for each in reader.functions()]
 
 

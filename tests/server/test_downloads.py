@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.breakpad_export import export_breakpad
+from gsym.conversion.export import export_breakpad
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.module_key import ModuleKey
+from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
-from gsym.store.source_settings import SourceOpener
-from gsym.symbolizer import Symbolizer
+from gsym.store.sources.settings import SourceOpener
+from gsym.store.symbolizer import Symbolizer
 from tests.inputs import elf
 from tests.server.running import RunningServer
 from tests.store_modules import (

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.room import Room
 from gsym.server.zstd import zstd
-from gsym.store.resolution import Resolution
-from gsym.symbolizer import Symbolizer
+from gsym.store.modules import Resolution
+from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import NO_JSON, job
 from tests.server.running import RunningServer
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gsym.server.bodies import Inflater
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
     from tests.server.modules import KnownModules
 
 LIMIT = 10_000

@@ -14,14 +14,14 @@ from gsym.server import compression
 from gsym.server.compression import choose_coding
 from gsym.server.limits import RateLimit, client_of
 from gsym.server.zstd import zstd
-from gsym.store.resolution import Resolution
-from gsym.symbolizer import Symbolizer
+from gsym.store.modules import Resolution
+from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
 from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
-    from gsym.store.module_key import ModuleKey
+    from gsym.store.modules import ModuleKey
 
 ORIGIN = {"Origin": "https://profiler.firefox.com"}
 EXPOSED = (
@@ -453,7 +453,7 @@ def test_a_fault_of_the_program_is_an_answer(
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("gsym.api.symbolication.key_of_debug_id", fail)
+    monkeypatch.setattr("gsym.symbolication.symbolication.key_of_debug_id", fail)
     answer = server.post(job(), **ORIGIN)
     assert (answer.status, answer.title) == (500, "500 Internal Server Error")
     assert answer.headers["access-control-allow-origin"] == "*"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.server.settings import Settings
-from gsym.symbolizer import Symbolizer
+from gsym.store.symbolizer import Symbolizer
 from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_store import (
     EVIL,

@@ -9,15 +9,14 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gsym.file_id import FileId
 from gsym.server.symbfiles.faults import PartError
 from gsym.server.symbfiles.part_head import PartHead
 from gsym.server.symbfiles.pending import PendingUploads
 from gsym.server.symbfiles.pending_upload import PendingLimits, PendingUpload
 from gsym.store.directory import Store
+from gsym.symbfile.file_id import FileId
 from tests.clock import Clock
 
 ID = FileId(bytes(16))

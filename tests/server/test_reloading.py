@@ -13,8 +13,8 @@ import pytest
 from gsym.server.modules import make_symbolizer
 from gsym.server.reloading import OF_MODULES, ReloadingApp
 from gsym.server.settings import Settings
-from gsym.store.module_key import ModuleKey
-from gsym.symbolizer import Symbolizer
+from gsym.store.modules import ModuleKey
+from gsym.store.symbolizer import Symbolizer
 
 if TYPE_CHECKING:
     from pathlib import Path

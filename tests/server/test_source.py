@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.api.source_roots import SourceRoots
-from gsym.module_identity import ModuleIdentity
-from gsym.store.entry import Entry
-from gsym.symbolizer import Symbolizer
+from gsym.conversion.identity import ModuleIdentity
+from gsym.store.modules import Entry
+from gsym.store.symbolizer import Symbolizer
+from gsym.symbolication.source import SourceRoots
 from tests.server.modules import LIB_ID, KnownModules
 from tests.server.running import RunningServer
 

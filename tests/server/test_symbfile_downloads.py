@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.symbfile import (
-    Range,
-    encode,
-)
 from gsym.server.symbfiles import symbfile_downloads
 from gsym.server.zstd import zstd
 from gsym.symbfile.address_index import AddressIndex
+from gsym.symbfile.format import (
+    Range,
+    encode,
+)
 from tests.server.symbfile_pushes import (
     PADS,
     TAKEN,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gsym.file_id import FileId
     from gsym.store.directory import Store
+    from gsym.symbfile.file_id import FileId
     from tests.server.running import RunningServer
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.faulty_proxy import FAULTS, FaultyProxy
-from gsym.cli import symbfile_push
 from gsym.cli.main import main
-from gsym.client.upload_settings import UploadSettings
-from gsym.file_id import FileId
+from gsym.cli.verbs import symbfile_push
+from gsym.symbfile.file_id import FileId
 from gsym.symbfile.opening import decode, open_symbfile
+from gsym.symbolication.client.settings import UploadSettings
 from tests.inputs import elf
 from tests.server.symbfile_pushes import KEY, is_clean, running
 
 if TYPE_CHECKING:
-    from gsym.formats.symbfile import Record
+    from gsym.symbfile.format import Record
     from tests.server.running import RunningServer
 
 PART_SIZE = 4096

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.formats.symbfile import (
+from gsym.server.zstd import zstd
+from gsym.symbfile.format import (
     encode,
 )
-from gsym.server.zstd import zstd
 from tests.server.symbfile_pushes import (
     ANY,
     CODES,

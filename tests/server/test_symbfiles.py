@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError, LimitError
-from gsym.formats.symbfile import Range, encode
 from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import symbfile_publication
 from gsym.server.symbfiles.pending_upload import PendingUpload
 from gsym.server.zstd import zstd
-from gsym.store.store_verification import verify_store
+from gsym.store.verification import verify_store
+from gsym.symbfile.format import Range, encode
 from tests.server.symbfile_pushes import (
     ANY,
     KEY,

@@ -19,9 +19,8 @@ import pytest
 import gsym
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
-from gsym.symbolizer import Symbolizer
-from tests.debuginfod_server import Answer as Prepared
-from tests.debuginfod_server import Server
+from gsym.store.symbolizer import Symbolizer
+from tests.debuginfod_server import Answer as Prepared, Server
 from tests.inputs import elf
 from tests.server.running import RunningServer
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.formats.fxt_records import (
+from gsym.trace import sorted_spool
+from gsym.trace.chrome_json import ChromeJson
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import (
     Argument,
     Backtrace,
     Blob,
@@ -24,14 +27,11 @@ from gsym.formats.fxt_records import (
     ProviderInfo,
     ThreadWakeup,
 )
-from gsym.formats.fxt_writer import encode
-from gsym.fxt.opening import open_trace
-from gsym.trace import sorted_spool
-from gsym.trace.chrome_json import ChromeJson
+from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
 
 if TYPE_CHECKING:
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 PLACE = (1000, 1001)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from gsym.formats.fxt_records import Argument, Event, Unknown
+from gsym.trace.fxt.records import Argument, Event, Unknown
 from gsym.trace.record_object import record_object
 from gsym.trace.record_text import RecordText
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.fxt_records import Event
-from gsym.fxt.opening import open_trace
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import Event
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:

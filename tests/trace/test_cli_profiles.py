@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.cli.trace_convert import ALL_FORMS
-from gsym.formats.fxt_records import Backtrace, Event, Mmap, Module
-from gsym.fxt.opening import open_trace
-from gsym.profile.opening import read_profile
-from gsym.profile.pprof_output import pprof_file
-from tests.profile.loaded_program import Seen, build
-from tests.profile.loaded_program import run as run_program
+from gsym.cli.verbs.trace_convert import ALL_FORMS
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import Backtrace, Event, Mmap, Module
+from gsym.trace.profiles.opening import read_profile
+from gsym.trace.profiles.pprof_output import pprof_file
+from tests.profile.loaded_program import Seen, build, run as run_program
 from tests.profile.profiles import small_profile
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 from tests.trace.traces import LOADED, profile_trace, run

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.formats.fxt_records import Event, Log
-from gsym.fxt.opening import open_trace
+from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.records import Event, Log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GSYM = ("-m", "gsym", "trace", "record", "-o", "out.fxt")

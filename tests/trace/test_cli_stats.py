@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.fxt_records import (
+from gsym.trace.blob_files import blob_file_names
+from gsym.trace.fxt.blobs import Stream
+from gsym.trace.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.records import (
     Argument,
     Blob,
     ContextSwitch,
@@ -20,15 +22,12 @@ from gsym.formats.fxt_records import (
     LargeBlob,
     ThreadWakeup,
 )
-from gsym.formats.fxt_writer import encode
-from gsym.fxt.blobs import Stream
-from gsym.fxt.objects import PROCESS, THREAD
-from gsym.trace.blob_files import blob_file_names
+from gsym.trace.fxt.writer import encode
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
     Capture = pytest.CaptureFixture[str]
 

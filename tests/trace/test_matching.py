@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.fxt_records import Event
+from gsym.trace.fxt.records import Event
 from gsym.trace.matching import Matches, match_events
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.fxt import Decoder
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.decoder import Decoder
+from gsym.trace.fxt.records import (
     Backtrace,
     Event,
     Initialization,
@@ -23,9 +22,9 @@ from gsym.formats.fxt_records import (
     TraceInfo,
     Unknown,
 )
-from gsym.formats.fxt_writer import encode
-from gsym.profile.fxt_samples import read_fxt_samples
+from gsym.trace.fxt.writer import encode
 from gsym.trace.merging import MergedProvider, TraceMerger
+from gsym.trace.profiles.fxt_samples import read_fxt_samples
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Literal
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
     Order = Literal["little", "big"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.records import (
     Argument,
     ContextSwitch,
     LegacyContextSwitch,

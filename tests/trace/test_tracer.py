@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from gsym.formats.fxt import Decoder
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.decoder import Decoder
+from gsym.trace.fxt.records import (
     Event,
     KernelObject,
     Log,

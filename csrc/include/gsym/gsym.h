@@ -1,7 +1,7 @@
 /* gsym.h - THE contract between the engine and everything above it.
  *
  * The region between the two cffi markers is read by csrc/build_core.py as the
- * cdef of gsym._core, so header and binding cannot drift apart. It may hold no
+ * cdef of gsym.engine._core, so header and binding cannot drift apart. It may hold no
  * preprocessor conditionals, attributes or inline functions.
  *
  * Rules that hold for every function here:

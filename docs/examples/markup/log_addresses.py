@@ -6,9 +6,9 @@ gsym filter --debug-file-directory=/usr/lib/debug --debuginfod app.log
 
 import ctypes
 
-from gsym.formats.markup import encode
-from gsym.formats.markup_elements import Pc
-from gsym.markup_filter.own_modules import own_modules_markup
+from gsym.markup.elements import Pc
+from gsym.markup.own_modules import own_modules_markup
+from gsym.markup.parser import encode
 
 print(own_modules_markup(), end="")
 function = ctypes.CDLL(None).gnu_get_libc_version

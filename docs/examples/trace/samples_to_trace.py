@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gsym
+from gsym.containers.headers import load_segments
+from gsym.containers.mapped_file import map_file
 from gsym.errors import GsymError
-from gsym.formats.fxt_records import (
+from gsym.trace.fxt.records import (
     Backtrace,
     Initialization,
     KernelObject,
     Mmap,
     Module,
 )
-from gsym.formats.fxt_writer import encode
-from gsym.sources.mapped_file import map_file
-from gsym.sources.program_headers import load_segments
+from gsym.trace.fxt.writer import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.formats.fxt_records import Record
+    from gsym.trace.fxt.records import Record
 
 PROCESS = 1  # a type of kernel objects
 PATH_AT = 5  # in a line of maps

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import os
 
+from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
-from gsym.file_id import FileId
-from gsym.formats.symbfile import MAGIC
 from gsym.server.described_module import describe
 from gsym.server.zstd import zstd
-from gsym.sources.mapped_file import map_file
 from gsym.store.adding import quality_of
-from gsym.store.entry import Entry
+from gsym.store.archives import inflate_file, pieces_of
+from gsym.store.modules import Entry
 from gsym.store.received_symbfile import file_id_identity
-from gsym.store.unpacking import inflate_file, pieces_of
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.format import MAGIC
 from gsym.symbfile.opening import open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
-
-__all__ = ["assemble"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

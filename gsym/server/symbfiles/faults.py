@@ -13,8 +13,6 @@ from starlette.responses import Response
 from gsym.errors import CopyableError
 from gsym.records import NamedTuple
 
-__all__ = ["FAULTS", "Fault", "PartError", "fault_response", "success_response"]
-
 
 class Fault(NamedTuple):
     """A kind of refusal.

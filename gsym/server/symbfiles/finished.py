@@ -14,10 +14,8 @@ import json
 import os
 from contextlib import suppress
 
-from gsym.atomic_file import AtomicFile
 from gsym.store.layout import names_in
-
-__all__ = ["FinishedUploads"]
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

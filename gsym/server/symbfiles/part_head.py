@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from gsym.file_id import FileId
 from gsym.records import NamedTuple
 from gsym.server.symbfiles.faults import (
     BAD_ENCODING,
@@ -21,8 +20,7 @@ from gsym.server.symbfiles.faults import (
     PartError,
 )
 from gsym.server.tokens import is_one_of
-
-__all__ = ["PartHead", "PartLimits", "key_owner", "read_part_head"]
+from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import os
 import time
 from contextlib import suppress
 
-from gsym.atomic_file import sync
 from gsym.server.symbfiles.faults import (
     TOO_MANY_OF_KEY,
     TOO_MANY_PENDING,
@@ -24,8 +23,7 @@ from gsym.server.symbfiles.pending_upload import (
 )
 from gsym.store.layout import LOCKS, names_in
 from gsym.store.locking import held
-
-__all__ = ["PendingUploads"]
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

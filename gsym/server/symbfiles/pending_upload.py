@@ -17,7 +17,6 @@ import os
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
-from gsym.atomic_file import sync
 from gsym.records import NamedTuple
 from gsym.server.symbfiles.faults import (
     BAD_PARTS,
@@ -27,8 +26,7 @@ from gsym.server.symbfiles.faults import (
 )
 from gsym.store.layout import TEMPORARY, names_in
 from gsym.store.locking import remove_tree
-
-__all__ = ["LOCK", "PendingLimits", "PendingUpload", "is_old"]
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

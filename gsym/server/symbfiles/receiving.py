@@ -18,7 +18,6 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
-from gsym.atomic_file import FULL_DISK
 from gsym.server.modules import store_path
 from gsym.server.spooling import spool_body
 from gsym.server.symbfiles.faults import (
@@ -36,8 +35,7 @@ from gsym.server.symbfiles.pending_upload import PendingLimits
 from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
 from gsym.server.uploads import tell_confinement, upload_rules
 from gsym.store.directory import Store
-
-__all__ = ["symbfile_routes"]
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

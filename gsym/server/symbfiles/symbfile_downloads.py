@@ -15,15 +15,13 @@ import msgspec
 from starlette.responses import Response
 
 from gsym.errors import GsymError
-from gsym.file_id import FileId
 from gsym.server.downloads import FileRoute
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import store_path
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
-
-__all__ = ["symbfile_download_routes"]
+from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

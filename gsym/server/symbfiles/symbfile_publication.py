@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError, LimitError
-from gsym.formats.symbfile import MAGIC
 from gsym.server.confined_process import ConfinedError, run_confined
 from gsym.server.described_module import (
     is_file_in,
@@ -25,17 +24,16 @@ from gsym.server.symbfiles.faults import (
     PartError,
 )
 from gsym.store.received_symbfile import file_id_identity, publish_return_pads
-
-__all__ = ["SymbfilePublication"]
+from gsym.symbfile.format import MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gsym.file_id import FileId
     from gsym.server.confinement import ChildLimits
     from gsym.server.described_module import DescribedModule
     from gsym.store.directory import Store
+    from gsym.symbfile.file_id import FileId
 
 _FAULTS = {
     "damaged": DAMAGED,

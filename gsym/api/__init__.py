@@ -1,1 +1,0 @@
-"""The symbolication API without its transport: requests as data -> answers as data."""

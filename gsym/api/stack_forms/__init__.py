@@ -1,1 +1,0 @@
-"""Forms in which people have stacks of addresses, one form a file."""

@@ -1,0 +1,1 @@
+"""Commands with the options of llvm-gsymutil, llvm-symbolizer and GNU addr2line."""

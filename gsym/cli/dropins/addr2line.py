@@ -1,0 +1,152 @@
+"""`gsym-addr2line`: GNU addr2line's options, protocol and output, from GSYM files.
+
+Answers are printed as soon as their line is there: profilers start the program once,
+write an address and wait for the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.dropins.addr2line_options import PROGRAM, ExitRequested, parse
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import run_program
+from gsym.cli.terminal import escape_for_output, flush_or_discard, one_line
+from gsym.engine.native import to_str
+from gsym.reading.reader import wants_read_ahead
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.dropins.addr2line_options import Options
+    from gsym.formatting.addr2line import Addr2lineText
+    from gsym.reading.reader import Reader
+
+_LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
+_SPACES = b" \t\n\v\f\r"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line *argv* (without the program) and return the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    return run_program(lambda: _parse_and_answer(arguments), _say)
+
+
+def _parse_and_answer(arguments: list[str]) -> int:
+    try:
+        _answer_all(parse(arguments))
+    except ExitRequested as request:
+        stream = sys.stderr if request.status else sys.stdout
+        stream.buffer.write(os.fsencode(str(request)))
+        flush_or_discard()
+        return request.status
+    return 0
+
+
+def _say(text: str) -> None:
+    line = f"{PROGRAM}: {one_line(text, sys.stderr)}\n"
+    sys.stderr.buffer.write(os.fsencode(line))
+
+
+def _answer_all(options: Options) -> None:
+    from gsym.cli.dropins.addr2line_input import open_input
+    from gsym.formatting.addr2line import Addr2lineText
+
+    # The first look for a name reads all of them.
+    are_numbers = all(map(_is_number, options.addresses))
+    read_ahead = wants_read_ahead(len(options.addresses) if are_numbers else 0)
+    opened = open_input(options.file, options.section, read_ahead=read_ahead)
+    for note in opened.notes:
+        _say(note)
+    text = Addr2lineText(
+        opened.reader,
+        addresses=options.has("a"),
+        functions=options.has("f"),
+        inlines=options.has("i"),
+        pretty=options.has("p"),
+        basenames=options.has("s"),
+        demangle=options.demangle,
+        is_64=opened.is_64,
+        sections=opened.sections,
+        escape=escape_for_output(),
+    )
+    session = _Session(opened.reader, text)
+    if options.addresses:
+        for word in options.addresses:
+            session.answer_word(os.fsencode(word))
+    elif sys.stdin is not None:
+        answer_lines(sys.stdin.fileno(), session.answer)
+
+
+def _is_number(word: str) -> bool:
+    """Whether *word* is a number without any doubt."""
+    digits = word.lower().removeprefix("0x")
+    return bool(digits) and not digits.strip("0123456789abcdef")
+
+
+class _Session:
+    """Prints the answers to lines."""
+
+    def __init__(self, reader: Reader | None, text: Addr2lineText) -> None:
+        self._reader = reader
+        self._text = text
+
+    def answer_word(self, word: bytes) -> None:
+        """Answer one argument of the command line, however long it is."""
+        line = word.lstrip(_SPACES).partition(b"\n")[0] + b"\n"
+        self._answer(line, len(line))
+
+    def answer(self, lines: bytes) -> bytes:
+        """Print the answers to all whole lines; what is left of *lines*."""
+        return self._answer(lines, _LINE_SIZE)
+
+    def _answer(self, lines: bytes, line_size: int) -> bytes:
+        put = sys.stdout.buffer.write
+        view = memoryview(lines)
+        while view:
+            view = view[self._text.answer(view, line_size, put) :]
+            line = bytes(view[:line_size]).partition(b"\n")
+            if not line[1] and len(line[0]) < line_size:
+                break  # its end has not come yet
+            address = b"%x\n" % self._symbol_address(line[0])
+            self._text.answer(address, len(address), put)
+            view = view[len(line[0] + line[1]) :]
+        return bytes(view)
+
+    def _symbol_address(self, line: bytes) -> int:
+        """The address that `NAME+OFFSET` stands for; 0 where the name is not known."""
+        text = line.partition(b"\0")[0].lstrip()
+        name = text.split(None, 1)[0].partition(b"+")[0]
+        rest = text[len(name) :].lstrip()
+        offset = _number(rest[1:]) if rest.startswith(b"+") else 0
+        if not name:
+            return offset
+        start = self._start_of(to_str(name))
+        return 0 if start is None else (start + offset) % (1 << 64)
+
+    def _start_of(self, name: str) -> int | None:
+        # The first look for a name reads all of them, and perf sends commas.
+        if self._reader is None or not any(map(str.isalnum, name)):
+            return None
+        found = self._reader.find(name)
+        return found[0].start if found else None
+
+
+def _number(text: bytes) -> int:
+    """As strtoul() reads it in any base; at most 64 bits, 0 where there is none."""
+    text = text.lstrip(_SPACES)
+    sign = -1 if text.startswith(b"-") else 1
+    text = text[1:] if text.startswith((b"-", b"+")) else text
+    digits, base = b"0123456789", 10
+    if text[:2].lower() == b"0x":
+        text, digits, base = text[2:], b"0123456789abcdefABCDEF", 16
+    elif text.startswith(b"0"):
+        digits, base = b"01234567", 8
+    word = text[: len(text) - len(text.lstrip(digits))]
+    if not word:
+        return 0
+    return min(int(word, base), (1 << 64) - 1) * sign % (1 << 64)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""The file that `gsym-addr2line` looks in: its reader, and what its binary says."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.recognition import recognise_file
+from gsym.errors import GsymError
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.containers.object_file import ObjectFile
+    from gsym.reading.reader import Reader
+
+
+class Input:
+    """An open file.
+
+    Attributes:
+        reader: Answers for it; None where it names no function.
+        notes: Sentences on files that were not used.
+        is_64: Whether addresses have 64 bits.
+        sections: Start and end of the sections that addresses count from; None where
+            they are link-time addresses.
+    """
+
+    def __init__(self, reader: Reader | None, notes: tuple[str, ...]) -> None:
+        self.reader = reader
+        self.notes = notes
+        self.is_64 = True
+        self.sections: list[tuple[int, int]] | None = None
+
+
+def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
+    """Open what answers for the file at *path*.
+
+    Args:
+        path: A binary, or a GSYM file.
+        section: The section that addresses count from; None for none.
+        read_ahead: See `gsym.open`.
+
+    Raises:
+        GsymError: It cannot be used.
+        OSError: It cannot be read.
+    """
+    kind = _check(path)
+    found = find_gsym(path, BinarySearch(read_ahead=read_ahead))
+    opened = Input(found.reader, found.notes)
+    if kind == "object":
+        _ask_binary(opened, path, section)
+    elif section is not None:
+        raise GsymError(
+            f"cannot find section {section}: give the binary instead", path=path
+        )
+    return opened
+
+
+def _check(path: str) -> str:
+    """What the file is.
+
+    Raises:
+        GsymError: It is one that addr2line refuses.
+        OSError: It cannot be read.
+    """
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        raise GsymError(f"'{path}': No such file") from None
+    if os.path.isdir(path):
+        if path.rstrip(os.sep).endswith(".dSYM"):
+            return "bundle"
+        raise GsymError(f"Warning: '{path}' is a directory")
+    if not os.path.isfile(path):
+        raise GsymError(f"Warning: '{path}' is not an ordinary file")
+    if not status.st_size:
+        raise GsymError("file is empty", path=path)
+    kind = recognise_file(path)
+    if kind == "archive":
+        raise GsymError("cannot get addresses from archive", path=path)
+    if not kind:
+        raise GsymError("file format not recognized", path=path)
+    return kind
+
+
+def _ask_binary(opened: Input, path: str, section: str | None) -> None:
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
+    with ObjectFile(map_file(path), path) as binary:
+        opened.is_64 = binary.is_64
+        if section is not None:
+            opened.sections = [_section(binary, section)]
+        elif binary.is_relocatable:
+            # Each of its sections starts at 0 there.
+            opened.sections = [(start, end) for _, start, end in binary.placements]
+
+
+def _section(binary: ObjectFile, name: str) -> tuple[int, int]:
+    found = binary.code_range(os.fsencode(name))
+    if found is None:
+        raise GsymError(f"cannot find section {name}", path=binary.path)
+    return found

@@ -1,0 +1,99 @@
+"""`gsymutil`: llvm-gsymutil's options, output and exit codes, without its crashes.
+
+Answers follow LLVM's lookup rules. Standard output is that of version 24, byte for
+byte, for lookups, dumps and statistics; messages of a conversion are alike.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.dropins.gsymutil_options import PROGRAM, UsageError, help_text, parse
+from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
+from gsym.cli.program import EXIT_FAILED, run_program
+from gsym.cli.terminal import flush_or_discard, one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.dropins.gsymutil_options import Options
+    from gsym.reading.reader import Reader
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line *argv* (without the program) and return the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    return run_program(lambda: _parse_and_run(arguments), _complain)
+
+
+def _parse_and_run(arguments: list[str]) -> int:
+    try:
+        return _run(parse(arguments))
+    except UsageError as error:
+        reason = str(error)
+    except Failure as error:
+        reason = one_line(str(error), sys.stderr)
+    flush_or_discard()
+    _complain(reason)
+    return EXIT_FAILED
+
+
+def _complain(text: str) -> None:
+    sys.stderr.buffer.write(os.fsencode(f"{text}\n"))
+
+
+def _run(options: Options) -> int:
+    if options.help:
+        say(help_text())
+        return 0
+    if options.version:
+        from gsym import __version__
+
+        say(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 24 prints.\n")
+        return 0
+    if options.convert:
+        from gsym.cli.dropins.gsymutil_convert import convert
+
+        return convert(options)
+    if options.from_stdin:
+        from gsym.cli.dropins.gsymutil_lookup import answer_standard_input
+
+        return answer_standard_input(options)
+    for path in options.inputs:
+        with open_reader(path, len(options.addresses)) as reader:
+            _show(reader, path, options)
+    return 0
+
+
+def _show(reader: Reader, path: str, options: Options) -> None:
+    if options.statistics is not None:
+        _show_statistics(reader, path, options.statistics)
+    elif options.benchmark is not None:
+        from gsym.cli.dropins.gsymutil_lookup import benchmark
+
+        benchmark(reader, path, *options.benchmark)
+    elif options.addresses:
+        from gsym.cli.dropins.gsymutil_lookup import Answers
+
+        say_line(f'Looking up addresses in "{path}":')
+        put(Answers(reader, options).to(options.addresses))
+    else:
+        from gsym.formatting.gsymutil import LlvmText
+
+        for block in LlvmText(reader, escape=sys.stdout.isatty()).dump():
+            put(block)
+
+
+def _show_statistics(reader: Reader, path: str, form: str) -> None:
+    from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
+    from gsym.reading.statistics import measure
+
+    found = measure(reader)
+    if form == "text":
+        say(as_text(found, one_line(path, sys.stdout)))
+    else:
+        say(as_json(found, path, pretty=form == "pretty-json"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""`gsymutil --convert`: a conversion that reports as llvm-gsymutil does."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+from gsym.cli.dropins.gsymutil_streams import Failure, say, say_line
+from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import one_line
+from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.writing.atomic_file import is_same_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.cli.dropins.gsymutil_options import Options
+    from gsym.conversion.report import ConversionReport
+
+# Where the same warning has another text in LLVM (its spelling included).
+_LLVM_CATEGORY = {
+    "Address range starts outside executable sections": (
+        "Address range starts outside executable section"
+    ),
+    "Invalid file index in DW_AT_call_file": (
+        "Inlined function die has invlaid file index in DW_AT_call_file"
+    ),
+}
+
+
+_HEAD_SIZE = 4096  # of a Breakpad file, where its MODULE record is
+
+
+def convert(options: Options) -> int:
+    """Convert, report on standard output and return the exit code."""
+    if options.inputs:
+        say("error: no input files can be specified when using the --convert option.\n")
+        return EXIT_FAILED
+    output = options.output or options.convert + ".gsym"
+    for path in (output, options.json_summary_file):
+        for source in (options.convert, options.call_sites_yaml, options.symtab_file):
+            if path and is_same_file(path, source):
+                raise Failure(f"{path}: the output would replace the input")
+    is_breakpad = _is_breakpad(options)
+    say_line(f"Input file: {options.convert}")
+    sys.stdout.buffer.flush()
+    counts: dict[str, int] = {}
+    slices = _module(options, output) if is_breakpad else _slices(options, output)
+    for architecture, path in slices:
+        say_line(f"Output file ({architecture}): {path}")
+        report = _convert(options, architecture, path, is_breakpad=is_breakpad)
+        symtab = "" if is_breakpad else options.symtab_file
+        say("".join(_report_lines(report, symtab, is_breakpad=is_breakpad)))
+        if options.verify:
+            _verify(report)
+        for text, count in _counts(report):
+            counts[text] = counts.get(text, 0) + count
+    counts = {text: counts[text] for text in sorted(counts) if counts[text]}
+    say("".join(f"{text} occurred {n} time(s)\n" for text, n in counts.items()))
+    return _write_summary(options.json_summary_file, counts)
+
+
+def _is_breakpad(options: Options) -> bool:
+    from gsym.containers.recognition import recognise_file
+
+    path = options.convert
+    try:
+        is_breakpad = recognise_file(path) == "breakpad"
+    except OSError as error:
+        if options.input_kind == "breakpad":
+            raise Failure(f"{path}: {error.strerror}") from error
+        is_breakpad = False  # a bundle, or an error that is told below
+    if options.input_kind == "breakpad" and not is_breakpad:
+        raise Failure(f"{path}: The file was not recognized as a Breakpad symbol file")
+    if options.input_kind == "object" and is_breakpad:
+        raise Failure(f"{path}: The file was not recognized as a valid object file")
+    return is_breakpad
+
+
+def _module(options: Options, output: str) -> list[tuple[str, str]]:
+    """The same as of a thin object file, for a Breakpad symbol file."""
+    from gsym.conversion.inputs.breakpad import read_module
+
+    with open(options.convert, "rb") as file:
+        module = read_module(file.read(_HEAD_SIZE).splitlines())
+    return [(module.architecture or "unknown", output)]
+
+
+def _slices(options: Options, output: str) -> list[tuple[str, str]]:
+    """(architecture, output) of each slice of the input; a thin file has one."""
+    from gsym.containers.fat import list_slices, matching_slices
+    from gsym.containers.mapped_file import map_file
+    from gsym.conversion.companions.dsym import bundle_member
+
+    path = options.convert
+    try:
+        member = bundle_member(path)
+        slices = list_slices(map_file(member), member)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+    except FormatError as error:
+        reason = "The file was not recognized as a valid object file"
+        if os.path.isdir(path):
+            reason = os.strerror(errno.EISDIR)
+        raise Failure(f"{path}: {reason}") from error
+    except GsymError as error:
+        raise Failure(f"{path}: {error.reason}") from error
+    if slices[0].offset:  # else it is not fat, and LLVM does not look at --arch
+        try:
+            slices = matching_slices(slices, options.architectures, path)
+        except GsymError as error:
+            raise Failure(f"{path}: no matching architectures found") from error
+    if len(slices) == 1:
+        return [(slices[0].architecture, output)]
+    return [(each.architecture, f"{output}.{each.architecture}") for each in slices]
+
+
+def _convert(
+    options: Options, architecture: str, output: str, *, is_breakpad: bool
+) -> ConversionReport:
+    import gsym.conversion.job
+
+    try:
+        return gsym.conversion.job.convert(
+            options.convert,
+            output,
+            architecture=None if is_breakpad else architecture,
+            threads=options.threads or None,
+            version=options.output_version,
+            merged_functions=options.merged_functions,
+            call_sites=options.dwarf_call_sites,
+            call_sites_yaml=options.call_sites_yaml or None,
+            segment_size=options.segment_size or None,
+            symbol_table=options.symtab_file or None,
+            keep_warnings=options.verbose and not options.quiet,
+            pclntab="never",
+        )
+    except (GsymError, OSError) as error:
+        reason = error.reason if isinstance(error, GsymError) else error.strerror
+        if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
+            reason = f"Error parsing YAML file: {error.path}: {reason}"
+        path = error.path if isinstance(error, GsymError) else error.filename
+        if path is not None and path == options.symtab_file:
+            raise Failure(f"{path}: {reason}") from error
+        if is_breakpad:
+            raise Failure(f"Breakpad conversion failed: {reason}") from error
+        # LLVM prints a prefix that ends in a colon, and a colon behind it.
+        raise Failure(f"DWARF conversion failed: : {reason}") from error
+
+
+def _report_lines(
+    report: ConversionReport, symtab: str, *, is_breakpad: bool
+) -> Iterator[str]:
+    debug_info, symbol_table = "DWARF", "symbol table"
+    if is_breakpad:
+        debug_info, symbol_table = "FUNC records", "PUBLIC records"
+    yield f"Loaded {report.functions_debug_info} functions from {debug_info}.\n"
+    if report.functions_merged:
+        yield (
+            f"Have {report.functions_merged} merged functions as children of other "
+            "functions\n"
+        )
+    if symtab:
+        yield f"{one_line(f'Using symbol table file: {symtab}', sys.stdout)}\n"
+    yield f"Loaded {report.functions_symbol_table} functions from {symbol_table}.\n"
+    for warning in report.details:
+        yield (
+            f"warning: {_LLVM_CATEGORY.get(warning.category, warning.category)}: "
+            f"{warning.value:#x} at offset {warning.offset:#010x}\n"
+        )
+    yield (
+        f"Pruned {report.functions_pruned} functions, ended with {report.functions} "
+        "total\n"
+    )
+
+
+def _verify(report: ConversionReport) -> None:
+    """Print what is wrong with the outputs, which fails nothing, as in LLVM."""
+    from gsym.verification.check import check_structure, compare
+
+    for path in report.outputs:
+        say_line(f'Verifying GSYM file "{path}":')
+        for finding in check_structure(path):
+            say_line(f"error: offset {finding.offset:#x}: {finding.reason}")
+    if len(report.outputs) > 1:
+        return  # a segment cannot say all that its binary says
+    try:
+        compared = compare(report.outputs[0], report.input, pclntab=False)
+    except UnsupportedError as error:
+        say_line(f"warning: {report.input}: {error.reason}")
+        return
+    for difference in compared.differences:
+        say_line(
+            f"error: {difference.address:#018x}: {difference.subject}: "
+            f"{difference.binary} in the binary, {difference.gsym} in the file"
+        )
+
+
+def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
+    """How often each warning occurred, under LLVM's names."""
+    for text, count in report.warnings.items():
+        yield _LLVM_CATEGORY.get(text, text), count
+    duplicates = "Duplicate address ranges with different debug info."
+    yield duplicates, report.duplicates_different
+    yield "Overlapping function ranges", report.overlapping
+
+
+def _write_summary(path: str, counts: dict[str, int]) -> int:
+    if not path:
+        return 0
+    import json
+
+    categories = {text: {"count": count} for text, count in counts.items()}
+    summary = {"error-categories": categories, "error-count": sum(counts.values())}
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(summary, file, separators=(",", ":"))
+    except OSError as error:
+        say(
+            f"error opening aggregate error json file '{path}' for writing: "
+            f"{error.strerror}\n"
+        )
+        return EXIT_FAILED
+    return 0

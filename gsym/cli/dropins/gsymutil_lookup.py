@@ -1,0 +1,192 @@
+"""Lookups of `gsymutil`: of addresses that are given, and of a stream of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.dropins.gsymutil_options import parse_number
+from gsym.cli.dropins.gsymutil_streams import (
+    open_reader,
+    put,
+    say,
+    say_line,
+    standard_input,
+)
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import shortened
+from gsym.formatting.gsymutil import LlvmText
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+    from gsym.cli.dropins.gsymutil_options import Options
+    from gsym.reading.reader import Reader
+
+
+class Answers:
+    """Answers from one file, in the form that the options ask for."""
+
+    def __init__(self, reader: Reader, options: Options) -> None:
+        self.text = LlvmText(reader, escape=sys.stdout.isatty())
+        self.merged = options.merged_functions
+        self._verbose = options.verbose
+        self._filters = []
+        if options.filters:
+            self._filters = [
+                _compiled(each) for each in map(os.fsencode, options.filters)
+            ]
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether the engine can make them with no help."""
+        return not self._filters and (self.merged or not self._verbose)
+
+    def to(self, addresses: list[int]) -> bytes:
+        """The answers to *addresses*, in order."""
+        if self.are_plain:
+            return self.text.lookup(addresses, merged=self.merged)
+        one = self._filtered if self._filters else self._all_that_is_known
+        return b"".join(map(one, addresses))
+
+    def _filtered(self, address: int) -> bytes:
+        keep = [
+            any(
+                pattern is not None and pattern.search(name)
+                for pattern in self._filters
+            )
+            for name in self.text.merged_names(address)
+        ]
+        return self.text.lookup_merged(address, keep)
+
+    def _all_that_is_known(self, address: int) -> bytes:
+        answer = self.text.lookup([address])
+        function = self.text.function(address)
+        at = f"{address:#018x}:\n".encode()
+        if function is None:
+            return b"\nLookupResult for " + at + answer + b"\n"
+        if function:
+            head = b"FunctionInfo for " + at + function
+            answer = head + b"\nLookupResult for " + at + answer
+        return answer + b"\n"
+
+
+def answer_standard_input(options: Options) -> int:
+    """Answer lines `ADDRESS PATH` as they come, and return the exit code."""
+    if options.addresses or options.inputs:
+        say(
+            "error: no input files or addresses can be specified when using the "
+            "--addresses-from-stdin option.\n"
+        )
+        return EXIT_FAILED
+    stream = _Stream(options)
+    try:
+        answer_lines(standard_input().fileno(), stream.answer)
+    except _BadAddressError as error:
+        word = shortened(str(error))
+        say_line(f"error: invalid address {word}, expected: Address GsymFile.")
+        return EXIT_FAILED
+    finally:
+        stream.close()
+    return 0
+
+
+class _BadAddressError(Exception):
+    """The text is not a number."""
+
+
+class _Stream:
+    """Answers lines; keeps the file of the last one open."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._path = b""
+        self._reader: Reader | None = None
+        self._answers: Answers | None = None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def answer(self, lines: bytes) -> bytes:
+        """Print the answers to all whole lines; what is left of *lines*."""
+        lines = lines.replace(b"\r", b"")
+        view, at = memoryview(lines), 0
+        while (end := lines.find(b"\n", at)) >= 0:
+            word, _, path = lines[at:end].partition(b" ")
+            if self._answers is None and not path:
+                _address(word)  # what is wrong first is told, as LLVM does
+            if self._answers is None or path != self._path:
+                self._answers = self._open(path)
+            if self._answers.are_plain:
+                text, merged = self._answers.text, self._answers.merged
+                used = text.lookup_lines(view[at:], path, put, merged=merged)
+                if not used:
+                    raise _BadAddressError(os.fsdecode(word))
+                at += used
+            else:
+                put(self._answers.to([_address(word)]) + b"\n")
+                at = end + 1
+        return lines[at:]
+
+    def _open(self, path: bytes) -> Answers:
+        self.close()
+        self._path = path
+        self._reader = open_reader(os.fsdecode(path))
+        return Answers(self._reader, self._options)
+
+
+def _address(word: bytes) -> int:
+    text = os.fsdecode(word)
+    number = parse_number(text)
+    if number is None or number >> 64:
+        raise _BadAddressError(text)
+    return number
+
+
+def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
+    """Look up every *stride*-th function of a file from the *first* on."""
+    from gsym.reading.statistics import footprints
+
+    addresses = [entry.address for entry in footprints(reader)]
+    wanted = addresses[first::stride]
+    reader.lookup_many(wanted)
+    say_line(
+        f"Benchmarked {len(wanted)} lookups (out of {len(addresses)} addresses) in "
+        f'"{path}"'
+    )
+
+
+def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
+    """An expression of `re`, in which classes of characters may have POSIX's names.
+
+    None if it is not valid; then it matches nothing.
+    """
+    import re
+    import warnings
+
+    classes = {
+        b"alnum": rb"0-9A-Za-z",
+        b"alpha": rb"A-Za-z",
+        b"blank": rb" \t",
+        b"cntrl": rb"\x00-\x1f\x7f",
+        b"digit": rb"0-9",
+        b"graph": rb"!-~",
+        b"lower": rb"a-z",
+        b"print": rb" -~",
+        b"punct": rb"!-/:-@\[-`{-~",
+        b"space": rb"\t-\r ",
+        b"upper": rb"A-Z",
+        b"xdigit": rb"0-9A-Fa-f",
+    }
+    names = b"|".join(classes)
+    translated = re.sub(rb"\[:(%s):\]" % names, lambda m: classes[m[1]], pattern)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sets that a later `re` may know
+            return re.compile(translated, re.DOTALL)
+    except (re.error, OverflowError, RecursionError):
+        return None

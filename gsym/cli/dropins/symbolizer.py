@@ -1,0 +1,209 @@
+"""`gsym-symbolizer`: llvm-symbolizer's options, protocol and output, from GSYM files.
+
+Answers are printed in order, each as soon as its line is there, so that a sanitizer
+or a profiler may wait for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules, merged_location
+from gsym.cli.dropins.symbolizer_options import (
+    PROGRAM,
+    UsageError,
+    help_text,
+    parse,
+)
+from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
+from gsym.cli.line_stream import answer_lines
+from gsym.cli.program import EXIT_FAILED, run_program
+from gsym.cli.terminal import flush_or_discard, one_line, shortened
+from gsym.errors import GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.cli.dropins.symbolizer_json import JsonStyle
+    from gsym.cli.dropins.symbolizer_modules import Location, Module
+    from gsym.cli.dropins.symbolizer_options import Options
+    from gsym.cli.dropins.symbolizer_plain import PlainStyle
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line *argv* (without the program) and return the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    return run_program(
+        lambda: _parse_and_run(arguments),
+        lambda reason: _complain(f"{PROGRAM}: error: {reason}\n"),
+    )
+
+
+def _parse_and_run(arguments: list[str]) -> int:
+    try:
+        return _run(parse(arguments), arguments)
+    except UsageError as error:
+        flush_or_discard()
+        _complain(str(error))
+        return EXIT_FAILED
+
+
+def _run(options: Options, arguments: list[str]) -> int:
+    if options.help:
+        _put(help_text())
+        return 0
+    if options.version:
+        from gsym import __version__
+
+        _put(f"{PROGRAM}\ngsym version {__version__}\n  Prints what LLVM 22 prints.\n")
+        return 0
+    for warning in options.warnings:
+        _complain(warning)
+    if options.exact:
+        from gsym.cli.dropins.symbolizer_exact import run_llvm_symbolizer
+
+        _warn(run_llvm_symbolizer(arguments))  # it comes back only if it cannot
+    if options.filter_markup:
+        from gsym.cli.dropins.symbolizer_markup import filter_markup
+
+        filter_markup(options)
+        return 0
+    session = _Session(options)
+    if options.obj is not None and not session.open_first(options.obj):
+        return EXIT_FAILED
+    if options.inputs:
+        session.answer_all(options.inputs)
+    else:
+        session.answer_standard_input()
+    return 0
+
+
+class _Session:
+    """Answers lines in the chosen style."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._modules = Modules(options, _warn)
+        self._style = _style(options)
+        self._merges = not options.inlines
+
+    def open_first(self, name: str) -> bool:
+        """Whether the module of the command line can be read; else it is told."""
+        try:
+            self._modules.open(name, b"")
+        except ModuleError as error:
+            _put(self._fail(Request("CODE", name, b"", "", 0), str(error)) or "")
+            return False
+        return True
+
+    def answer_all(self, lines: list[str]) -> None:
+        """Print the answers to the requests of a command line."""
+        _put(self._style.begin())
+        for at, line in enumerate(lines):
+            if at:
+                _put(self._style.between)
+            _put(self.answer(line))
+        _put(self._style.end())
+
+    def answer_standard_input(self) -> None:
+        """Answer each line as soon as it is there, many at a time when they are."""
+        if sys.stdin is None:
+            raise GsymError("standard input is closed")
+        from gsym.cli.dropins.symbolizer_streams import LineStream
+
+        put = sys.stdout.buffer.write
+        stream = LineStream(self._options, self._modules, self.answer, put)
+        answer_lines(sys.stdin.fileno(), stream.answer)
+
+    def answer(self, line: str) -> str:
+        """The answer to one line, without its end."""
+        options = self._options
+        if not line:
+            return self._style.nothing("")  # somebody asks whether we are alive
+        try:
+            request = parse_request(line, options.obj or "", options.build_id)
+        except RequestError as error:
+            _warn(f"'{shortened(line)}': {error}")
+            return self._style.nothing(error.module)
+        try:
+            module = self._modules.open(request.module, request.build_id)
+        except ModuleError as error:
+            failure = self._fail(request, str(error))
+            if failure is not None:
+                return failure
+            module = None
+        return self._answer(request, module)
+
+    def _answer(self, request: Request, module: Module | None) -> str:
+        style = self._style
+        if request.kind == "DATA":
+            symbol = None if module is None else module.data(request.address)
+            return style.data(request, symbol)
+        if request.kind == "FRAME":
+            return style.variables(request)
+        if request.symbol:
+            found = module.symbol(request.symbol, request.address) if module else []
+            return style.symbols(request, found)
+        frames = None if module is None else module.frames(request.address)
+        if self._merges:
+            frames = [self._merged(frames)] if frames else []
+        return style.frames(request, frames)
+
+    def _merged(self, frames: list[Location]) -> Location:
+        """What stands for all frames: the innermost, under the name of the outermost.
+
+        As in LLVM the name stays the innermost where it is not that of the linker.
+        """
+        options = self._options
+        if options.style == "GNU" or options.functions == "short":
+            return frames[0]
+        return merged_location(frames)
+
+    def _fail(self, request: Request, reason: str) -> str | None:
+        """Tell why a module cannot be read; the answer, if the style has one for it."""
+        answer = self._style.failure(request, reason)
+        if answer is None:
+            name = request.module or request.build_id.hex().upper()
+            _warn(f"'{shortened(name)}': {reason}")
+        return answer
+
+
+def _style(options: Options) -> PlainStyle | JsonStyle:
+    name_of = _name_of(options)
+    if options.style == "JSON":
+        from gsym.cli.dropins.symbolizer_json import JsonStyle
+
+        return JsonStyle(options, name_of)
+    from gsym.cli.dropins.symbolizer_plain import PlainStyle
+
+    return PlainStyle(options, name_of)
+
+
+def _name_of(options: Options) -> Callable[[str], str]:
+    """What makes the name to print of the linker's."""
+    if not options.demangle:
+        return str
+    from gsym.engine.demangling import demangle
+
+    return demangle
+
+
+def _put(text: str) -> None:
+    """Print text; names in it may be of any encoding."""
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def _warn(sentence: str) -> None:
+    """Say something on standard error, behind the answers that came before."""
+    sys.stdout.buffer.flush()
+    _complain(f"{PROGRAM}: error: {one_line(sentence, sys.stderr)}\n")
+
+
+def _complain(text: str) -> None:
+    sys.stderr.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stderr.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""`gsym-symbolizer --filter-markup`: what `gsym filter --style=llvm` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.cli.terminal import escape_for_output
+from gsym.cli.verbs.filter import filter_log, tell_fault
+from gsym.cli.verbs.filter_modules import FolderModules, SeveralModules
+from gsym.cli.verbs.module_options import open_store
+from gsym.conversion.companions.debuginfod_settings import read_settings
+from gsym.errors import UnsupportedError
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.outputs import WrittenOutput
+from gsym.markup.settings import FilterSettings
+from gsym.markup.symbols import SymbolOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.dropins.symbolizer_options import Options
+    from gsym.markup.symbols import Opening
+
+
+def filter_markup(options: Options) -> None:
+    """Filter a log as llvm-symbolizer does.
+
+    Raises:
+        KeyboardInterrupt: Somebody interrupted it; what came is printed.
+    """
+    is_coloured = options.color == "always" or (
+        options.color == "auto" and sys.stdout.isatty()
+    )
+    log_filter = MarkupFilter(
+        _modules(options),
+        style="llvm",
+        symbols=SymbolOptions(
+            functions=options.functions,
+            demangle=options.demangle,
+            basenames=options.basenames,
+            escape=escape_for_output(),
+        ),
+        settings=FilterSettings(colour=is_coloured),
+        tell=tell_fault,
+        output=WrittenOutput(sys.stdout.buffer.write),
+    )
+    if filter_log(log_filter, ()):
+        raise KeyboardInterrupt
+
+
+def _modules(options: Options) -> Opening:
+    """Those in folders, and those of debuginfod servers that are asked.
+
+    They are if an option says so, or if none does and DEBUGINFOD_URLS names them.
+    """
+    folders = FolderModules(options.gsym_directories, options.debug_directories)
+    asks = options.debuginfod
+    if asks is None:
+        asks = bool(os.environ.get("DEBUGINFOD_URLS"))
+    if not asks or not read_settings(os.environ).servers:
+        return folders
+    try:
+        return SeveralModules(folders, open_store(None, ["debuginfod"]))
+    except UnsupportedError:
+        if options.debuginfod:
+            raise
+        return folders  # as an llvm-symbolizer that was built without HTTP

@@ -1,0 +1,251 @@
+"""The modules that are asked for: opened once, kept for the lines to come."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
+from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.errors import GsymError
+from gsym.reading.reader import wants_read_ahead
+from gsym.records import NamedTuple
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.cli.dropins.symbolizer_options import Options
+    from gsym.containers.data_symbols import DataSymbol, DataSymbols
+    from gsym.model import Frame, Lookup
+    from gsym.reading.reader import Reader
+    from gsym.symbolication.binary_lookup import FoundGsym
+
+
+class Location(NamedTuple):
+    """A place in the source.
+
+    Attributes:
+        function: Its name; "" where it is not known.
+        file: Path or base name; "" where it is not known.
+        line: 0 where it is not known.
+        start: Address of the function, None where it is not known.
+    """
+
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    start: int | None = None
+
+
+_MOST_MODULES = 128
+_ADDRESS_MASK = (1 << 64) - 1
+_PE_MAGIC = b"MZ"
+# What may stand behind a colon, as LLVM names architectures.
+_ARCHITECTURES = (
+    " aarch64 aarch64_32 aarch64_be arm arm64 arm64_32 arm64e armeb armv4t armv5 "
+    "armv5e armv6 armv6m armv7 armv7em armv7k armv7m armv7s avr bpf hexagon i386 i486 "
+    "i586 i686 loongarch32 loongarch64 m68k mips mips64 mips64el mipsel powerpc "
+    "powerpc64 powerpc64le powerpcle ppc ppc64 ppc64le ppcle riscv32 riscv64 s390x "
+    "sparc sparcv9 thumb thumbv7 wasm32 wasm64 x86 x86-64 x86_64 x86_64h xscale "
+)
+
+
+class ModuleError(Exception):
+    """A module cannot be read; the text says why."""
+
+
+class Module:
+    """One module: its functions, and the symbols of its binary.
+
+    Attributes:
+        reader: Answers for its functions, None where it has none.
+        shift: What is added to an address that is asked for.
+    """
+
+    def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
+        self.reader = reader
+        self._path = path
+        self._basenames = options.basenames
+        base = _image_base(path) if options.relative_address else 0
+        self.shift = base - options.adjust_vma
+        self._symbols: DataSymbols | None = None
+
+    def frames(self, address: int) -> list[Location]:
+        """The frames at an address as it was given, innermost first."""
+        found = self._look_up((address + self.shift) & _ADDRESS_MASK)
+        if found is None:
+            return []
+        return [self._location(frame, found) for frame in found.frames]
+
+    def symbol(self, name: str, offset: int) -> list[Location]:
+        """Where the functions of a name are in the source, *offset* behind their start.
+
+        One is known by its line: those without are left out.
+        """
+        starts = () if self.reader is None else self.reader.find(name)
+        found = []
+        for function in starts:
+            frames = self._look_up((function.start + offset) & _ADDRESS_MASK)
+            if frames is not None:
+                places = [self._location(frame, frames) for frame in frames.frames]
+                if places[0].file:
+                    found.append(merged_location(places))
+        return found
+
+    def data(self, address: int) -> DataSymbol | None:
+        """The symbol at an address as it was given; None where there is none."""
+        if self._symbols is None:
+            self._symbols = _read_symbols(self._path)
+        if self._symbols is None:
+            return None
+        return self._symbols.find((address + self.shift) & _ADDRESS_MASK)
+
+    def _look_up(self, address: int) -> Lookup | None:
+        if self.reader is None:
+            return None
+        try:
+            return self.reader.lookup(address)
+        except GsymError:
+            return None  # a damaged record answers for its own addresses only
+
+    def _location(self, frame: Frame, found: Lookup) -> Location:
+        file = frame.filename if self._basenames else frame.path
+        return Location(frame.name, file, frame.line, found.address - frame.offset)
+
+
+def merged_location(frames: list[Location]) -> Location:
+    """One place for all of *frames*: the innermost line in the outermost function."""
+    inner, outer = frames[0], frames[-1]
+    return Location(outer.function, inner.file, inner.line, outer.start)
+
+
+class Modules:
+    """All modules of a session, by the names that requests give them.
+
+    Args:
+        options: How they are looked for.
+        warn: Takes sentences for standard error.
+    """
+
+    def __init__(self, options: Options, warn: Callable[[str], None]) -> None:
+        self._options = options
+        self._warn = warn
+        self._opened: dict[str | bytes, Module | None] = {}
+        self._read_ahead = wants_read_ahead(_address_count(options))
+
+    def open(self, name: str, build_id: bytes) -> Module | None:
+        """The module of a name or a build id.
+
+        Returns:
+            None where it could not be read, which was told before.
+
+        Raises:
+            ModuleError: It cannot be read, and this is the first time.
+        """
+        key = build_id or name
+        if key in self._opened:
+            return self._opened[key]
+        try:
+            # A build id may be asked for again once its file is there.
+            path = self._path_of(build_id) if build_id else name
+            self._keep(key, None)
+            found, path = self._find(path, has_suffix=not build_id)
+            module = Module(found.reader, path, self._options)
+        except OSError as error:
+            raise ModuleError(error.strerror or str(error)) from error
+        except GsymError as error:
+            raise ModuleError(error.reason) from error
+        for note in found.notes:
+            self._warn(note)
+        self._keep(key, module)
+        return module
+
+    def opened(self, name: str, build_id: bytes) -> Module | None:
+        """The module of a name or a build id, if it is open already."""
+        return self._opened.get(build_id or name)
+
+    def _keep(self, key: str | bytes, module: Module | None) -> None:
+        if len(self._opened) >= _MOST_MODULES and key not in self._opened:
+            del self._opened[next(iter(self._opened))]
+        self._opened[key] = module
+
+    def _find(self, path: str, *, has_suffix: bool) -> tuple[FoundGsym, str]:
+        """What answers for a path that may end in `:ARCHITECTURE`, and the path."""
+        architecture = self._options.default_arch
+        front, colon, suffix = path.rpartition(":")
+        if has_suffix and colon and f" {suffix} " in _ARCHITECTURES:
+            path, architecture = front, suffix
+        return find_gsym(path, self._search(_slice_of(path, architecture))), path
+
+    def _search(self, architecture: str | None) -> BinarySearch:
+        options = self._options
+        return BinarySearch(
+            architecture=architecture,
+            beside=not options.disable_gsym,
+            gsym_directories=tuple(options.gsym_directories),
+            debug_directories=self._debug_directories(),
+            debuginfod=bool(options.debuginfod),
+            dwp=options.dwp,
+            read_ahead=self._read_ahead,
+        )
+
+    def _debug_directories(self) -> tuple[str, ...]:
+        return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
+
+    def _path_of(self, build_id: bytes) -> str:
+        from gsym.conversion.companions.debug_link import build_id_paths
+
+        folders = (*self._options.gsym_directories, *self._debug_directories())
+        for path in build_id_paths(build_id, folders):
+            for candidate in (f"{path.removesuffix('.debug')}.gsym", path):
+                if os.path.exists(candidate):
+                    return candidate
+        raise ModuleError("could not find build ID")
+
+
+def _address_count(options: Options) -> int:
+    """How many addresses the command line asks for; 0: it does not tell."""
+    for line in options.inputs:
+        try:
+            request = parse_request(line, options.obj or "", options.build_id)
+        except RequestError:
+            continue
+        if request.symbol:
+            return 0  # the first look for a name reads all of them
+    return len(options.inputs)
+
+
+def _slice_of(path: str, architecture: str | None) -> str | None:
+    """The slice to take: *architecture* is of interest for universal files only."""
+    if architecture is None:
+        return None
+    from gsym.containers.recognition import recognise_file
+
+    is_fat = not os.path.isdir(path) and recognise_file(path) == "fat"
+    return architecture if is_fat else None
+
+
+def _image_base(path: str) -> int:
+    """What relative addresses count from: the preferred base of a PE file, else 0."""
+    with open(path, "rb") as file:
+        if file.read(len(_PE_MAGIC)) != _PE_MAGIC:
+            return 0
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
+    with ObjectFile(map_file(path), path) as binary:
+        return binary.base_address or 0
+
+
+def _read_symbols(path: str) -> DataSymbols | None:
+    """The symbols of the binary at *path*; None where it is none, or is damaged."""
+    from gsym.containers.data_symbols import DataSymbols
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            return DataSymbols(binary)
+    except (GsymError, OSError):
+        return None

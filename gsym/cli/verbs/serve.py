@@ -1,0 +1,189 @@
+"""`gsym serve`: a symbolication server."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import partial
+
+from gsym.cli.options import Command, Option, UsageError
+from gsym.cli.terminal import printable
+from gsym.errors import UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gsym.cli.options import Values
+    from gsym.server.settings import Settings
+    from gsym.store.symbolizer import Symbolizer
+
+COMMAND = Command(
+    "gsym serve",
+    "Answer symbolication requests over HTTP",
+    (),
+    (
+        Option(
+            "--host", "address to listen on (default: 127.0.0.1)", metavar="ADDRESS"
+        ),
+        Option(
+            "--port",
+            "port to listen on (default: 8000; 0: any that is free)",
+            short="-p",
+            metavar="PORT",
+        ),
+        Option("--workers", "processes that answer (default: 1)", metavar="N"),
+        Option("--store", "folder of the symbol store", metavar="DIR"),
+        Option(
+            "--source",
+            "where modules come from that the store lacks: a folder, or the URL of a "
+            "symbol server (default: the current folder)",
+            metavar="URL|DIR",
+            repeatable=True,
+        ),
+        Option("--config", "TOML file with settings", metavar="FILE", repeatable=True),
+        Option(
+            "--path-map",
+            "prefix of source paths to replace in answers",
+            metavar="OLD=NEW",
+            repeatable=True,
+        ),
+        Option(
+            "--source-map",
+            "source paths as clients can download them: {path} in TEMPLATE stands for "
+            "what is behind OLD",
+            metavar="OLD=TEMPLATE",
+            repeatable=True,
+        ),
+        Option(
+            "--root-path",
+            "path in front of all paths that a proxy takes away",
+            metavar="PATH",
+        ),
+        Option("--enable-source", "answer /source/v1: source files of --source-root"),
+        Option(
+            "--source-root",
+            "folder whose source files may be read; OLD stands for it in debug "
+            "information",
+            metavar="[OLD=]DIR",
+            repeatable=True,
+        ),
+        Option("--enable-asm", "answer /asm/v1: code of the binaries of --binary-dir"),
+        Option(
+            "--binary-dir",
+            "folder of binaries to disassemble, by name or by build id",
+            metavar="DIR",
+            repeatable=True,
+        ),
+        Option(
+            "--set",
+            "any other setting",
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+    ),
+    """\
+Each setting is also read from the environment, --port from GSYM_PORT; flags count more
+than it, and it counts more than files. docs/server.md has the table.
+This needs the extra `server`: pip install 'gsym[server]'.
+
+To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
+)
+
+_LISTS = {
+    "--source": "sources",
+    "--path-map": "path_map",
+    "--source-map": "source_map",
+    "--source-root": "source_roots",
+    "--binary-dir": "binary_dirs",
+}
+_SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
+_TEXTS = {
+    "--host": "host",
+    "--port": "port",
+    "--workers": "workers",
+    "--store": "store",
+    "--root-path": "root_path",
+}
+
+
+def run(arguments: list[str]) -> int:
+    """Serve until a signal says to stop."""
+    values = COMMAND.parse(arguments)
+    flags = _flags(values)
+    try:
+        from gsym.server.listening import bind
+        from gsym.server.reloading import reloading_app
+        from gsym.server.settings import SettingsError
+        from gsym.server.workers import serve
+    except ImportError as missing:
+        raise UnsupportedError(
+            f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
+        ) from None
+    load = partial(load_again, flags, tuple(values.texts("--config")))
+    try:
+        settings = load()
+        app = reloading_app(load)
+    except (SettingsError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    with bind(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{port}{settings.root_path}"
+        lines = _greeting(url, settings, app.serving.service.symbolizer)
+        serve(load, app, settings, listener, partial(_say, settings, lines))
+    return 0
+
+
+def load_again(flags: Mapping[str, object], files: tuple[str, ...]) -> Settings:
+    """The settings as they are now."""
+    from gsym.server.settings import load_settings
+
+    return load_settings(flags, os.environ, files)
+
+
+def _flags(values: Values) -> dict[str, object]:
+    flags: dict[str, object] = {}
+    for option, name in _TEXTS.items():
+        given = values.text(option)
+        if given is not None:
+            flags[name] = given
+    for option, name in _LISTS.items():
+        if values.texts(option):
+            flags[name] = values.texts(option)
+    for option, name in _SWITCHES.items():
+        if values.flag(option):
+            flags[name] = True
+    for setting in values.texts("--set"):
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(
+                f"option '--set': '{setting}' is not of the form NAME=VALUE"
+            )
+        flags[name.replace("-", "_")] = value
+    return flags
+
+
+def _greeting(url: str, settings: Settings, symbolizer: Symbolizer) -> list[str]:
+    """Lines with the address of the server, its store and its sources."""
+    from gsym.server.modules import source_names, store_path
+
+    profiler = f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
+    return [
+        f"serving at {url}",
+        f"for the Firefox Profiler: {profiler}",
+        f"store: {store_path(settings)}",
+        *(f"source: {name}" for name in source_names(symbolizer)),
+    ]
+
+
+def _say(settings: Settings, lines: list[str]) -> None:
+    """Write lines to standard error, in the form of the log."""
+    from gsym.server.logs import is_for_people
+
+    for line in lines:
+        if is_for_people(settings):
+            print(printable(line), file=sys.stderr, flush=True)
+        else:
+            logging.getLogger("gsym.server").info("%s", line)

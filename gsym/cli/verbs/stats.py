@@ -1,0 +1,188 @@
+"""`gsym stats`: what the bytes of a GSYM file are spent on."""
+
+from __future__ import annotations
+
+import sys
+
+import gsym.reading.reader
+from gsym.cli.options import Command, Operand, Option
+from gsym.cli.terminal import printable
+from gsym.reading.statistics import biggest, directories, footprints, measure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gsym.reading.statistics import Directory, Footprint, InfoBytes, Statistics
+
+COMMAND = Command(
+    "gsym stats",
+    "Show what the bytes of a GSYM file are spent on",
+    (Operand("FILE", "GSYM file"),),
+    (
+        Option("--json", "print one JSON object"),
+        Option(
+            "--top",
+            "how many functions and directories to list (default: 10)",
+            metavar="N",
+        ),
+    ),
+    """\
+A function takes the bytes of its record: size, name, lines, inlined calls and what
+is merged into it. Its directory is that of its first line.""",
+)
+
+_TOP = 10
+_BAR_WIDTH = 30
+_LABEL_WIDTH = 30
+
+_SECTIONS = (
+    ("header", "header"),
+    ("directory", "section directory"),
+    ("uuid_section", "UUID"),
+    ("address_table", "address table"),
+    ("address_info_offsets", "record offsets"),
+    ("file_table", "file table"),
+    ("string_table", "string table"),
+    ("function_info", "function records"),
+    ("function_index", "index"),
+)
+_INFO_TYPES = (
+    ("size_and_name", "size and name"),
+    ("line_table", "line tables"),
+    ("inline_info", "inlined calls"),
+    ("merged_functions", "merged functions"),
+    ("call_sites", "call sites"),
+    ("unknown", "unknown InfoTypes"),
+    ("end_of_list", "end of list"),
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Measure one file and print the result."""
+    values = COMMAND.parse(arguments)
+    path = values.operand("FILE")
+    top = values.number("--top")
+    top = _TOP if top is None else top
+    with gsym.reading.reader.open(path) as reader:
+        statistics = measure(reader)
+        entries = list(footprints(reader))
+    functions, folders = biggest(entries, top), directories(entries)[:top]
+    if values.flag("--json"):
+        sys.stdout.write(_json(path, statistics, functions, folders))
+    else:
+        lines = _text(path, statistics, functions, folders)
+        sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+# ---- text for people
+
+
+def _text(
+    path: str,
+    statistics: Statistics,
+    functions: list[Footprint],
+    folders: list[Directory],
+) -> Iterator[str]:
+    uuid = f"build id {statistics.uuid.hex()}" if statistics.uuid else "no build id"
+    size = f"{statistics.num_addresses:,} functions, {statistics.file_size:,} bytes"
+    yield f"{printable(path)}: GSYM version {statistics.version}, {size}, {uuid}"
+    if statistics.damaged_count:
+        yield f"{statistics.damaged_count:,} records are damaged"
+    whole = statistics.file_size
+    yield from _chart("sections", _sections(statistics), whole)
+    yield from _chart("function records", _records(statistics), whole)
+    if statistics.merged_count:
+        title = f"{statistics.merged_count:,} merged functions"
+        yield from _chart(title, _merged(statistics), whole)
+    rows = [(entry.name, entry.record_size) for entry in functions]
+    yield from _chart("biggest functions", rows, whole)
+    rows = [
+        (
+            f"{folder.name or '(none)'} ({folder.functions:,})",
+            folder.record_size,
+        )
+        for folder in folders
+    ]
+    yield from _chart("directories (functions)", rows, whole)
+
+
+def _sections(statistics: Statistics) -> Iterator[tuple[str, int]]:
+    for field, label in _SECTIONS:
+        yield label, getattr(statistics, field)
+    for kind, size in statistics.unknown_sections:
+        yield f"unknown section type {kind}", size
+    yield "padding", statistics.padding
+
+
+def _records(statistics: Statistics) -> Iterator[tuple[str, int]]:
+    yield from _info_types(statistics.own)
+    yield "padding", statistics.function_info_padding
+
+
+def _merged(statistics: Statistics) -> Iterator[tuple[str, int]]:
+    yield from _info_types(statistics.merged)
+    yield "counts and sizes", statistics.merged_envelope
+
+
+def _info_types(sizes: InfoBytes) -> Iterator[tuple[str, int]]:
+    for field, label in _INFO_TYPES:
+        yield label, getattr(sizes, field)
+
+
+def _chart(title: str, rows: Iterable[tuple[str, int]], whole: int) -> Iterator[str]:
+    """Bars that compare the rows with each other, and each one's share of the file."""
+    shown = [(printable(label), size) for label, size in rows if size]
+    if not shown:
+        return
+    yield ""
+    yield title
+    longest = max(size for _, size in shown)
+    width = len(f"{longest:,}")
+    for label, size in shown:
+        bar = "#" * max(1, _BAR_WIDTH * size // longest)
+        share = f"{100 * size / whole:5.1f} %"
+        line = f"  {_fit(label):<{_LABEL_WIDTH}}  {size:>{width},}  {share}  {bar}"
+        yield line.rstrip()
+
+
+def _fit(label: str) -> str:
+    """Cut in the middle, for names that begin or end alike still differ."""
+    if len(label) <= _LABEL_WIDTH:
+        return label
+    front = (_LABEL_WIDTH - 3) // 2
+    return label[:front] + "..." + label[front + 3 - _LABEL_WIDTH :]
+
+
+# ---- JSON for programs
+
+
+def _json(
+    path: str,
+    statistics: Statistics,
+    functions: list[Footprint],
+    folders: list[Directory],
+) -> str:
+    import json
+
+    own, merged = statistics.own._asdict(), statistics.merged._asdict()
+    found = {
+        "file": path,
+        "version": statistics.version,
+        "uuid": statistics.uuid.hex(),
+        "functions": statistics.num_addresses,
+        "damaged_records": statistics.damaged_count,
+        "file_size": statistics.file_size,
+        "sections": {field: getattr(statistics, field) for field, _ in _SECTIONS}
+        | {"padding": statistics.padding},
+        "unknown_sections": [
+            {"type": kind, "size": size} for kind, size in statistics.unknown_sections
+        ],
+        "function_records": own | {"padding": statistics.function_info_padding},
+        "merged_functions": merged
+        | {"count": statistics.merged_count, "envelope": statistics.merged_envelope},
+        "biggest_functions": [entry._asdict() for entry in functions],
+        "directories": [folder._asdict() for folder in folders],
+    }
+    return json.dumps(found) + "\n"

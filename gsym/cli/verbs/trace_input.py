@@ -1,0 +1,312 @@
+"""A trace as the verbs of `gsym trace` read it: filters, progress, warnings."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+
+from gsym.cli.terminal import printable, progress_for
+from gsym.cli.verbs.trace_options import read_selection
+from gsym.errors import FormatError
+from gsym.trace.fxt.decoder import KINDS
+from gsym.trace.fxt.opening import HEAD_SIZE, is_trace, open_trace
+from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
+from gsym.trace.fxt.selection import RecordSelection, Selection, coarse_filter
+from gsym.trace.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.cli.options import Values
+    from gsym.trace.fxt.decoder import Columns, Counts, Problem
+    from gsym.trace.fxt.filter import Filter
+    from gsym.trace.fxt.opening import Trace
+    from gsym.trace.fxt.records import Record
+
+STANDARD_INPUT = "-"
+_EVERYTHING = Selection()
+_MOST_TOLD = 5  # problems
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
+_PROVIDERS = ("provider_info", "provider_event")
+_PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
+
+
+def warn(text: str) -> None:
+    """Tell a person of something that did not stop the work."""
+    print(f"gsym: warning: {printable(text)}", file=sys.stderr)
+
+
+class TraceInput:
+    """One trace, which can be read several times, also when it comes from a pipe.
+
+    At the end of a `with` block, dropped records, faults, and data that was left out as
+    it has no meaning here are reported.
+
+    Args:
+        path: Of a file or a pipe; `STANDARD_INPUT`.
+        selection: What is wanted of it.
+        strict: The first fault is an error.
+
+    Raises:
+        FormatError: It is no trace; or, while it is read and *strict* is set, it is
+            damaged.
+        OSError: It cannot be read.
+    """
+
+    def __init__(
+        self, path: str, selection: Selection = _EVERYTHING, *, strict: bool = False
+    ) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.selection = selection
+        self._strict = strict
+        self._stream: Any = _stream_of(path)
+        self._is_kept = False
+        self._survey: Survey | None = None
+        self._names: dict[int | None, str] = {}
+        self._dropped: dict[int | None, int] = {}
+        self._read: Trace | None = None
+        if self._stream is None:
+            with open(path, "rb") as file:
+                _require_trace(file.read(HEAD_SIZE), self.name)
+        else:
+            head = self._stream.read(HEAD_SIZE)
+            _require_trace(head, self.name)
+            self._stream = _Begun(head, self._stream)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            sys.stdout.flush()
+            self._warn()
+        if self._is_kept or (self._stream and self.path != STANDARD_INPUT):
+            self._stream.close()
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether something is to be left out."""
+        return self.selection != _EVERYTHING
+
+    def columns(
+        self, kinds: Collection[str] | None = None, chosen: Filter | None = None
+    ) -> Iterator[Columns]:
+        """Records of some kinds as columns; all, or what the engine is to choose."""
+        trace = self._open(kinds, chosen)
+        progress = progress_for(self.name)
+        for columns in trace.columns():
+            yield columns
+            if progress is not None:
+                progress(trace.bytes_read, trace.size or 0)
+        if progress is not None:
+            progress.clear()
+
+    def watched_columns(self) -> Iterator[Columns]:
+        """All records as columns; what they say of dropped ones is noted."""
+        self._dropped.clear()
+        for columns in self.columns():
+            yield columns
+            if not _PROVIDER_NUMBERS.isdisjoint(columns.kinds):
+                for record in columns.records():
+                    if isinstance(record, (ProviderInfo, ProviderEvent)):
+                        self._note(record)
+
+    def records(
+        self, kinds: Collection[str] | None = None, *, keep_context: bool = False
+    ) -> Iterator[Record]:
+        """The records that are wanted.
+
+        Args:
+            kinds: Of `gsym.trace.fxt.decoder.KINDS`; None: all.
+            keep_context: With those that others are understood by.
+        """
+        takes, chosen = None, None
+        if self.has_filters:
+            takes = self._record_selection(keep_context=keep_context).takes
+            chosen = coarse_filter(self.selection, self.survey().begin_ns or 0)
+        self._dropped.clear()
+        wanted = KINDS if kinds is None else (*kinds, *_PROVIDERS)
+        for columns in self.columns(wanted, chosen):
+            for record in columns.records():
+                if isinstance(record, (ProviderInfo, ProviderEvent)):
+                    self._note(record)
+                if takes is None or takes(record):
+                    yield record
+
+    def survey(self) -> Survey:
+        """What has to be known of the whole; it is read for this the first time."""
+        if self._survey is None:
+            self.keep()
+            survey = Survey()
+            survey.add_times(self.columns())
+            whole = self._read
+            for columns in self.columns(DESCRIBING_KINDS):
+                survey.add(columns.records())
+            self._read = whole
+            for number, provider in survey.providers.items():
+                self._names[number] = provider.name
+                self._dropped[number] = provider.dropped
+            self._survey = survey
+        return self._survey
+
+    def counts(self) -> Counts:
+        """Those of the last reading."""
+        assert self._read is not None  # noqa: S101 - it has been read
+        return self._read.counts()
+
+    @property
+    def byteorder(self) -> str:
+        """That of the last reading."""
+        assert self._read is not None  # noqa: S101 - it has been read
+        return self._read.byteorder
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Those of the last reading."""
+        return [] if self._read is None else self._read.problems
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file; None of a pipe."""
+        return self._read.size if self._read is not None else None
+
+    def _warn(self) -> None:
+        """Report dropped records, faults, and data that was left out."""
+        for number, count in self._dropped.items():
+            if count:
+                name = self._names.get(number, "")
+                who = f"provider {number}" + (f" ({name})" if name else "")
+                times = "once" if count == 1 else f"{count} times"
+                warn(
+                    f"{self.name}: {who} dropped records: its buffer filled up {times}"
+                )
+        for problem in self.problems[:_MOST_TOLD]:
+            warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
+        if self._read is None:
+            return
+        counts = self.counts()
+        if counts.problems > _MOST_TOLD:
+            warn(f"{self.name}: {counts.problems - _MOST_TOLD} more faults")
+        if counts.traces:
+            number = counts.traces + 1
+            warn(f"{self.name}: the file holds {number} consecutive traces")
+        if counts.unknown_arguments:
+            number = counts.unknown_arguments
+            warn(f"{self.name}: arguments of unknown types left out ({number})")
+        if counts.appended_words:
+            number = counts.appended_words
+            warn(f"{self.name}: words appended to known records left out ({number})")
+
+    def _note(self, record: ProviderInfo | ProviderEvent) -> None:
+        number = record.provider
+        if isinstance(record, ProviderInfo):
+            self._names[number] = record.name
+        elif record.event == BUFFER_FULL:
+            self._dropped[number] = self._dropped.get(number, 0) + 1
+
+    def _record_selection(self, *, keep_context: bool) -> RecordSelection:
+        survey = self.survey()
+        return RecordSelection(
+            self.selection,
+            survey.begin_ns or 0,
+            survey.objects,
+            keep_context=keep_context,
+        )
+
+    def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
+        source = self.path if self._stream is None else self._stream
+        if self._is_kept:
+            self._stream.seek(0)
+        self._read = open_trace(source, strict=self._strict, kinds=kinds, chosen=chosen)
+        return self._read
+
+    def keep(self) -> None:
+        """Make it possible to read a pipe several times."""
+        if self._stream is None or self._is_kept:
+            return
+        kept = TemporaryFile()  # noqa: SIM115 - it lives as long as this
+        copyfileobj(self._stream, kept)
+        if self.path != STANDARD_INPUT:
+            self._stream.close()
+        self._stream, self._is_kept = kept, True
+
+
+class _Begun:
+    """A stream of which something was read, from its start.
+
+    Args:
+        head: What was read.
+        rest: The stream.
+    """
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head = head
+        self._rest = rest
+        self.close = rest.close
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        if not self._head:
+            return bytes(self._rest.read(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+
+def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
+    """The trace that a command line names, with its filters.
+
+    Args:
+        values: Of a command with `TRACE`, `FILTERS` and `STRICT`.
+        passes: How many times it will be read.
+
+    Raises:
+        UsageError: A filter is not understood.
+        FormatError: It is no trace.
+        OSError: It cannot be opened.
+    """
+    selection = read_selection(values)
+    trace = TraceInput(
+        values.operand("FILE"), selection, strict=values.flag("--strict")
+    )
+    if passes > 1:
+        trace.keep()
+    return trace
+
+
+def _stream_of(path: str) -> Any:
+    """What is read once; None of a regular file."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return open(path, "rb")
+
+
+def _inflated_head(head: bytes) -> bytes:
+    """The first bytes of a file as they are without gzip; b"" where it is damaged."""
+    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+        return head
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
+    except zlib.error:
+        return b""
+
+
+def _require_trace(head: bytes, name: str) -> None:
+    if not head:
+        raise FormatError("it is empty", path=name, offset=0)
+    head = _inflated_head(head)
+    # Where nothing can be inflated, whoever reads it says what is wrong.
+    if head and not is_trace(head):
+        raise FormatError("it is no Fuchsia trace", path=name)

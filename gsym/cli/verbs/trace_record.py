@@ -1,0 +1,161 @@
+"""`gsym trace record`: runs a Python program and writes a trace of it."""
+
+from __future__ import annotations
+
+import atexit
+import locale
+import os
+import signal
+import sys
+
+from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.terminal import unguard_terminals
+from gsym.errors import GsymError
+from gsym.trace.function_calls import FunctionCalls
+from gsym.trace.fxt.selection import parse_moment
+from gsym.trace.program_run import run_module, run_script
+from gsym.trace.tracer import Tracer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.options import Values
+
+COMMAND = Command(
+    "gsym trace record",
+    "Run a Python program and write a trace of its function calls",
+    (
+        Operand("SCRIPT", "what to run; without with -m", required=False),
+        Operand("ARGUMENT", "of the program", many=True, required=False),
+    ),
+    (
+        Option(
+            "--output",
+            "where to write the trace (default: trace.fxt)",
+            short="-o",
+            metavar="FILE",
+        ),
+        Option("--module", "run a module, as python -m", short="-m", metavar="MODULE"),
+        Option(
+            "--only",
+            "only functions of modules or packages with this name",
+            metavar="PATTERN",
+            repeatable=True,
+        ),
+        Option(
+            "--without",
+            "no functions of modules or packages with this name",
+            metavar="PATTERN",
+            repeatable=True,
+        ),
+        Option(
+            "--minimum",
+            "only calls that take at least so long, such as 10us",
+            metavar="TIME",
+        ),
+    ),
+    """\
+Options stand in front of SCRIPT; all behind it, or behind MODULE, is the program's. It
+runs as by the python that runs gsym: its exit status is that of the command. Perfetto
+and 'gsym trace' read the trace. In a PATTERN, * is any text.""",
+)
+
+_PACKAGE_ENDS = ("-m", "--module")
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program."""
+    own, rest = _split(arguments)
+    values = COMMAND.parse(own)
+    module = values.text("--module")
+    if module is None and not rest:
+        raise UsageError("SCRIPT is missing")
+    minimum = _minimum(values)
+    tracer = Tracer(
+        values.text("--output") or "trace.fxt",
+        name=os.path.basename(rest[0]) if module is None else module,
+    )
+    calls = FunctionCalls(
+        tracer, values.texts("--only"), values.texts("--without"), minimum
+    )
+    # The first to be registered is the last to run: the program's own come before.
+    atexit.register(_finish, tracer, calls)
+    atexit.unregister(tracer.close)
+    _give_back_streams()
+    try:
+        calls.start()
+    except ValueError:
+        raise GsymError("another profiler is at work") from None
+    try:
+        if module is not None:
+            return run_module(module, rest)
+        return run_script(rest[0], rest[1:])
+    except KeyboardInterrupt:
+        # As python ends then, behind all else.
+        atexit.unregister(_finish)
+        atexit.register(_end_by_signal, tracer, calls)
+        return 128 + signal.SIGINT
+    finally:
+        if sys.stdout is None or sys.stdout.closed:  # it will be flushed
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our options, and the words of the program."""
+    with_value = {
+        name
+        for option in COMMAND.options
+        if option.metavar
+        for name in (option.name, option.short)
+    }
+    rest = list(arguments)
+    own: list[str] = []
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        if word == "--":
+            break
+        own.append(word)
+        if word in with_value and rest:
+            own.append(rest.pop(0))
+        if word.startswith(_PACKAGE_ENDS):
+            break
+    return own, rest
+
+
+def _minimum(values: Values) -> int:
+    text = values.text("--minimum")
+    if text is None:
+        return 0
+    try:
+        return parse_moment(text).ns
+    except ValueError as error:
+        raise UsageError(f"option '--minimum': {error}") from None
+
+
+def _give_back_streams() -> None:
+    """The streams are the program's: as python made them, not as our verbs have them.
+
+    Standard input has not been changed, and all three are made alike.
+    """
+    unguard_terminals()
+    like = sys.stdin
+    encoding = (
+        like.encoding if like else locale.getpreferredencoding(do_setlocale=False)
+    )
+    errors = (like.errors if like else None) or "strict"
+    for stream, handling in ((sys.stdout, errors), (sys.stderr, "backslashreplace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding=encoding, errors=handling)
+
+
+def _finish(tracer: Tracer, calls: FunctionCalls) -> None:
+    calls.stop()
+    if calls.left_out:
+        tracer.log(f"calls that were shorter than the minimum: {calls.left_out}")
+    tracer.close()
+
+
+def _end_by_signal(tracer: Tracer, calls: FunctionCalls) -> None:
+    _finish(tracer, calls)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)

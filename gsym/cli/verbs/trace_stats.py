@@ -1,0 +1,163 @@
+"""`gsym trace stats`: how much of what a trace has."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from gsym.cli.options import Command, Option
+from gsym.cli.terminal import printable
+from gsym.cli.verbs.trace_input import TraceInput, open_trace_input
+from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
+from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
+from gsym.trace.description import kind_of
+from gsym.trace.fxt.columns import EventKey, EventSums, Tally
+from gsym.trace.fxt.records import Event
+from gsym.trace.record_object import put_text
+from gsym.trace.unmatched import MATCHED_KINDS, unmatched_halves
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+COMMAND = Command(
+    "gsym trace stats",
+    "Count records, bytes and events of a trace",
+    (TRACE,),
+    (
+        LIMIT,
+        Option(
+            "--unmatched",
+            "also count beginnings and ends without the other half; takes longer, and "
+            "memory for all events",
+        ),
+        JSON,
+        *FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+With a filter, what fits it is counted, and its bytes are not told.""",
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Measure one trace and print the result."""
+    values = COMMAND.parse(arguments)
+    limit = row_limit(values)
+    with open_trace_input(values, passes=1 + values.flag("--unmatched")) as trace:
+        figures = _measure(trace)
+        if values.flag("--unmatched"):
+            halves = trace.records(MATCHED_KINDS)
+            figures["unmatched"] = unmatched_halves(halves)
+        if values.flag("--json"):
+            print(json.dumps(figures))
+        else:
+            _print(figures, limit)
+    return 0
+
+
+def _measure(trace: TraceInput) -> dict[str, Any]:
+    kinds: Counter[str] = Counter()
+    sizes: Mapping[str, int] = {}
+    if trace.has_filters:
+        found = EventSums()
+        for record in trace.records():
+            kinds[kind_of(record)] += 1
+            if isinstance(record, Event):
+                texts = record.category, record.name
+                key = EventKey(record.provider, *texts, record.kind)
+                found.add(key, 1, 0)
+        sums = found.sums
+    else:
+        tally = Tally()
+        for columns in trace.watched_columns():
+            tally.add(columns)
+        sums = tally.sums()
+        kinds.update(trace.counts().records)
+        sizes = trace.counts().bytes
+    counts = trace.counts()
+    return {
+        "file": trace.name,
+        "file_size": trace.size,
+        "records": sum(kinds.values()),
+        "bytes": sum(sizes.values()) if sizes else None,
+        "kinds": {
+            kind: {"records": count, "bytes": sizes.get(kind)}
+            for kind, count in kinds.items()
+            if count
+        },
+        "arguments": counts.arguments,
+        "unknown_arguments": counts.unknown_arguments,
+        "appended_words": counts.appended_words,
+        "events": [
+            _row(key, events, size if sizes else None)
+            for key, (events, size) in sorted(
+                sums.items(), key=lambda item: -item[1][0]
+            )
+        ],
+        "fault_count": counts.problems,
+    }
+
+
+def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"provider": key.provider}
+    put_text(made, "category", key.category)
+    put_text(made, "name", key.name)
+    return {**made, "kind": key.kind, "events": count, "bytes": size}
+
+
+def _print(figures: dict[str, Any], limit: int | None) -> None:
+    size = figures["file_size"]
+    print(printable(figures["file"]) + ("" if size is None else f": {size} bytes"))
+    whole, weight = figures["records"], figures["bytes"]
+    rows = sorted(figures["kinds"].items(), key=lambda row: -row[1]["records"])
+    cells = [
+        [
+            str(row["records"]),
+            share(row["records"], whole),
+            *(
+                []
+                if weight is None
+                else [str(row["bytes"]), share(row["bytes"], weight)]
+            ),
+            kind,
+        ]
+        for kind, row in rows
+    ]
+    heads = ["records", "", *([] if weight is None else ["bytes", ""]), "kind"]
+    _table(heads, cells, None)
+    events = figures["events"]
+    total = sum(row["events"] for row in events)
+    for head, fields in (
+        ("provider", ("provider",)),
+        ("category", ("category",)),
+        ("category:name", ("category", "name")),
+    ):
+        sums: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for row in events:
+            name = ":".join(str(row[field]) for field in fields)
+            sums[name] += row["events"]
+            sizes[name] += row["bytes"] or 0
+        cells = [
+            [
+                str(count),
+                share(count, total),
+                *([] if weight is None else [str(sizes[name])]),
+                name,
+            ]
+            for name, count in sums.most_common()
+        ]
+        size_heads = [] if weight is None else ["bytes"]
+        _table(["events", "", *size_heads, head], cells, limit)
+    for kind, count in figures.get("unmatched", {}).items():
+        print(f"{count} {kind} without the other half")
+
+
+def _table(heads: list[str], cells: list[list[str]], limit: int | None) -> None:
+    if not cells:
+        return
+    print()
+    print_table(heads, cells, limit)

@@ -1,0 +1,1 @@
+"""Files that debug information arrives in: ELF, Mach-O, PE, archives, compressed."""

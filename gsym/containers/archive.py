@@ -1,0 +1,221 @@
+r"""Static archives (`.a`): the files in them, of GNU and BSD tools.
+
+"!<arch>\n", then of each member 60 bytes of text and its data, padded to 2 bytes
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.recognition import recognise, recognise_file
+from gsym.engine.native import to_str
+from gsym.errors import FormatError, MemberError, UnsupportedError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+class Member(NamedTuple):
+    """A file in an archive.
+
+    *offset* and *size* are those of its bytes; offset 0: it is not in a thin
+    archive, which only names it, relative to its own folder. *mtime* is in
+    seconds since 1970.
+    """
+
+    name: str
+    offset: int
+    size: int
+    mtime: int
+
+
+_MAGIC_SIZE = 8
+_THIN = b"!<thin>\n"
+_HEADER_SIZE = 60
+_HEADER_END = b"`\n"
+_BSD_NAME = b"#1/"
+_GNU_NAMES = b"//"
+# What tools put in front of the members; those of Microsoft's open with "/<".
+_INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64")
+_MICROSOFT = b"/<"
+_PADDING = b"\0\n "
+_HEAD_SIZE = 64
+_MOST_NAME = 4096  # bytes of a name, which is a path in a thin archive
+_MOST_NAMED = 20  # of the members to choose from
+
+
+def list_members(data: memoryview, path: str) -> Iterator[Member]:
+    """The files of an archive, in its order.
+
+    Args:
+        data: The bytes of the archive.
+        path: Of the archive, for errors.
+
+    Raises:
+        FormatError: A header is damaged, or a member reaches past the end.
+        UnsupportedError: A thin archive names members of other archives.
+    """
+    is_thin = bytes(data[:_MAGIC_SIZE]) == _THIN
+    names = b""
+    place = _MAGIC_SIZE
+    while place < len(data):
+        header = bytes(data[place : place + _HEADER_SIZE])
+        if len(header) < _HEADER_SIZE and not header.strip(_PADDING):
+            return
+        if header[_HEADER_SIZE - len(_HEADER_END) :] != _HEADER_END:
+            raise FormatError("damaged member of an archive", path=path, offset=place)
+        offset, size = place + _HEADER_SIZE, _number(header[48:58])
+        name = header[:16].rstrip(b" ")
+        stored = 0 if is_thin and not _is_table(name) else size
+        if stored > len(data) - offset:
+            reason = "member of an archive reaches past its end"
+            raise FormatError(reason, path=path, offset=place)
+        if name == _GNU_NAMES:
+            names = bytes(data[offset : offset + size])
+        if name.startswith(_BSD_NAME):
+            length = min(_number(name[len(_BSD_NAME) :]), size)
+            name = bytes(data[offset : offset + length]).rstrip(b"\0")
+            offset, size = offset + length, size - length
+        elif not _is_table(name):
+            if is_thin and name.startswith(b"/") and b":" in name:
+                reason = "a thin archive of other archives"
+                raise UnsupportedError(reason, path=path, offset=place)
+            name = _gnu_name(name, names)
+        if not _is_table(name):
+            mtime = _number(header[16:28])
+            yield Member(to_str(name), 0 if is_thin else offset, size, mtime)
+        place += _HEADER_SIZE + stored + stored % 2
+
+
+def object_members(data: memoryview, path: str) -> Iterator[tuple[str, Member]]:
+    """The object files of an archive and their names.
+
+    The second file of one name is called `NAME#2`, and so on.
+
+    Raises:
+        FormatError: The archive is damaged.
+        UnsupportedError: It is a thin archive of other archives.
+    """
+    counts: dict[str, int] = {}
+    for member in list_members(data, path):
+        if _kind_of(member, data, path) in {"object", "fat"}:
+            count = counts[member.name] = counts.get(member.name, 0) + 1
+            yield member.name if count == 1 else f"{member.name}#{count}", member
+
+
+def matching_members(
+    members: Iterable[str], wanted: Sequence[str], path: str
+) -> tuple[str, ...]:
+    """Those of *members* that *wanted* names, in the order of the archive.
+
+    Args:
+        members: Names of the members of an archive.
+        wanted: Names, or patterns such as `*.o`; none: the only member there is.
+        path: The archive, for errors.
+
+    Raises:
+        MemberError: One of *wanted* fits none; or none is given, and there is a choice.
+    """
+    from fnmatch import fnmatchcase
+
+    names = tuple(members)
+    if not wanted:
+        if len(names) == 1:
+            return names
+        if not names:
+            raise MemberError("an archive without object files", path=path)
+        reason = f"an archive of {len(names)} object files: {_some(names)}"
+        raise MemberError(f"{reason}; choose with --member ('*': all)", path=path)
+    chosen = set()
+    for pattern in wanted:
+        found = {pattern} & {*names} or {
+            name for name in names if fnmatchcase(name, pattern)
+        }
+        if not found:
+            others = f", but {_some(names)}" if names else " nor any"
+            raise MemberError(f"has no object file '{pattern}'{others}", path=path)
+        chosen |= found
+    return tuple(name for name in names if name in chosen)
+
+
+def member_label(path: str, member: str | None) -> str:
+    """How a file in an archive is named: `libx.a(foo.o)`; *path* for no member."""
+    return path if member is None else f"{path}({member})"
+
+
+def open_member(data: memoryview, path: str, name: str) -> memoryview:
+    """The bytes of an object file in an archive.
+
+    Args:
+        data: The bytes of the archive.
+        path: Of the archive; a thin one has its files beside it.
+        name: As `object_members` has it.
+
+    Raises:
+        MemberError: The archive has no such object file.
+        FormatError: It is damaged.
+        UnsupportedError: It is a thin archive of other archives.
+        OSError: The file that a thin archive names cannot be read.
+    """
+    for each, member in object_members(data, path):
+        if each == name:
+            if member.offset == 0:
+                return _map_thin_member(member, path)
+            return data[member.offset :][: member.size]
+    raise MemberError(f"has no object file '{name}'", path=path)
+
+
+def is_archive(data: memoryview) -> bool:
+    """Whether these are the bytes of an archive."""
+    return recognise(bytes(data[:_HEAD_SIZE])) == "archive"
+
+
+def _kind_of(member: Member, data: memoryview, path: str) -> str:
+    if member.offset:
+        size = min(member.size, _HEAD_SIZE)
+        return recognise(bytes(data[member.offset :][:size]))
+    try:
+        return recognise_file(_thin_path(member, path))
+    except OSError:
+        return "object"  # so that it is missed by its name when it is asked for
+
+
+def _thin_path(member: Member, path: str) -> str:
+    return os.path.join(os.path.dirname(path), member.name)
+
+
+def _map_thin_member(member: Member, path: str) -> memoryview:
+    try:
+        return map_file(_thin_path(member, path))
+    except FileNotFoundError as error:
+        reason = f"{error.strerror}, though {path} names it"
+        raise FileNotFoundError(error.errno, reason, error.filename) from None
+
+
+def _is_table(name: bytes) -> bool:
+    """Whether it is the archive's own and no member."""
+    return name in {_GNU_NAMES, *_INDEXES} or name.startswith(_MICROSOFT)
+
+
+def _gnu_name(name: bytes, names: bytes) -> bytes:
+    """A name without the slash at its end; a long one is in a table, at a number."""
+    if name.startswith(b"/"):
+        start = _number(name[1:])
+        # Microsoft's tools end a name with a NUL.
+        rest = names[start : start + _MOST_NAME].partition(b"\0")[0]
+        name = rest.partition(b"\n")[0]
+    return name.removesuffix(b"/")
+
+
+def _number(text: bytes) -> int:
+    """A number of a header; other text is taken for 0, as `ar` does."""
+    text = text.strip(b" ")
+    return int(text) if text.isdigit() else 0
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

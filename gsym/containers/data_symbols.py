@@ -1,0 +1,121 @@
+"""Symbols of an ELF file by address, of data too, as llvm-symbolizer sees them.
+
+A GSYM file names code only. Of symbols at one address the largest counts; a symbol
+without a size reaches up to the next one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from struct import Struct
+
+from gsym.engine.native import to_str
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.containers.object_file import ObjectFile
+
+
+class DataSymbol(NamedTuple):
+    """A symbol; *file* is the source file of a local one, "" where none is told."""
+
+    name: str
+    start: int
+    size: int
+    file: str
+
+
+_TABLES = ((b".symtab", b".strtab"), (b".dynsym", b".dynstr"))
+_CLASS_AT, _CLASS_64 = 4, 2
+_WANTED_KINDS = frozenset({0, 1, 2, 10})  # NOTYPE, OBJECT, FUNC, GNU_IFUNC
+VARIABLES = frozenset({1})
+_FILE = 4
+_LOCAL = 0
+_NO_SECTION = {0, 0xFFF1, 0xFFF2}  # undefined, absolute, common
+_MAPPING = (b"$a", b"$d", b"$t", b"$x")  # of ARM, AArch64 and RISC-V
+_NO_FILE = b""
+
+
+class DataSymbols:
+    """Finds symbols of *binary* by address; empty for what is no ELF file.
+
+    Args:
+        binary: The file.
+        kinds: Types of symbols that count; by default all but those of sections, files
+            and threads.
+
+    Raises:
+        FormatError: A section reaches past the file.
+    """
+
+    def __init__(
+        self, binary: ObjectFile, kinds: frozenset[int] = _WANTED_KINDS
+    ) -> None:
+        self._kinds = kinds
+        found: dict[int, tuple[int, int, bytes]] = {}
+        self._names = b""
+        for table, names in _TABLES if binary.is_elf else ():
+            entries, strings = binary.section(table), binary.section(names)
+            if entries is None or strings is None:
+                continue
+            self._names = bytes(strings)
+            for start, size, name, file in self._read(binary, entries):
+                if start not in found or found[start][0] <= size:
+                    found[start] = size, name, file
+            if len(entries):
+                break
+        self._found = found
+        self._starts = sorted(found)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[DataSymbol]:
+        for start in self._starts:
+            size, name, file = self._found[start]
+            yield DataSymbol(self._text(name), start, size, to_str(file))
+
+    def find(self, address: int) -> DataSymbol | None:
+        """The symbol at *address*; None where there is none."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        start = self._starts[at]
+        size, name, file = self._found[start]
+        if size and start + size <= address:
+            return None
+        return DataSymbol(self._text(name), start, size, to_str(file))
+
+    def _read(
+        self, binary: ObjectFile, entries: memoryview
+    ) -> Iterator[tuple[int, int, int, bytes]]:
+        """Start, size, offset of the name, and file, of each symbol that counts."""
+        order = ">" if binary.big_endian else "<"
+        is_wide = binary.data[_CLASS_AT] == _CLASS_64
+        entry = Struct(order + ("IBBHQQ" if is_wide else "IIIBBH"))
+        whole = len(entries) // entry.size * entry.size
+        file = _NO_FILE
+        for fields in entry.iter_unpack(entries[:whole]):
+            if is_wide:
+                name, info, _, section, start, size = fields
+            else:
+                name, start, size, info, _, section = fields
+            if info & 15 == _FILE:
+                file = self._raw(name)
+                continue
+            is_wanted = section not in _NO_SECTION and info & 15 in self._kinds
+            if is_wanted and not self._is_mapping(name):
+                yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
+
+    def _is_mapping(self, name: int) -> bool:
+        return self._names[name : name + 2] in _MAPPING
+
+    def _raw(self, name: int) -> bytes:
+        end = self._names.find(b"\0", name)
+        return self._names[name : end if end >= 0 else len(self._names)]
+
+    def _text(self, name: int) -> str:
+        return to_str(self._raw(name))

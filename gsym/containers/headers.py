@@ -1,0 +1,279 @@
+"""Headers that the engine does not read (PE, ELF program headers), machine names."""
+
+from __future__ import annotations
+
+import struct
+from struct import (
+    Struct,
+    error as StructError,  # noqa: N812 - an exception, named as one
+)
+
+from gsym.errors import FormatError
+from gsym.records import NamedTuple
+
+
+class CodeView(NamedTuple):
+    """The record that PDB and PE file share; *pdb* is a path, as bytes."""
+
+    guid: bytes
+    age: int
+    pdb: bytes
+
+
+class PeHeaders(NamedTuple):
+    """What the headers say; *codeview* None where there is no such record."""
+
+    machine: int
+    time_stamp: int
+    size_of_image: int
+    codeview: CodeView | None
+
+
+_NEW_HEADER = Struct("<I")  # at 0x3c: offset of the signature
+_NEW_HEADER_AT = 0x3C
+_COFF = Struct("<4sHHIIIHH")
+_OPTIONAL = Struct("<H54xI")  # Magic, SizeOfImage
+_DIRECTORY = Struct("<II")  # address and size
+_SECTION = Struct("<8xIIII16x")  # VirtualSize, VirtualAddress, size and offset in file
+_DEBUG_ENTRY = Struct("<12xIIII")  # Type, SizeOfData, address, offset in file
+_CODEVIEW = Struct("<4s16sI")
+
+_DIRECTORIES_AT = {0x10B: 96, 0x20B: 112}  # in the optional header, by its Magic
+_DEBUG_DIRECTORY = 6
+_TYPE_CODEVIEW = 2
+_MOST_DEBUG_ENTRIES = 64
+_MOST_SECTIONS = 96  # of an image; more are refused by loaders
+
+
+def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
+    """Read the headers of an image.
+
+    Raises:
+        FormatError: It is no PE file, or its headers are damaged.
+    """
+    try:
+        return _read(data)
+    except (StructError, ValueError):
+        raise FormatError("damaged PE headers", path=path, offset=0) from None
+
+
+def _read(data: memoryview) -> PeHeaders:
+    (at,) = _NEW_HEADER.unpack_from(data, _NEW_HEADER_AT)
+    signature, machine, sections, stamp, _, _, size, _ = _COFF.unpack_from(data, at)
+    if signature != b"PE\0\0":
+        raise ValueError("no signature")
+    optional = at + _COFF.size
+    magic, size_of_image = _OPTIONAL.unpack_from(data, optional)
+    directory = optional + _DIRECTORIES_AT.get(magic, size)
+    directory += _DEBUG_DIRECTORY * _DIRECTORY.size
+    codeview = None
+    if directory + _DIRECTORY.size <= optional + size:
+        address, length = _DIRECTORY.unpack_from(data, directory)
+        count = min(length // _DEBUG_ENTRY.size, _MOST_DEBUG_ENTRIES)
+        offset = _file_offset(data, optional + size, sections, address)
+        if offset is not None:
+            codeview = _find_codeview(data, offset, count)
+    return PeHeaders(machine, stamp, size_of_image, codeview)
+
+
+def _file_offset(data: memoryview, table: int, count: int, address: int) -> int | None:
+    """Where the file has what is loaded at *address*."""
+    for index in range(min(count, _MOST_SECTIONS)):
+        at = table + index * _SECTION.size
+        _, start, size, offset = _SECTION.unpack_from(data, at)
+        if start <= address < start + size:
+            return int(offset + address - start)
+    return None
+
+
+def _find_codeview(data: memoryview, at: int, count: int) -> CodeView | None:
+    for index in range(count):
+        kind, size, _, offset = _DEBUG_ENTRY.unpack_from(
+            data, at + index * _DEBUG_ENTRY.size
+        )
+        if kind != _TYPE_CODEVIEW or size < _CODEVIEW.size:
+            continue
+        magic, guid, age = _CODEVIEW.unpack_from(data, offset)
+        if magic == b"RSDS":
+            path = bytes(data[offset + _CODEVIEW.size : offset + size])
+            return CodeView(guid, age, path.partition(b"\0")[0])
+    return None
+
+
+class Segment(NamedTuple):
+    """A part of a file that is loaded.
+
+    Attributes:
+        offset: Where it starts in the file, in bytes.
+        size: In bytes, as far as the file has them; in a file with debug
+            information alone, as far as the binary had them or more.
+        address: Where it starts, at link time.
+        is_executable: Whether code can run there.
+    """
+
+    offset: int
+    size: int
+    address: int
+    is_executable: bool
+
+
+_MAGIC = b"\x7fELF"
+_CLASS_AT, _ORDER_AT = 4, 5
+_ORDERS = {1: "<", 2: ">"}
+_IDENT_SIZE = 16
+# By class, 1 for 32 bits and 2 for 64: behind e_entry, e_phoff to e_shnum; sh_info of a
+# section header; the fields of a program header.
+_FILE_HEADERS = {1: (28, "IIIHHHHH"), 2: (32, "QQIHHHHH")}
+_INFO_AT = {1: 28, 2: 44}
+_ENTRIES = {1: "IIIIIIII", 2: "IIQQQQQQ"}
+_PT_LOAD = 1
+_EXECUTABLE = 1
+_COUNT_IN_SECTION = 0xFFFF  # PN_XNUM
+_MOST_SEGMENTS = 1 << 16
+_PAGE = 4096
+
+
+def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
+    """The loaded parts of an ELF file, in the order of its headers.
+
+    Args:
+        data: All of the file.
+        path: What it is called, for errors.
+
+    Returns:
+        None of them for another format, and for a file whose headers say of places
+        what a loader would refuse, as a tool leaves them that strips code.
+
+    Raises:
+        FormatError: Its headers are damaged.
+    """
+    if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) < _IDENT_SIZE:
+        return ()
+    bits, order = data[_CLASS_AT], _ORDERS.get(data[_ORDER_AT])
+    if bits not in _ENTRIES or order is None:
+        raise FormatError("its class or byte order is unknown", path=path, offset=4)
+    entry = Struct(order + _ENTRIES[bits])
+    try:
+        start, count, size = _table(data, bits, order)
+        if count > _MOST_SEGMENTS or size < entry.size:
+            reason = f"it cannot have {count} program headers of {size} bytes"
+            raise FormatError(reason, path=path, offset=start)
+        found = [
+            entry.unpack_from(data, start + index * size) for index in range(count)
+        ]
+    except (struct.error, OverflowError) as error:
+        reason = "its program headers reach past the file"
+        raise FormatError(reason, path=path, offset=0) from error
+    segments = [_segment(fields, bits) for fields in found if fields[0] == _PT_LOAD]
+    if any((each.offset - each.address) % _PAGE for each in segments):
+        return ()
+    return tuple(segments)
+
+
+def _table(data: memoryview, bits: int, order: str) -> tuple[int, int, int]:
+    """Start of the program headers, how many there are, and the size of one."""
+    at, layout = _FILE_HEADERS[bits]
+    header = Struct(order + layout).unpack_from(data, at)
+    start, sections, _, _, size, count, _, _ = header
+    if count == _COUNT_IN_SECTION:
+        place = sections + _INFO_AT[bits]
+        (count,) = Struct(order + "I").unpack_from(data, place)
+    return start, count, size
+
+
+def _segment(fields: tuple[int, ...], bits: int) -> Segment:
+    if bits == 1:
+        _, offset, address, _, file_size, memory_size, flags, _ = fields
+    else:
+        _, flags, offset, address, _, file_size, memory_size, _ = fields
+    is_executable = bool(flags & _EXECUTABLE)
+    return Segment(offset, file_size or memory_size, address, is_executable)
+
+
+# By (e_machine, 64-bit, big-endian).
+_ELF = {
+    (3, False, False): "i386",
+    (8, False, False): "mipsel",
+    (8, False, True): "mips",
+    (8, True, False): "mips64el",
+    (8, True, True): "mips64",
+    (20, False, True): "powerpc",
+    (20, False, False): "powerpcle",
+    (21, True, True): "powerpc64",
+    (21, True, False): "powerpc64le",
+    (22, True, True): "s390x",
+    (40, False, False): "arm",
+    (40, False, True): "armeb",
+    (43, True, True): "sparcv9",
+    (62, True, False): "x86_64",
+    (62, False, False): "x86_64",
+    (183, True, False): "aarch64",
+    (183, True, True): "aarch64_be",
+    (243, False, False): "riscv32",
+    (243, True, False): "riscv64",
+    (258, False, False): "loongarch32",
+    (258, True, False): "loongarch64",
+}
+
+_CPU_X86, _CPU_ARM, _CPU_POWERPC = 7, 12, 18
+_CPU_64, _CPU_64_32 = 0x01000000, 0x02000000
+_SUBTYPE_MASK = 0x00FFFFFF  # the rest are capabilities
+
+# By (cputype, cpusubtype without its capability bits).
+_MACHO = {
+    (_CPU_X86, 3): "i386",
+    (_CPU_X86 | _CPU_64, 3): "x86_64",
+    (_CPU_X86 | _CPU_64, 8): "x86_64h",
+    (_CPU_ARM, 5): "armv4t",
+    (_CPU_ARM, 6): "armv6",
+    (_CPU_ARM, 7): "armv5e",
+    (_CPU_ARM, 8): "xscale",
+    (_CPU_ARM, 9): "armv7",
+    (_CPU_ARM, 11): "armv7s",
+    (_CPU_ARM, 12): "armv7k",
+    (_CPU_ARM, 14): "armv6m",
+    (_CPU_ARM, 15): "thumbv7m",
+    (_CPU_ARM, 16): "thumbv7em",
+    (_CPU_ARM | _CPU_64, 0): "arm64",
+    (_CPU_ARM | _CPU_64, 1): "arm64",
+    (_CPU_ARM | _CPU_64, 2): "arm64e",
+    (_CPU_ARM | _CPU_64_32, 1): "arm64_32",
+    (_CPU_POWERPC, 0): "ppc",
+    (_CPU_POWERPC | _CPU_64, 0): "ppc64",
+}
+# Where the kind of CPU has no name of its own.
+_MACHO_FAMILY = {
+    _CPU_X86: "i386",
+    _CPU_X86 | _CPU_64: "x86_64",
+    _CPU_ARM: "arm",
+    _CPU_ARM | _CPU_64: "arm64",
+    _CPU_ARM | _CPU_64_32: "arm64_32",
+    _CPU_POWERPC: "ppc",
+    _CPU_POWERPC | _CPU_64: "ppc64",
+}
+
+
+# By Machine of the COFF header.
+_PE = {
+    0x14C: "i386",
+    0x1C4: "thumb",
+    0x8664: "x86_64",
+    0xAA64: "aarch64",
+}
+
+
+def elf_architecture(machine: int, is_64: bool, big_endian: bool) -> str:
+    """Name of an ELF machine; `elf-N` for an e_machine without one."""
+    return _ELF.get((machine, is_64, big_endian), f"elf-{machine}")
+
+
+def macho_architecture(cpu_type: int, cpu_subtype: int) -> str:
+    """Name of a Mach-O machine; `macho-TYPE-SUBTYPE` for one without."""
+    subtype = cpu_subtype & _SUBTYPE_MASK
+    name = _MACHO.get((cpu_type, subtype)) or _MACHO_FAMILY.get(cpu_type)
+    return name or f"macho-{cpu_type}-{subtype}"
+
+
+def pe_architecture(machine: int) -> str:
+    """Name of a PE machine; `pe-N` for one without."""
+    return _PE.get(machine, f"pe-{machine}")

@@ -1,0 +1,99 @@
+"""A file mapped for the time of a conversion."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+import sys
+
+from gsym.engine.native import ffi
+from gsym.errors import FormatError
+
+
+def map_file(path: str) -> memoryview:
+    """The bytes of a file, mapped for as long as a view of them lives.
+
+    The file may be replaced by rename meanwhile, not rewritten.
+
+    Raises:
+        FormatError: It is empty, or no regular file.
+        OSError: It cannot be opened or mapped.
+    """
+    descriptor, _ = _open(path)
+    try:
+        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+    finally:
+        os.close(descriptor)
+
+
+def map_one_of_many(path: str) -> memoryview:
+    """Like `map_file`, but the map keeps no descriptor of its own."""
+    descriptor, size = _open(path)
+    try:
+        if sys.version_info >= (3, 13):
+            access = mmap.ACCESS_READ
+            return memoryview(mmap.mmap(descriptor, 0, access=access, trackfd=False))
+        return _map_by_libc(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str) -> tuple[int, int]:
+    """Descriptor and size of a regular file."""
+    # Without O_NONBLOCK a pipe would be waited for.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return descriptor, _regular_size(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _regular_size(descriptor: int, path: str) -> int:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise FormatError("not a regular file", path=path)
+    if status.st_size == 0:
+        raise FormatError("the file is empty", path=path, offset=0)
+    return status.st_size
+
+
+def _map_by_libc(descriptor: int, size: int) -> memoryview:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    word, number = ctypes.c_size_t, ctypes.c_int
+    libc.mmap.argtypes = (word, word, number, number, number, ctypes.c_long)
+    libc.mmap.restype = word
+    libc.munmap.argtypes = (word, word)
+    address = libc.mmap(0, size, mmap.PROT_READ, mmap.MAP_PRIVATE, descriptor, 0)
+    if address == word(-1).value:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    memory = ffi.gc(ffi.cast("char *", address), lambda _: libc.munmap(address, size))
+    return memoryview(ffi.buffer(memory, size)).toreadonly()
+
+
+def give_back(data: memoryview, start: int, size: int) -> None:
+    """Let go of the pages of a part of a mapped file; they are read again if needed.
+
+    Args:
+        data: A view of the map, or of other memory, which is left alone.
+        start: Of the part, in *data*.
+        size: Of the part, in bytes; it may reach past the end.
+    """
+    owner = data.obj
+    if isinstance(owner, mmap.mmap):
+        begin = _address(data) - _address(owner) + start
+        end = min(begin + size, len(owner))
+        begin &= -mmap.PAGESIZE
+        if begin < end:
+            owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _address(buffer: memoryview | mmap.mmap) -> int:
+    return int(ffi.cast("uintptr_t", ffi.from_buffer(buffer)))

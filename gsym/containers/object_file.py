@@ -1,0 +1,323 @@
+"""Object files as inputs of a conversion: describe, inflate, relocate.
+
+The engine reads the containers (ELF, Mach-O, PE); here sections are inflated and
+copied for relocation, since the engine does neither.
+"""
+
+from __future__ import annotations
+
+from gsym.containers.headers import (
+    elf_architecture,
+    macho_architecture,
+    pe_architecture,
+)
+from gsym.containers.inflation import believable_size, inflate
+from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.errors import FormatError, LimitError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+    Section = tuple[memoryview, bool]
+
+
+_MOST_INFLATED = 16 << 30  # bytes of all sections of a file
+_UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
+
+
+class ObjectFile:
+    """A binary or object file in memory.
+
+    Args:
+        data: Its bytes, usually a part of a mapped file.
+        path: File that holds them, for errors.
+
+    Attributes:
+        path: As given.
+        data: As given.
+        handle: The engine's `gsym_object *`.
+
+    Raises:
+        FormatError: It is of no known format, or its headers are damaged.
+        UnsupportedError: It is of a kind that is not read.
+    """
+
+    def __init__(self, data: memoryview, path: str) -> None:
+        self.path = path
+        self._failed: list[int] = []
+        self._inflated: dict[int, int] = {}  # sections: index -> size
+        self.data = data
+        self._bytes = ffi.from_buffer("uint8_t[]", data)
+        made = ffi.new("gsym_object **")
+        self._call(lib.gsym_object_open, self._bytes, len(data), made)
+        self.handle: Any = ffi.gc(made[0], lib.gsym_object_close)
+        self._header: Any = ffi.new("gsym_object_header *")
+        lib.gsym_object_header_get(self.handle, self._header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The map goes with the last view of it, which a failed job may still hold.
+        ffi.release(self.handle)
+        del self._bytes, self.data
+
+    @property
+    def failed_relocations(self) -> int:
+        """How many could not be applied so far."""
+        return sum(self._failed)
+
+    @property
+    def is_elf(self) -> bool:
+        """Whether its container is ELF."""
+        return bool(self._header.format == lib.GSYM_OBJECT_ELF)
+
+    @property
+    def is_macho(self) -> bool:
+        """Whether its container is Mach-O."""
+        return bool(self._header.format == lib.GSYM_OBJECT_MACHO)
+
+    @property
+    def big_endian(self) -> bool:
+        """The byte order of the target, which the output takes over."""
+        return bool(self._header.big_endian)
+
+    @property
+    def is_64(self) -> bool:
+        """Whether addresses have 64 bits."""
+        return bool(self._header.is_64)
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether its sections have been placed here, one behind the other."""
+        return bool(self._header.is_relocatable)
+
+    @property
+    def base_address(self) -> int | None:
+        """Where the image starts at link time; 0 in a relocatable file."""
+        return self._header.base_address if self._header.has_base_address else None
+
+    @property
+    def machine(self) -> int:
+        """The number of the machine that it is for: e_machine, cputype, Machine."""
+        return int(self._header.machine)
+
+    @property
+    def section_count(self) -> int:
+        """How many sections there may be: the engine numbers them from 0."""
+        return int(self._header.section_count)
+
+    @property
+    def architecture(self) -> str:
+        """As LLVM's target triples name it."""
+        header = self._header
+        if header.format == lib.GSYM_OBJECT_MACHO:
+            return macho_architecture(header.machine, header.machine_kind)
+        if header.format == lib.GSYM_OBJECT_PE:
+            return pe_architecture(header.machine)
+        return elf_architecture(
+            header.machine, bool(header.is_64), bool(header.big_endian)
+        )
+
+    @property
+    def uuid(self) -> bytes:
+        """GNU build id, LC_UUID or CodeView GUID; empty where the file has none."""
+        data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
+        self._call(lib.gsym_object_identifier, self.handle, data, size)
+        return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+
+    @property
+    def pdb_path(self) -> bytes:
+        """The PDB that a PE file names as its debug information; b"" for none."""
+        if self._header.format != lib.GSYM_OBJECT_PE or self.is_relocatable:
+            return b""
+        from gsym.containers.headers import read_pe_headers
+
+        try:
+            record = read_pe_headers(self.data, self.path).codeview
+        except FormatError:
+            record = None
+        return b"" if record is None else record.pdb
+
+    @property
+    def placements(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, start and end of the code sections of a relocatable file."""
+        if not self.is_relocatable:
+            return ()
+        section: Any = ffi.new("gsym_object_section *")
+        ignored = new_error()
+        placed = []
+        for index in range(self._header.section_count):
+            # Whether the file has its bytes does not matter here.
+            lib.gsym_object_section_at(self.handle, index, section, ignored)
+            if section.holds_code:
+                name = to_str(ffi.buffer(section.name, section.name_size)[:])
+                end = section.address + section.memory_size
+                placed.append((name, section.address, end))
+        return tuple(placed)
+
+    def section(self, name: bytes) -> memoryview | None:
+        """The first section of a name, inflated; None where there is none.
+
+        Raises:
+            FormatError: It reaches past the file or its compressed data is damaged.
+            LimitError: It would be too large when inflated.
+            UnsupportedError: It is compressed in an unknown way.
+        """
+        section = self._find(name)
+        return self._payload(section)[0] if section.present else None
+
+    def stored_section(self, name: bytes) -> memoryview | None:
+        """The first section of a name as it stands in the file; None without one.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        section = self._find(name)
+        if not section.present:
+            return None
+        return self.data[section.offset :][: section.size]
+
+    def has_section(self, name: bytes) -> bool:
+        """Whether there is one of this name, be it damaged."""
+        try:
+            return bool(self._find(name).present)
+        except FormatError:
+            return True
+
+    def code_range(self, name: bytes) -> tuple[int, int] | None:
+        """Start and end of a section in memory; both 0 where it holds no code.
+
+        None where there is no section of the name.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        section = self._find(name)
+        if not section.present:
+            return None
+        if not section.holds_code:
+            return 0, 0
+        return section.address, section.address + section.memory_size
+
+    def section_size(self, name: bytes) -> int:
+        """Bytes that `section` gives; 0 where there is none.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        return int(self._find(name).uncompressed_size)
+
+    def debug_section(self, which: int, *, split: bool = False) -> Section | None:
+        """A section of DWARF, and whether it is a part of the file as it is.
+
+        It is inflated, and relocated where the file is relocatable. Several of one
+        name, as compilers put type units into groups of their own, are joined.
+
+        Args:
+            which: A `gsym_debug_section`.
+            split: The one of split units (`.debug_info.dwo`).
+
+        Raises:
+            FormatError: It reaches past the file or its compressed data is damaged.
+            LimitError: It would be too large when inflated.
+            UnsupportedError: It is compressed in an unknown way.
+        """
+        sections = self._find_debug(which, split=split)
+        parts = [self._payload(section) for section in sections]
+        if len(parts) > 1:
+            return memoryview(b"".join(data for data, _ in parts)), False
+        return parts[0] if parts else None
+
+    def debug_section_size(self, which: int, *, split: bool = False) -> int:
+        """Bytes that `debug_section` gives; 0 where there is none.
+
+        Raises:
+            FormatError: It reaches past the file.
+        """
+        sections = self._find_debug(which, split=split)
+        return sum(section.uncompressed_size for section in sections)
+
+    def _find(self, name: bytes, first: int = 0) -> Any:
+        section = ffi.new("gsym_object_section *")
+        self._call(
+            lib.gsym_object_find_section, self.handle, first, name, len(name), section
+        )
+        return section
+
+    def _find_debug(self, which: int, *, split: bool) -> list[Any]:
+        """The section; several where a linker would join them."""
+        section = ffi.new("gsym_object_section *")
+        self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
+        joins = which in _UNIT_SECTIONS if split else self.is_relocatable
+        sections, size = [], 0
+        while section.present:
+            sections.append(section)
+            size += section.size
+            if not joins:
+                break
+            if size > len(self.data):  # or a small file could ask for any memory
+                raise FormatError(
+                    "sections of one name share their bytes",
+                    path=self.path,
+                    offset=section.offset,
+                )
+            name = ffi.buffer(section.name, section.name_size)[:]
+            section = self._find(name, section.index + 1)
+        return sections
+
+    def _payload(self, section: Any) -> Section:
+        start, end = section.offset, section.offset + section.size
+        payload = self.data[start:end] if section.size else memoryview(b"")
+        is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
+        if not is_mapping:
+            self._count_inflated(section)
+            payload = inflate(
+                payload,
+                section.uncompressed_size,
+                section.compression,
+                path=self.path,
+                offset=section.offset,
+            )
+        if not section.has_relocations:
+            return payload, is_mapping
+        if is_mapping:
+            payload = memoryview(bytearray(payload))
+        self._relocate(payload, section.index)
+        return payload, False
+
+    def _count_inflated(self, section: Any) -> None:
+        """Refuse a section with which the inflated sections exceed the limit.
+
+        They count together, as sections of zeros shrink to almost nothing.
+        """
+        self._inflated[section.index] = int(section.uncompressed_size)
+        most = believable_size(len(self.data), _MOST_INFLATED)
+        if sum(list(self._inflated.values())) > most:  # others may be counted meanwhile
+            reason = f"its compressed sections declare more than {most} bytes"
+            raise LimitError(reason, path=self.path)
+
+    def _relocate(self, payload: memoryview, index: int) -> None:
+        failed = ffi.new("uint64_t *")
+        self._call(
+            lib.gsym_object_relocate,
+            self.handle,
+            index,
+            ffi.from_buffer("uint8_t[]", payload),
+            len(payload),
+            failed,
+        )
+        self._failed.append(failed[0])
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        error: Any = new_error()  # not shared: sections are read by several threads
+        check(function(*arguments, error), error, self.path)

@@ -1,0 +1,1 @@
+"""Convert debug information to GSYM."""

@@ -1,0 +1,1 @@
+"""Files that belong to an input: debug links, split units, dSYM bundles, debuginfod."""

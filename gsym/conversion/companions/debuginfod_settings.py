@@ -1,0 +1,131 @@
+"""What the environment says of debuginfod, as elfutils reads it.
+
+debuginfod-client-config(7) describes the variables.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class DebuginfodSettings(NamedTuple):
+    """The choices of a client.
+
+    Attributes:
+        servers: URLs of the servers, in order.
+        skipped: Those of servers whose files would have to be signed.
+        cache: Folder of what was fetched.
+        timeout: Seconds in which a server has to send 100 KiB; 0: any.
+        most_seconds: For one file; 0: any number.
+        most_bytes: Of one file; 0: any number.
+        retries: After a failure that is no answer.
+        headers: (name, value) of headers to send.
+        shows_progress: Downloads are shown on standard error.
+        is_verbose: So is each request.
+    """
+
+    servers: tuple[str, ...]
+    skipped: tuple[str, ...]
+    cache: str
+    timeout: int
+    most_seconds: int
+    most_bytes: int
+    retries: int
+    headers: tuple[tuple[str, str], ...]
+    shows_progress: bool
+    is_verbose: bool
+
+
+_URL_FILES = "/etc/debuginfod/*.urls"
+_DEFAULT_TIMEOUT = 90
+_DEFAULT_RETRIES = 2
+_DEFAULT_MOST_BYTES = 2 << 30  # elfutils: any number
+_SIGNED = "ima:enforcing"
+
+
+def read_settings(
+    environment: Mapping[str, str], url_files: str = _URL_FILES
+) -> DebuginfodSettings:
+    """The settings that *environment* makes.
+
+    Args:
+        environment: Usually `os.environ`.
+        url_files: Pattern of the files that name servers where it names none.
+    """
+    servers, skipped = _servers(environment, url_files)
+    return DebuginfodSettings(
+        servers=servers,
+        skipped=skipped,
+        cache=_cache_folder(environment),
+        timeout=_number(environment, "DEBUGINFOD_TIMEOUT", _DEFAULT_TIMEOUT),
+        most_seconds=_number(environment, "DEBUGINFOD_MAXTIME", 0),
+        most_bytes=_number(environment, "DEBUGINFOD_MAXSIZE", _DEFAULT_MOST_BYTES),
+        retries=_number(environment, "DEBUGINFOD_RETRY_LIMIT", _DEFAULT_RETRIES),
+        headers=_headers(environment.get("DEBUGINFOD_HEADERS_FILE", "")),
+        shows_progress="DEBUGINFOD_PROGRESS" in environment,
+        is_verbose="DEBUGINFOD_VERBOSE" in environment,
+    )
+
+
+def _servers(
+    environment: Mapping[str, str], url_files: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Servers that may be asked, and those that `ima:enforcing` stands in front of."""
+    text = environment.get("DEBUGINFOD_URLS")
+    if text is None:
+        text = " ".join(map(_read, sorted(glob.glob(url_files))))
+    allowed: dict[str, None] = {}
+    signed: dict[str, None] = {}
+    kind = allowed
+    for word in text.split():
+        if word.startswith("ima:"):
+            kind = signed if word == _SIGNED else allowed
+        else:
+            kind[word.rstrip("/")] = None
+    return tuple(allowed), tuple(signed)
+
+
+def _cache_folder(environment: Mapping[str, str]) -> str:
+    if folder := environment.get("DEBUGINFOD_CACHE_PATH"):
+        return folder
+    home = environment.get("HOME") or os.sep
+    old = os.path.join(home, ".debuginfod_client_cache")
+    if os.path.exists(old):
+        return old
+    caches = environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return os.path.join(caches, "debuginfod_client")
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    """The value of a variable; what is less than 0 counts as 0."""
+    try:
+        return max(0, int(environment.get(name, default)))
+    except ValueError:
+        return default
+
+
+def _headers(path: str) -> tuple[tuple[str, str], ...]:
+    """The headers in a file, one a line; lines that are none are left out."""
+    lines = _read(path).splitlines() if path else []
+    parts = (line.partition(":") for line in lines)
+    return tuple(
+        (name.strip(), value.strip())
+        for name, colon, value in parts
+        if colon and name.strip()
+    )
+
+
+def _read(path: str) -> str:
+    """The text of a file; "" where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,76 @@
+"""Opening files that may belong to a binary, remembering why each did not."""
+
+from __future__ import annotations
+
+from gsym.containers.fat import slice_if_fat
+from gsym.containers.mapped_file import map_file, map_one_of_many
+from gsym.containers.object_file import ObjectFile
+from gsym.errors import GsymError
+from gsym.records import NamedTuple
+from gsym.writing.atomic_file import is_same_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+class Candidate(NamedTuple):
+    """A file that was tried, and why it was not taken."""
+
+    path: str
+    reason: str
+
+
+class CompanionSearch:
+    """Opens candidates; those that did not fit are kept in `tried`.
+
+    Args:
+        binary: What they shall belong to.
+        many: There may be more of them than a process may have descriptors.
+    """
+
+    def __init__(self, binary: ObjectFile, *, many: bool = False) -> None:
+        self.binary = binary
+        self.tried: list[Candidate] = []
+        self._map = map_one_of_many if many else map_file
+
+    def open(
+        self, path: str, fault: Callable[[ObjectFile, memoryview], str]
+    ) -> Iterator[ObjectFile]:
+        """The object file at *path*, if there is one that fits.
+
+        Args:
+            path: Of the candidate.
+            fault: Says of the file and its bytes why it does not fit; "" if it does.
+        """
+        try:
+            data = slice_if_fat(self._map(path), path, self.binary.architecture)
+            candidate = ObjectFile(data, path)
+            reason = self._difference(candidate) or fault(candidate, data)
+        except FileNotFoundError:
+            reason = "not there"
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+        except GsymError as error:
+            reason = error.reason
+        if reason:
+            self.refuse(path, reason)
+        else:
+            yield candidate
+
+    def refuse(self, what: str, reason: str) -> None:
+        """Remember that *what* was of no use."""
+        self.tried.append(Candidate(what, reason))
+
+    def _difference(self, candidate: ObjectFile) -> str:
+        """Why *candidate* cannot be of the same build as the binary."""
+        if is_same_file(candidate.path, self.binary.path):
+            return "is the binary itself"
+        if candidate.architecture != self.binary.architecture:
+            return f"is for {candidate.architecture}"
+        return ""
+
+
+def describe_candidates(tried: Sequence[Candidate]) -> str:
+    """All that was tried, in one line."""
+    return ", ".join(f"{path} ({reason})" for path, reason in tried)

@@ -1,0 +1,131 @@
+"""Where split units are: in a package beside the binary, or in a .dwo file each.
+
+A skeleton unit names its .dwo file as the compiler wrote it, often relative to the
+folder that it compiled in, and often on another machine.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.companions.search import CompanionSearch, describe_candidates
+from gsym.engine.native import lib
+from gsym.errors import FormatError, GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gsym.conversion.debug_info import SearchOptions
+
+_SHOWN = 5  # candidates that a report names
+
+
+class SplitUnitSearch:
+    """Finds the files that hold the split units of a binary.
+
+    Args:
+        binary: What is converted.
+        dwarf: The file with the skeleton units.
+        options: Where to look.
+        path_map: (old, new) prefixes of paths; .dwo files may stand below the new one.
+        complete: Takes the split units of a file; whether there were any that fit.
+
+    Attributes:
+        used: Paths of the files whose units were taken.
+    """
+
+    def __init__(
+        self,
+        binary: ObjectFile,
+        dwarf: ObjectFile,
+        options: SearchOptions,
+        path_map: Sequence[tuple[str, str]],
+        complete: Callable[[ObjectFile], bool],
+    ) -> None:
+        self.used: list[str] = []
+        self._search = CompanionSearch(binary, many=True)
+        self._folder = os.path.dirname(binary.path)
+        self._neighbours = dict.fromkeys((f"{binary.path}.dwp", f"{dwarf.path}.dwp"))
+        self._package = options.dwp
+        self._path_map = path_map
+        self._complete = complete
+        self._asked: set[tuple[str, str]] = set()
+        self._opened: set[str] = set()
+        self._failed = 0
+
+    def take_package(self) -> None:
+        """Take the units of the package that was asked for, or else of a neighbour.
+
+        Raises:
+            FormatError: The one that was asked for holds no unit of the binary.
+            OSError: It cannot be read.
+        """
+        if self._package is None:
+            self._take_first(self._neighbours)
+            return
+        package = ObjectFile(map_file(self._package), self._package)
+        if _fault(package) or not self._complete(package):
+            reason = f"it holds no split unit of {self._search.binary.path}"
+            raise FormatError(reason, path=self._package)
+        self.used.append(self._package)
+
+    def take_files(self, skeletons: Iterable[tuple[str, str]]) -> None:
+        """Take the .dwo files of skeleton units.
+
+        Args:
+            skeletons: (DW_AT_dwo_name, DW_AT_comp_dir) of each that is incomplete when
+                its turn comes.
+        """
+        for skeleton in skeletons:
+            if skeleton not in self._asked:
+                self._asked.add(skeleton)
+                self._take_first(self._places(*skeleton))
+
+    def describe(self, missing: int) -> str:
+        """A sentence on *missing* units that were not found."""
+        units = f"{missing} split unit{'s' if missing > 1 else ''} not found"
+        more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
+        return f"{units}: tried {describe_candidates(self._search.tried)}{more}"
+
+    def _take_first(self, paths: Iterable[str]) -> None:
+        tried = self._search.tried
+        known = len(tried)
+        for path in paths:
+            if path not in self._opened and self._take(path):
+                del tried[known:]
+                return
+        self._failed += len(tried) - known
+        del tried[_SHOWN:]
+
+    def _take(self, path: str) -> bool:
+        for file in self._search.open(path, lambda file, _: _fault(file)):
+            self._opened.add(path)
+            try:
+                if self._complete(file):
+                    self.used.append(path)
+                    return True
+                self._search.refuse(path, "has other units")
+            except GsymError as error:
+                self._search.refuse(path, error.reason)
+        return False
+
+    def _places(self, name: str, folder: str) -> Iterator[str]:
+        """Where a .dwo file may stand."""
+        recorded = os.path.join(folder, name)
+        yield recorded
+        for old, new in self._path_map:
+            if recorded.startswith(old):
+                yield new + recorded[len(old) :]
+                break
+        if not os.path.isabs(name):
+            yield os.path.join(self._folder, name)
+        if os.path.basename(name) != name:
+            yield os.path.join(self._folder, os.path.basename(name))
+
+
+def _fault(file: ObjectFile) -> str:
+    size = file.debug_section_size(lib.GSYM_DEBUG_INFO, split=True)
+    return "" if size else "has no split units"

@@ -1,0 +1,262 @@
+"""Write the functions of a GSYM file as a Breakpad symbol file (.sym).
+
+The engine formats; here the head of the file is made and blocks of finished text
+are written. docs/cli.md says what of a GSYM file a `.sym` cannot hold.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from operator import attrgetter
+
+import gsym.reading.reader
+from gsym.conversion.identity import ModuleIdentity, uuid_code_id, uuid_debug_id
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import GsymError
+from gsym.records import NamedTuple
+from gsym.writing.atomic_file import AtomicFile, is_same_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from gsym.reading.reader import Reader
+
+
+class ExportReport(NamedTuple):
+    """What an export wrote, and what the output cannot say.
+
+    Attributes:
+        output: Path that was written.
+        identity: The module as the output names it.
+        functions: FUNC records.
+        public_symbols: PUBLIC records: functions without a size.
+        lines: Line records.
+        inlined_calls: INLINE records.
+        files: FILE records.
+        inline_origins: INLINE_ORIGIN records: names of inlined functions.
+        losses: What was left out or changed -> how often.
+        file_size: Of the output, in bytes.
+        seconds: Wall time.
+    """
+
+    output: str
+    identity: ModuleIdentity
+    functions: int
+    public_symbols: int
+    lines: int
+    inlined_calls: int
+    files: int
+    inline_origins: int
+    losses: dict[str, int]
+    file_size: int
+    seconds: float
+
+
+_BLOCK_SIZE = 1 << 20
+_COUNTS = (
+    "functions",
+    "public_symbols",
+    "lines",
+    "inlined_calls",
+    "files",
+    "inline_origins",
+)
+_LOSSES = {
+    "losses.damaged": "Function left out: its record is damaged",
+    "losses.functions_cut": "Function cut: another one answers for a part of it",
+    "losses.functions_left_out": (
+        "Function left out: another one answers for all of it"
+    ),
+    "losses.merged_left_out": (
+        "Function left out: merged into another one, marked with m"
+    ),
+    "details_left_out": "Lines and inlined calls left out: the function has no size",
+    "inlined_calls_left_out": (
+        "Inlined call left out: it is not inside its caller or overlaps another"
+    ),
+    "call_sites_left_out": "Call site left out",
+    "unknown_left_out": "InfoType without a known meaning left out",
+    "names_changed": "Name changed: blank, of several lines or not UTF-8",
+}
+# What the line that opens the file cannot do without.
+_NEEDED = ("os", "architecture", "debug_id", "debug_file")
+
+
+class IdentityError(GsymError):
+    """A module has to be named, and what it is called is not known.
+
+    Attributes:
+        missing: Fields of `ModuleIdentity`.
+    """
+
+    def __init__(self, missing: tuple[str, ...], path: str | None) -> None:
+        words = " and ".join(name.replace("_", " ") for name in missing)
+        super().__init__(
+            f"the {words} of the module must be given: the file does not tell",
+            path=path,
+        )
+        self.missing = missing
+
+
+def export_breakpad(
+    source: str | os.PathLike[str] | Reader,
+    output: str | os.PathLike[str],
+    *,
+    identity: ModuleIdentity | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ExportReport:
+    """Write a Breakpad symbol file that answers as the GSYM file does.
+
+    It holds no unwind records (STACK), for a GSYM file has none. Addresses in it
+    count from the base address of the GSYM file. The output appears whole or not at
+    all.
+
+    Args:
+        source: The GSYM file, or a reader that has it open.
+        output: File to write.
+        identity: The module's names and ids, as `gsym.identify` has them of a binary.
+            Without a name it is that of *source* without `.gsym`; ids that are "" are
+            made of the UUID.
+        progress: Called now and then with (work done, work in all).
+
+    Raises:
+        FormatError: *source* is no GSYM file, or its tables are damaged. A damaged
+            record costs its function, and is counted.
+        GsymError: The module's OS, architecture, debug id or name is not known.
+        OSError: A file cannot be opened or written.
+        ValueError: *output* is *source*, or a part of *identity* is not one word.
+    """
+    if not isinstance(source, gsym.reading.reader.Reader):
+        with gsym.reading.reader.open(source) as reader:
+            return export_breakpad(reader, output, identity=identity, progress=progress)
+    started = time.perf_counter()
+    target = os.fspath(output)
+    if source.path is not None and is_same_file(target, source.path):
+        raise ValueError(f"{target}: the output would replace the input")
+    named = complete_identity(identity or ModuleIdentity(), source)
+    export = _Export(source)
+    size = 0
+    with AtomicFile(target) as file:
+        for block in export.blocks(_head(named), progress):
+            file.write(block)
+            size += len(block)
+    return ExportReport(
+        output=target,
+        identity=named,
+        **export.counts(),
+        losses=export.losses(),
+        file_size=size,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]:
+    """The same text in blocks of about a megabyte, made as they are asked for.
+
+    Args:
+        reader: Stays open until the last of them.
+        identity: As for `export_breakpad`.
+
+    Raises:
+        GsymError: As for `export_breakpad`, before the first block.
+        ValueError: A part of *identity* is not one word.
+    """
+    head = _head(complete_identity(identity, reader))
+    return map(bytes, _Export(reader).blocks(head, None))
+
+
+def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentity:
+    """*identity* with what the GSYM file tells in place of what is missing.
+
+    That are the ids, made of the UUID by the rules of the OS, and as name that of the
+    file without `.gsym`.
+
+    Raises:
+        GsymError: Something is still missing.
+        ValueError: The OS, the architecture or an id is not one word.
+    """
+    for word in identity[:4]:
+        if word and word.split() != [word]:
+            raise ValueError(f"'{word}' is not one word")
+    header = reader.header
+    name = os.path.basename(reader.path or "").removesuffix(".gsym")
+    debug_id = uuid_debug_id(header.uuid, identity.os, header.byteorder)
+    found = identity._replace(
+        debug_id=identity.debug_id or debug_id,
+        debug_file=identity.debug_file or name,
+    )
+    if not found.code_id and found.debug_id == debug_id:
+        found = found._replace(code_id=uuid_code_id(header.uuid, identity.os))
+    missing = tuple(field for field in _NEEDED if not getattr(found, field))
+    if missing:
+        raise IdentityError(missing, reader.path)
+    return found
+
+
+def _head(identity: ModuleIdentity) -> bytes:
+    """The records MODULE and INFO."""
+    module = (*identity[:3], identity.debug_file)
+    lines = [" ".join(("MODULE", *module))]
+    if identity.code_id:
+        code = (identity.code_id, identity.code_file)
+        lines.append(" ".join(("INFO CODE_ID", *code)).rstrip())
+    return b"".join(_line(line) for line in lines)
+
+
+def _line(text: str) -> bytes:
+    """*text* as one line of UTF-8, as the engine does it with names."""
+    text = text.replace("\r", "?").replace("\n", "?")
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+class _Export:
+    """The engine's handles for one export."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._error: Any = new_error()
+        self._path = reader.path
+        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._total = 2 * len(reader)
+        self._counts: Any = ffi.new("gsym_breakpad_export_counts *")
+        self._text = self._create(lib.gsym_text_create, lib.gsym_text_destroy, "text")
+        self._handle = self._create(
+            lambda *place: lib.gsym_breakpad_export_create(self._image, *place),
+            lib.gsym_breakpad_export_destroy,
+            "breakpad_export",
+        )
+
+    def blocks(
+        self, head: bytes, progress: Callable[[int, int], None] | None
+    ) -> Iterator[memoryview | bytes]:
+        """The text in blocks of about a megabyte, each good until the next."""
+        is_done, size = ffi.new("uint32_t *"), ffi.new("size_t *")
+        yield head
+        while not is_done[0]:
+            status = lib.gsym_breakpad_export_next(
+                self._handle, self._text, _BLOCK_SIZE, is_done, self._error
+            )
+            check(status, self._error, self._path)
+            lib.gsym_breakpad_export_count(self._handle, self._counts)
+            if progress is not None:
+                progress(self._counts.visited, self._total)
+            start = lib.gsym_text_bytes(self._text, size)
+            if size[0]:
+                yield memoryview(ffi.buffer(start, size[0]))
+            lib.gsym_text_clear(self._text)
+
+    def counts(self) -> dict[str, int]:
+        return {name: getattr(self._counts, name) for name in _COUNTS}
+
+    def losses(self) -> dict[str, int]:
+        counted = {
+            text: attrgetter(name)(self._counts) for name, text in _LOSSES.items()
+        }
+        return {text: count for text, count in counted.items() if count}
+
+    def _create(self, create: Any, destroy: Any, kind: str) -> Any:
+        place = ffi.new(f"gsym_{kind} **")
+        check(create(place, self._error), self._error, self._path)
+        return ffi.gc(place[0], destroy)

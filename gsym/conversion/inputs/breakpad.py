@@ -1,0 +1,383 @@
+"""Convert Breakpad symbol files."""
+
+from __future__ import annotations
+
+import _thread
+import os
+
+from gsym.conversion.output import ConversionOutput
+from gsym.conversion.report import ConversionWarning
+from gsym.engine.native import check, ffi, lib, new_error, to_bytes
+from gsym.engine.workers import core_count
+from gsym.errors import ArchitectureError, EmptyError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from queue import SimpleQueue
+    from typing import Any
+
+    CData = Any  # a cffi object
+    from collections.abc import Iterator
+    from io import FileIO
+
+    from gsym.conversion.output import ConversionRequest
+    from gsym.conversion.report import ConversionReport
+
+
+class Module(NamedTuple):
+    """The binary that a Breakpad file was made from.
+
+    Attributes:
+        os: Operating system, "" where there is no MODULE record.
+        architecture: As LLVM's target triples name it.
+        debug_id: GUID and age in hexadecimal digits.
+        name: File of the debug information.
+        build_id: The identifier that the binary itself holds: GNU build id,
+            LC_UUID or GUID of the CodeView record; b"" for none.
+    """
+
+    os: str
+    architecture: str
+    debug_id: str
+    name: str
+    build_id: bytes
+
+
+_APPLE = {"mac", "macos", "ios", "tvos", "watchos", "visionos"}
+_TRIPLE_ARCHITECTURES = {
+    "x86": "i386",
+    "amd64": "x86_64",
+    "arm64": "aarch64",
+    "ppc": "powerpc",
+    "ppc64": "powerpc64",
+}
+_GUID_DIGITS = 32
+_GUID_FIELDS = (slice(0, 4), slice(4, 6), slice(6, 8))
+_MODULE_FIELDS = 4
+
+
+def read_module(records: Iterable[bytes]) -> Module:
+    """The module that MODULE and INFO records describe, in any order.
+
+    Args:
+        records: Lines; others among them are left alone.
+    """
+    said = read_module_words(records)
+    system, architecture, debug_id, code_id, name, _ = said
+    return Module(
+        system,
+        _architecture(architecture, is_apple=is_apple(system)),
+        debug_id,
+        name,
+        _build_id(debug_id, code_id, is_apple=is_apple(system)),
+    )
+
+
+def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str, str]:
+    """OS, architecture, debug id, code id, name and name of the binary, as they stand.
+
+    Args:
+        records: Lines, as for `read_module`.
+
+    Returns:
+        "" for what they do not say.
+    """
+    module: tuple[str, ...] = ("", "", "")
+    name = code_id = code_file = ""
+    for record in records:
+        words = record.decode("utf-8", "replace").split()
+        if words[:1] == ["MODULE"] and len(words) >= _MODULE_FIELDS:
+            module = tuple(words[1:_MODULE_FIELDS])
+            name = " ".join(words[_MODULE_FIELDS:])
+        elif words[:2] == ["INFO", "CODE_ID"] and not code_id:
+            code_id = "".join(words[2:3])
+            code_file = " ".join(words[3:])
+    system, architecture, debug_id = module
+    return system, architecture, debug_id, code_id, name, code_file
+
+
+def is_apple(system: str) -> bool:
+    """Whether an operating system has Mach-O files, which are told by an LC_UUID."""
+    return system.lower() in _APPLE
+
+
+def _architecture(name: str, *, is_apple: bool) -> str:
+    # Apple's own name for it stands in its triples.
+    return (
+        name if is_apple and name == "arm64" else _TRIPLE_ARCHITECTURES.get(name, name)
+    )
+
+
+def _build_id(debug_id: str, code_id: str, *, is_apple: bool) -> bytes:
+    """The identifier in the binary.
+
+    A code id that opens with the bytes of the debug id is all of a build id that the
+    debug id holds 16 bytes of. Other code ids, such as those of PE files, are none.
+    """
+    guid = _hex(debug_id.replace("-", "")[:_GUID_DIGITS])
+    if len(guid) * 2 != _GUID_DIGITS or not any(guid):
+        return b""
+    if not is_apple:
+        fields = bytearray(guid)
+        for field in _GUID_FIELDS:
+            fields[field] = fields[field][::-1]
+        guid = bytes(fields)
+    whole = _hex(code_id)
+    return whole if whole and whole[:16].ljust(16, b"\0") == guid else guid
+
+
+def _hex(digits: str) -> bytes:
+    """The bytes of an even number of hexadecimal digits, else none."""
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return b""
+
+
+_MOST_AHEAD = 4  # batches: more of them only take memory
+
+
+class EncodingAtOnce:
+    """Encodes a batch when it comes.
+
+    Args:
+        check: Raises what a status and an error of the engine say.
+        keep: Gives an encoded batch to the creator.
+    """
+
+    def __init__(
+        self, check: Callable[[int, CData], None], keep: Callable[[CData], None]
+    ) -> None:
+        self._check = check
+        self._keep = keep
+
+    def put(self, batch: CData) -> None:
+        """Take a batch over."""
+        error = new_error()
+        self._check(lib.gsym_breakpad_batch_encode(batch, error), error)
+        self._keep(batch)
+
+    def finish(self) -> None:
+        """Keep what is left."""
+
+    def stop(self) -> None:
+        """End, also in the middle of it."""
+
+
+class EncodingAhead:
+    """The same with a thread that encodes while the next text is read.
+
+    All methods are called by one thread, and `stop` at last.
+    """
+
+    def __init__(
+        self, check: Callable[[int, CData], None], keep: Callable[[CData], None]
+    ) -> None:
+        from queue import SimpleQueue
+
+        self._check = check
+        self._keep = keep
+        self._count = 0  # batches that are not kept yet
+        self._read: SimpleQueue[CData | None] = SimpleQueue()
+        self._encoded: SimpleQueue[tuple[CData, int, CData]] = SimpleQueue()
+        self._ended = _thread.allocate_lock()
+        self._ended.acquire()
+        _thread.start_new_thread(self._work, ())
+
+    def put(self, batch: CData) -> None:
+        """Take a batch over."""
+        self._read.put(batch)
+        self._count += 1
+        while self._count > _MOST_AHEAD or not self._encoded.empty():
+            self._keep_next()
+
+    def finish(self) -> None:
+        """Keep what is left."""
+        while self._count:
+            self._keep_next()
+
+    def stop(self) -> None:
+        """End, also in the middle of it; the batches belong to nobody then."""
+        self._read.put(None)
+        self._ended.acquire()
+
+    def _keep_next(self) -> None:
+        batch, status, error = self._encoded.get()
+        self._count -= 1
+        self._check(status, error)
+        self._keep(batch)
+
+    def _work(self) -> None:
+        while (batch := self._read.get()) is not None:
+            error = new_error()
+            status = lib.gsym_breakpad_batch_encode(batch, error)
+            self._encoded.put((batch, status, error))
+        self._ended.release()
+
+
+# By gsym_breakpad_fault.
+_CATEGORIES = {
+    lib.GSYM_BREAKPAD_UNKNOWN_RECORD: "Not a record",
+    lib.GSYM_BREAKPAD_LONG_LINE: "Line too long",
+    lib.GSYM_BREAKPAD_NUMBER: "Number missing, damaged or too large",
+    lib.GSYM_BREAKPAD_MODULE: "MODULE incomplete or repeated",
+    lib.GSYM_BREAKPAD_RANGE: "FUNC without bytes or with an impossible range",
+    lib.GSYM_BREAKPAD_NO_FUNCTION: "Line record or INLINE without FUNC",
+    lib.GSYM_BREAKPAD_NAME: "Name missing or cut",
+    lib.GSYM_BREAKPAD_OUTSIDE: "Line record or INLINE reaches out of its FUNC",
+    lib.GSYM_BREAKPAD_OVERLAP: "Line records or INLINEs overlap",
+    lib.GSYM_BREAKPAD_UNCOVERED: "INLINE reaches out of the level above",
+    lib.GSYM_BREAKPAD_NO_FILE: "Number without FILE",
+    lib.GSYM_BREAKPAD_NO_ORIGIN: "Number without INLINE_ORIGIN",
+    lib.GSYM_BREAKPAD_REDEFINED: "FILE or INLINE_ORIGIN number used twice",
+    lib.GSYM_BREAKPAD_LIMIT: "Limit reached, inlined calls of a function are left out",
+}
+_NO_MODULE = "No MODULE record"
+
+_BLOCK_SIZE = 256 << 10
+_BLOCKS_PER_PROGRESS = 64
+_LEAST_FOR_THREAD = 4 << 20  # bytes of text
+
+
+def convert_breakpad(request: ConversionRequest) -> ConversionReport:
+    """Carry *request* out; `gsym.convert` tells what it raises."""
+    output = ConversionOutput(request, big_endian=False, base_address=0)
+    text = _Text(output, request)
+    text.read()
+    text.require_functions()
+    if request.merged_functions:
+        output.merge_functions()
+    text.add_publics()
+    module = read_module(text.head())
+    if request.architecture not in {None, module.architecture}:
+        raise ArchitectureError(
+            f"is for {module.architecture or 'an unknown architecture'}, not for "
+            f"{request.architecture}",
+            path=request.input,
+        )
+    output.set_uuid(module.build_id)
+    warnings = text.warnings()
+    if not module.os:
+        warnings[_NO_MODULE] = 1
+    return output.write(
+        architecture=module.architecture,
+        build_id=module.build_id,
+        warnings=warnings,
+        details=text.details(),
+    )
+
+
+class _Text:
+    """The engine's reader and the file that it is fed from."""
+
+    def __init__(self, output: ConversionOutput, request: ConversionRequest) -> None:
+        self._request = request
+        self._creator = output.creator  # outlives the reader
+        self._error: Any = new_error()
+        made = ffi.new("gsym_breakpad **")
+        self._check(
+            lib.gsym_breakpad_create(
+                self._creator, request.keep_warnings, made, self._error
+            )
+        )
+        self._handle: Any = ffi.gc(made[0], lib.gsym_breakpad_destroy)
+        for rule in request.path_map:
+            old, new = map(to_bytes, rule)
+            self._call(lib.gsym_breakpad_add_path_map, old, len(old), new, len(new))
+
+    def read(self) -> None:
+        """Read the whole file; afterwards the creator has its functions."""
+        with open(self._request.input, "rb", buffering=0) as file:
+            total = os.fstat(file.fileno()).st_size
+            encoding = self._start_encoding(total)
+            try:
+                self._feed(file, total, encoding)
+                self._call(lib.gsym_breakpad_finish)
+                self._hand_over(encoding)
+                encoding.finish()
+            finally:
+                encoding.stop()
+
+    def _start_encoding(self, size: int) -> EncodingAtOnce | EncodingAhead:
+        threads = self._request.threads or core_count()
+        is_ahead = threads > 1 and size >= _LEAST_FOR_THREAD
+        return (EncodingAhead if is_ahead else EncodingAtOnce)(self._check, self._keep)
+
+    def _feed(
+        self, file: FileIO, total: int, encoding: EncodingAtOnce | EncodingAhead
+    ) -> None:
+        progress = self._request.progress
+        block = bytearray(_BLOCK_SIZE)
+        target = ffi.from_buffer("uint8_t[]", block)
+        done = blocks = 0
+        while size := file.readinto(block):
+            self._call(lib.gsym_breakpad_feed, target, size)
+            self._hand_over(encoding)
+            done += size
+            blocks += 1
+            if progress is not None and blocks % _BLOCKS_PER_PROGRESS == 0:
+                progress(done, max(done, total))
+
+    def _hand_over(self, encoding: EncodingAtOnce | EncodingAhead) -> None:
+        """Let the functions that are read be encoded, if they are many."""
+        batch = ffi.new("gsym_breakpad_batch **")
+        while True:
+            self._call(lib.gsym_breakpad_next_batch, batch)
+            if not batch[0]:
+                return
+            encoding.put(batch[0])
+
+    def _keep(self, batch: Any) -> None:
+        self._call(lib.gsym_breakpad_keep_batch, batch)
+
+    def require_functions(self) -> None:
+        """See to it that there is something to write.
+
+        Raises:
+            EmptyError: No record names a function.
+        """
+        counts = ffi.new("gsym_breakpad_counts *")
+        lib.gsym_breakpad_count(self._handle, counts)
+        if not counts.functions and not counts.publics:
+            raise EmptyError(
+                f"it has no FUNC or PUBLIC record; {counts.stack_records} STACK "
+                f"records, {counts.bad_records} damaged",
+                path=self._request.input,
+            )
+
+    def add_publics(self) -> None:
+        self._call(lib.gsym_breakpad_add_publics)
+
+    def head(self) -> Iterator[bytes]:
+        """The MODULE record and the INFO records."""
+        size = ffi.new("size_t *")
+        index = 0
+        while (text := lib.gsym_breakpad_head(self._handle, index, size)) != ffi.NULL:
+            yield bytes(ffi.buffer(text, size[0]))
+            index += 1
+
+    def warnings(self) -> dict[str, int]:
+        counts = {}
+        for fault, category in _CATEGORIES.items():
+            count = lib.gsym_breakpad_fault_count(self._handle, fault)
+            if count:
+                counts[category] = count
+        return counts
+
+    def details(self) -> tuple[ConversionWarning, ...]:
+        count = ffi.new("size_t *")
+        found = lib.gsym_breakpad_findings(self._handle, count)
+        return tuple(
+            ConversionWarning(
+                _CATEGORIES[item.fault], item.offset, item.value, item.line
+            )
+            for item in (found[i] for i in range(count[0]))
+        )
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        self._check(function(self._handle, *arguments, self._error))
+
+    def _check(self, status: int, error: Any = None) -> None:
+        check(status, self._error if error is None else error, self._request.input)

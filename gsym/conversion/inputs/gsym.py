@@ -1,0 +1,67 @@
+"""A GSYM file once more: in another version or byte order, in segments, or in part.
+
+What is not asked for stays as it is: answers, merged functions, call sites, InfoTypes
+without a meaning here, the order of strings and files, variables, and from version 2 to
+version 2 also sections without a meaning; an index is made anew. So a file that went to
+the other version and back is the same again.
+"""
+
+from __future__ import annotations
+
+from gsym.containers.mapped_file import map_file
+from gsym.conversion.output import ConversionOutput
+from gsym.engine.native import ffi, lib
+from gsym.errors import UnsupportedError
+from gsym.writing.data_part import data_part_of
+from gsym.writing.selection import ImageSource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.conversion.output import ConversionRequest
+    from gsym.conversion.report import ConversionReport
+
+
+def reencode(request: ConversionRequest) -> ConversionReport:
+    """Carry *request* out on a GSYM file.
+
+    Raises:
+        FormatError: The file is damaged; the text names the function, the offset
+            counts from the start of the file.
+        UnsupportedError: The request is for something that only a source of debug
+            information has.
+    """
+    if request.path_map:
+        raise UnsupportedError(
+            "paths of a GSYM file cannot be mapped, those of its source can",
+            path=request.input,
+        )
+    if request.architecture is not None:
+        raise UnsupportedError(
+            "a GSYM file does not say what architecture it is for", path=request.input
+        )
+    data = map_file(request.input)
+    source, data_part = ImageSource(data, request.input), data_part_of(data)
+    header = source.header
+    if request.has_data_symbols and not data_part:
+        reason = "it has no symbols of variables, its binary has"
+        raise UnsupportedError(reason, path=request.input)
+    output = ConversionOutput(
+        request._replace(has_index=request.has_index or header.index_size != 0),
+        version=header.version,
+        big_endian=bool(header.big_endian),
+        base_address=header.base_address,
+        keep_all=True,
+    )
+    output.set_uuid(source.uuid)
+    source.copy(lib.gsym_creator_add_tables, output.creator)
+    source.copy(lib.gsym_creator_add_entries, output.creator, ffi.NULL)
+    source.copy(lib.gsym_creator_add_sections, output.creator)
+    if request.merged_functions:
+        output.merge_functions()
+    return output.write(
+        architecture="",
+        build_id=source.uuid,
+        warnings={},
+        details=(),
+        data_part=data_part,
+    )

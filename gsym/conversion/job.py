@@ -1,0 +1,362 @@
+"""Convert debug information, or another GSYM file, to a GSYM file.
+
+Python opens, maps, starts threads and writes; everything in between is the
+engine's. No symbol, string, row or function passes through Python on its way.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gsym.arguments import pairs_of, paths_of, strings_of
+from gsym.containers.archive import (
+    is_archive,
+    matching_members,
+    member_label,
+    object_members,
+    open_member,
+)
+from gsym.containers.fat import list_slices, matching_slices
+from gsym.containers.mapped_file import map_file
+from gsym.containers.recognition import recognise_file, refuse
+from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.inputs.dwarf import PCLNTAB_CHOICES, convert_dwarf
+from gsym.conversion.output import ConversionRequest
+from gsym.engine.native import uuid_bytes
+from gsym.errors import MemberError, UnsupportedError
+from gsym.writing.atomic_file import is_same_file
+from gsym.writing.selection import Selection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from gsym.conversion.report import ConversionReport
+
+_SIZE_END = 1 << 64
+_SUFFIX = ".gsym"
+_INDEX_AND_MORE = 2  # the version that can hold an index and variables
+_HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
+_NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
+
+
+def convert(  # noqa: PLR0913 - keywords, each a choice of its own
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None = None,
+    *,
+    architecture: str | None = None,
+    member: str | None = None,
+    threads: int | None = None,
+    version: int | None = None,
+    byteorder: str | None = None,
+    uuid: bytes | str | None = None,
+    merged_functions: bool = False,
+    call_sites: bool = False,
+    call_sites_yaml: str | os.PathLike[str] | None = None,
+    keep_functions: Iterable[str] = (),
+    drop_functions: Iterable[str] = (),
+    address_ranges: Iterable[tuple[int, int]] = (),
+    segment_size: int | None = None,
+    index: bool = False,
+    data_symbols: bool = False,
+    path_map: Sequence[tuple[str, str]] = (),
+    keep_warnings: bool = False,
+    keep_same: bool = False,
+    full_walk: bool = False,
+    pclntab: str = "auto",
+    debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
+    debuginfod: bool = False,
+    dwp: str | os.PathLike[str] | None = None,
+    symbol_table: str | os.PathLike[str] | None = None,
+    object_map: Sequence[tuple[str, str]] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> ConversionReport:
+    """Convert debug information to GSYM: of a binary, a Breakpad or a GSYM file.
+
+    The output appears whole or not at all, and its bytes do not depend on
+    *threads*.
+
+    Args:
+        input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
+            bundle; told by its content.
+        output: File to write; by default the input's path with `.gsym` added.
+        architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
+            machine number; of another file what it has to be for.
+        member: Of an archive, the object file to convert; `NAME#2` is the second one
+            of a name.
+        threads: Worker threads, 256 at most; by default one per core, fewer for
+            small inputs.
+        version: Version of the format, 1 or 2; by default 1, or that of a GSYM file.
+        byteorder: "little" or "big"; by default that of the input.
+        uuid: Identifier to write instead of the binary's build id, as bytes or as
+            hexadecimal text.
+        merged_functions: Keep functions of equal range as children of the first.
+        call_sites: Keep the call sites that the DWARF names.
+        call_sites_yaml: File with call sites to add, as llvm-gsymutil takes it; needs
+            the extra `yaml`.
+        keep_functions: Regular expressions of the module `re`. Of all functions only
+            those stay in whose name, as the linker knows it, one of them is found.
+        drop_functions: The same for functions that are left out.
+        address_ranges: (start, end) pairs. Of all functions only those stay that
+            answer for an address of one of them.
+        segment_size: Split into files of about this many bytes.
+        index: Add an index of large functions, with which the first lookup in one is
+            as fast as any later one; other readers pass over it. Of a GSYM file that
+            has an index the output has one in any case.
+        data_symbols: Keep the symbols of variables of an ELF file, too, for logs with
+            markup; other readers pass over them. They exclude an index in version 1.
+            Of a GSYM file that has variables the output has them in any case.
+        path_map: (old, new) prefixes of source paths; the first that fits counts.
+        keep_warnings: Report each warning, not only counts.
+        keep_same: Leave an output that would stay the same as it is.
+        full_walk: Visit every DIE, also those that are known to hold no code. The
+            result is the same; this checks that.
+        pclntab: When to read the table of functions of a Go binary: "auto" where no
+            debug information describes its functions, "only" instead of all debug
+            information, or "never".
+        debug_directories: Folders of installed debug files, for a binary that has
+            no debug information in itself.
+        debuginfod: Look also in the cache of debuginfod's clients, and ask the servers
+            that DEBUGINFOD_URLS names; this needs the extra `net`.
+        dwp: The package with the split units of *input*; by default the input's path,
+            or that of its debug file, with `.dwp` added.
+        symbol_table: File whose symbol table is read instead of that of *input*; it
+            must have the same architecture, or a slice for it.
+        object_map: (old, new) prefixes of the object files that the debug map of a
+            Mach-O file names; the first that fits counts.
+        progress: Called now and then from this thread with (bytes done, bytes in
+            all) of .debug_info.
+
+    Raises:
+        FormatError: The input is no such file or is damaged as a whole; a GSYM file
+            anywhere, and the text names the function.
+        UnsupportedError: It is of a kind that is not read.
+        ArchitectureError: It is not for *architecture*, or it holds code for several
+            and none is chosen.
+        MemberError: It is an archive of several object files and none is chosen, or
+            has no *member*.
+        MissingDebugInfoError: It is a Mach-O file that names object files, and none of
+            them is there.
+        EmptyError: It names no function, none is selected, or it has no pclntab and
+            that alone is asked for.
+        GsymError: A function that *call_sites_yaml* names does not exist.
+        LimitError: The output does not fit version 1, for its size or for an
+            identifier of more than 20 bytes; the text names version 2.
+        OSError: A file cannot be read or written.
+        TypeError: A single string was given where several are expected.
+        ValueError: An argument is out of its range, no regular expression, or *output*
+            is an input.
+    """
+    started = time.perf_counter()
+    source_path = bundle_member(os.fspath(input))
+    target = _output_path(input, output)
+    request = ConversionRequest(
+        started=started,
+        input=source_path,
+        output=target,
+        architecture=architecture,
+        member=member,
+        threads=threads,
+        version=version,
+        byteorder=byteorder,
+        uuid=None if uuid is None else uuid_bytes(uuid),
+        merged_functions=merged_functions,
+        call_sites=call_sites,
+        call_sites_yaml=None if call_sites_yaml is None else os.fspath(call_sites_yaml),
+        selection=Selection(keep_functions, drop_functions, address_ranges),
+        segment_size=segment_size,
+        has_index=index,
+        has_data_symbols=data_symbols,
+        path_map=pairs_of("path_map", path_map),
+        keep_warnings=keep_warnings,
+        keep_same=keep_same,
+        full_walk=full_walk,
+        pclntab=pclntab,
+        search=SearchOptions(
+            paths_of("debug_directories", debug_directories),
+            debuginfod,
+            None if dwp is None else os.fspath(dwp),
+            pairs_of("object_map", object_map),
+            None if symbol_table is None else os.fspath(symbol_table),
+        ),
+        progress=progress,
+    )
+    _check(request)
+    kind = recognise_file(source_path)
+    if member is not None and kind != "archive":
+        raise MemberError("is no archive and has no members", path=source_path)
+    if data_symbols and kind == "breakpad":
+        reason = "it has no symbols of variables, its binary has"
+        raise UnsupportedError(reason, path=source_path)
+    if pclntab == "only" and kind in {"breakpad", "gsym"}:
+        raise UnsupportedError("it has no pclntab, its binary has", path=source_path)
+    if kind == "breakpad":
+        from gsym.conversion.inputs.breakpad import convert_breakpad
+
+        return convert_breakpad(request)
+    if kind == "gsym":
+        from gsym.conversion.inputs.gsym import reencode
+
+        return reencode(request)
+    if kind == "archive" and member is None:
+        names = _member_names(source_path, ())
+        request = request._replace(member=names[0])
+    elif kind not in {"object", "fat", "archive"}:
+        refuse(kind, source_path)
+    return convert_dwarf(request)
+
+
+def convert_slices(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None = None,
+    *,
+    architectures: Sequence[str] = (),
+    **options: Any,
+) -> tuple[ConversionReport, ...]:
+    """Convert each slice of a fat file; a file that is not fat is one slice.
+
+    Args:
+        input: As for `convert`.
+        output: As for `convert`; of several slices each adds `.ARCHITECTURE`.
+        architectures: The slices to convert, by name or by machine number; none:
+            all of them.
+        options: Other keywords of `convert`.
+
+    Raises:
+        ArchitectureError: The input is for none of *architectures*.
+        GsymError: As for `convert`; slices before stay converted.
+        OSError: A file cannot be read or written.
+    """
+    return tuple(
+        convert(input, path, architecture=architecture, **options)
+        for architecture, path in slice_outputs(input, output, architectures)
+    )
+
+
+def convert_members(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None = None,
+    *,
+    members: Sequence[str] = ("*",),
+    **options: Any,
+) -> tuple[ConversionReport, ...]:
+    """Convert object files of a static archive, each to a file of its own.
+
+    Args:
+        input: The archive, of GNU or BSD tools; a thin one has its files beside it.
+        output: As for `convert`; of several members each adds its name.
+        members: The object files to convert: names, or patterns such as `lib*.o`.
+        options: Other keywords of `convert`.
+
+    Raises:
+        MemberError: There is no archive, or none of *members* in it.
+        GsymError: As for `convert`; members before stay converted.
+        OSError: A file cannot be read or written.
+    """
+    return tuple(
+        convert(input, path, member=member, **options)
+        for member, path in member_outputs(input, output, members)
+    )
+
+
+def slice_outputs(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None,
+    architectures: Sequence[str],
+    member: str | None = None,
+) -> tuple[tuple[str | None, str], ...]:
+    """(architecture, output) of each slice that `convert_slices` converts."""
+    architectures = strings_of("architectures", architectures)
+    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
+    kind = recognise_file(path)
+    if not architectures and member is None and kind != "fat":
+        return ((None, target),)
+    data, label = map_file(path), path
+    if member is None and kind in {"breakpad", "gsym"}:
+        return ((_one_architecture(data, architectures), target),)
+    if member is not None:
+        data, label = open_member(data, path, member), member_label(path, member)
+    slices = matching_slices(list_slices(data, label), architectures, label)
+    if len(slices) == 1:
+        return ((slices[0].architecture, target),)
+    return tuple(
+        (each.architecture, f"{target}.{each.architecture}") for each in slices
+    )
+
+
+def _one_architecture(data: memoryview, wanted: Sequence[str]) -> str:
+    """The one of *wanted* that a file of records is for; any where it is for none.
+
+    `convert` compares it once more with all that the file says.
+    """
+    from gsym.conversion.inputs.breakpad import read_module
+
+    found = read_module(bytes(data[:_HEAD_SIZE]).splitlines()).architecture
+    return found if found in wanted else wanted[0]
+
+
+def member_outputs(
+    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    output: str | os.PathLike[str] | None,
+    members: Sequence[str],
+) -> tuple[tuple[str | None, str], ...]:
+    """(member, output) of each object file that `convert_members` converts.
+
+    Of a file that is no archive, and of which no members are wanted, it is
+    (None, output).
+    """
+    members = strings_of("members", members)
+    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
+    if not members and recognise_file(path) != "archive":
+        return ((None, target),)
+    names = _member_names(path, members)
+    if len(names) == 1:
+        return ((names[0], target),)
+    stem = target.removesuffix(_SUFFIX)
+    suffix = target[len(stem) :]
+    # A name may be a path, and none of the places for outputs.
+    return tuple((name, f"{stem}.{name.translate(_NO_PATH)}{suffix}") for name in names)
+
+
+def _member_names(path: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    data = map_file(path)
+    if not is_archive(data):
+        raise MemberError("is no archive and has no members", path=path)
+    names = (name for name, _ in object_members(data, path))
+    return matching_members(names, wanted, path)
+
+
+def _output_path(
+    source: str | os.PathLike[str], output: str | os.PathLike[str] | None
+) -> str:
+    if output is not None:
+        return os.fspath(output)
+    # The path of a bundle may end in a slash.
+    return os.fspath(source).rstrip(os.sep) + _SUFFIX
+
+
+def _check(request: ConversionRequest) -> None:
+    if request.threads is not None and request.threads < 1:
+        raise ValueError(f"threads: at least 1, not {request.threads}")
+    if request.byteorder not in {None, "little", "big"}:
+        raise ValueError(f"byteorder: 'little' or 'big', not {request.byteorder!r}")
+    if request.pclntab not in PCLNTAB_CHOICES:
+        raise ValueError(
+            f"pclntab: {', '.join(PCLNTAB_CHOICES)}; not {request.pclntab!r}"
+        )
+    has_both = request.has_data_symbols and request.has_index
+    if has_both and request.version != _INDEX_AND_MORE:
+        raise ValueError("data_symbols: only version 2 holds them and an index")
+    if request.has_data_symbols and request.segment_size is not None:
+        raise ValueError("data_symbols: segments do not hold them")
+    if request.segment_size is not None:
+        if not 1 <= request.segment_size < _SIZE_END:
+            raise ValueError(f"segment_size: {request.segment_size} is out of range")
+        return
+    for path in (request.input, request.call_sites_yaml):
+        if path is not None and is_same_file(request.output, path):
+            raise ValueError(f"{request.output}: the output would replace the input")

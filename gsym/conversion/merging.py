@@ -1,0 +1,182 @@
+"""Several GSYM files of one binary -> one file.
+
+No function passes through Python on its way.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gsym.arguments import paths_of
+from gsym.containers.mapped_file import map_file
+from gsym.conversion.output import ConversionOutput, ConversionRequest
+from gsym.engine.native import ffi, lib
+from gsym.errors import FormatError, UuidMismatchError
+from gsym.records import NamedTuple
+from gsym.writing.atomic_file import is_same_file
+from gsym.writing.data_part import data_part_of, merge_data_parts
+from gsym.writing.selection import ImageSource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class MergeReport(NamedTuple):
+    """What a merge read and wrote.
+
+    Attributes:
+        inputs: Paths that were merged.
+        outputs: Paths that were written: one, or one per segment.
+        uuid: Identifier in the output.
+        functions_read: Functions in the inputs.
+        functions_pruned: Of these, left out since another says more.
+        duplicates_different: Pairs of equal ranges with different contents.
+        overlapping: Functions that overlap the one before them.
+        functions: Functions in the output.
+        functions_with_lines: Of these, functions with a line table.
+        functions_with_inlines: Of these, functions with inlined calls.
+        strings: Strings in the output.
+        files: Source files in the output.
+        file_size: Of the output, in bytes.
+        warnings: What of the inputs the output does not have -> how often.
+        seconds: Wall time.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    uuid: bytes
+    functions_read: int
+    functions_pruned: int
+    duplicates_different: int
+    overlapping: int
+    functions: int
+    functions_with_lines: int
+    functions_with_inlines: int
+    strings: int
+    files: int
+    file_size: int
+    warnings: dict[str, int]
+    seconds: float
+
+
+_WAY_OUT = "force merges them all the same"
+
+
+def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    version: int | None = None,
+    byteorder: str | None = None,
+    segment_size: int | None = None,
+    index: bool = False,
+    keep_same: bool = False,
+) -> MergeReport:
+    """Write one GSYM file with the functions of several, such as all segments of one.
+
+    Of functions with the same range the one that says most is taken. Sections of a
+    type that has no meaning here are taken from the first input that has the type. The
+    output has the variables of all inputs, which exclude an index in version 1.
+
+    Args:
+        inputs: GSYM files of one binary.
+        output: File to write, which appears whole or not at all.
+        force: Also merge files with different UUIDs or base addresses; the output
+            has the first UUID that there is and the lowest base address.
+        version: Version of the format; by default the highest one of the inputs.
+        byteorder: "little" or "big"; by default that of the first input.
+        segment_size: Split into files of about this many bytes.
+        index: Add an index of large functions; without it the output has one if an
+            input has.
+        keep_same: Leave an output that would stay the same as it is.
+
+    Raises:
+        EmptyError: No input has a function.
+        FormatError: An input is damaged, or the base addresses differ.
+        LimitError: The output does not fit version 1.
+        OSError: A file cannot be read or written.
+        UuidMismatchError: The inputs belong to different binaries.
+        ValueError: There is no input, or *output* is one.
+    """
+    started = time.perf_counter()
+    paths, target = paths_of("inputs", inputs), os.fspath(output)
+    if not paths:
+        raise ValueError("nothing to merge")
+    if segment_size is None and any(is_same_file(target, path) for path in paths):
+        raise ValueError(f"{target}: the output would replace an input")
+    files = [map_file(path) for path in paths]
+    sources = [ImageSource(*each) for each in zip(files, paths, strict=True)]
+    if not force:
+        _check_alike(sources, paths)
+    request = ConversionRequest(
+        started=started,
+        input=target,
+        output=target,
+        version=version,
+        byteorder=byteorder,
+        segment_size=segment_size,
+        has_index=index or any(source.header.index_size for source in sources),
+        keep_same=keep_same,
+    )
+    result = ConversionOutput(
+        request,
+        version=max(source.header.version for source in sources),
+        big_endian=bool(sources[0].header.big_endian),
+        base_address=min(source.header.base_address for source in sources),
+    )
+    uuid = next((source.uuid for source in sources if source.uuid), b"")
+    result.set_uuid(uuid)
+    for source in sources:
+        source.copy(lib.gsym_creator_add_entries, result.creator, ffi.NULL)
+        source.copy(lib.gsym_creator_add_sections, result.creator)
+    report = result.write(
+        architecture="",
+        build_id=b"",
+        warnings={},
+        details=(),
+        data_part=merge_data_parts(map(_data_part, sources, files), uuid),
+    )
+    return MergeReport(
+        inputs=paths,
+        outputs=report.outputs,
+        uuid=report.uuid,
+        functions_read=report.functions_debug_info,
+        functions_pruned=report.functions_pruned,
+        duplicates_different=report.duplicates_different,
+        overlapping=report.overlapping,
+        functions=report.functions,
+        functions_with_lines=report.functions_with_lines,
+        functions_with_inlines=report.functions_with_inlines,
+        strings=report.strings,
+        files=report.files,
+        file_size=report.file_size,
+        warnings=report.warnings,
+        seconds=report.seconds,
+    )
+
+
+def _data_part(source: ImageSource, data: memoryview) -> bytes:
+    """The variables behind a file, which may be in a binary."""
+    start = source.header.file_offset
+    return data_part_of(data[start : start + source.header.file_size])
+
+
+def _check_alike(sources: list[ImageSource], paths: tuple[str, ...]) -> None:
+    """Whether all files are of the binary that the first one is of."""
+    first = sources[0]
+    for source, path in zip(sources, paths, strict=True):
+        if source.uuid != first.uuid:
+            raise UuidMismatchError(
+                f"the UUID is {source.uuid.hex() or 'missing'}, that of {paths[0]} is "
+                f"{first.uuid.hex() or 'missing'} ({_WAY_OUT})",
+                path=path,
+            )
+        if source.header.base_address != first.header.base_address:
+            raise FormatError(
+                f"the base address is {source.header.base_address:#x}, that of "
+                f"{paths[0]} is {first.header.base_address:#x} ({_WAY_OUT})",
+                path=path,
+            )

@@ -1,0 +1,284 @@
+"""The way out that conversions share: one creator, then one file or its segments."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from gsym.containers.archive import member_label
+from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.report import ConversionReport
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import EmptyError
+from gsym.records import NamedTuple
+from gsym.writing.atomic_file import AtomicFile
+from gsym.writing.creator import iter_finished
+from gsym.writing.data_part import DATA_ALIGNMENT, count_variables, make_data_part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from gsym.containers.data_symbols import DataSymbol
+    from gsym.conversion.report import ConversionWarning
+    from gsym.writing.selection import Selection
+
+
+class ConversionRequest(NamedTuple):
+    """The arguments of `gsym.convert`, checked; the paths as `str`.
+
+    *started* is what `time.perf_counter` said when it was called.
+    """
+
+    started: float
+    input: str
+    output: str
+    architecture: str | None = None
+    member: str | None = None
+    threads: int | None = None
+    version: int | None = None
+    byteorder: str | None = None
+    uuid: bytes | None = None
+    merged_functions: bool = False
+    call_sites: bool = False
+    call_sites_yaml: str | None = None
+    selection: Selection | None = None
+    segment_size: int | None = None
+    has_index: bool = False
+    has_data_symbols: bool = False
+    path_map: tuple[tuple[str, str], ...] = ()
+    keep_warnings: bool = False
+    keep_same: bool = False
+    full_walk: bool = False
+    pclntab: str = "auto"
+    search: SearchOptions = SearchOptions()
+    progress: Callable[[int, int], None] | None = None
+
+
+_NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
+_COUNTS = (
+    "functions_debug_info",
+    "functions_symbol_table",
+    "functions_merged",
+    "functions_pruned",
+    "functions_continued",
+    "functions",
+    "functions_with_lines",
+    "functions_with_inlines",
+    "duplicates_different",
+    "overlapping",
+    "strings",
+    "files",
+    "file_size",
+    "index_size",
+)
+_COUNTS_OF_INPUT = (
+    "functions_debug_info",
+    "functions_symbol_table",
+    "functions_merged",
+    "functions_pruned",
+    "duplicates_different",
+)
+
+
+class ConversionOutput:
+    """A creator that a source fills, and what becomes of it.
+
+    Args:
+        request: Names the input, in errors, and the output.
+        version: Of the format, unless another one was asked for.
+        big_endian: Byte order of the target, which the output takes over unless
+            another one was asked for.
+        base_address: Image base; None: the first function's start.
+        keep_all: Functions come in ascending order, and none is left out for another.
+
+    Raises:
+        ValueError: There is no such version of the format.
+    """
+
+    def __init__(
+        self,
+        request: ConversionRequest,
+        *,
+        big_endian: bool,
+        base_address: int | None,
+        version: int = lib.GSYM_VERSION_1,
+        keep_all: bool = False,
+    ) -> None:
+        self._request = request
+        self._label = member_label(request.input, request.member)
+        self._uuid = b""
+        self._is_selection = False
+        self._error: Any = new_error()
+        options = ffi.new("gsym_creator_options *")
+        options.version = version if request.version is None else request.version
+        options.big_endian = (
+            big_endian if request.byteorder is None else request.byteorder == "big"
+        )
+        options.keep_all = keep_all
+        options.has_index = request.has_index
+        if base_address is not None:
+            options.has_base_address = 1
+            options.base_address = base_address
+        made = ffi.new("gsym_creator **")
+        self._version = options.version
+        self._check(lib.gsym_creator_create(options, made, self._error))
+        self.creator: Any = ffi.gc(made[0], lib.gsym_creator_destroy)
+
+    def set_uuid(self, own: bytes) -> None:
+        """Write the identifier that was asked for, or else the input's *own*.
+
+        Raises:
+            LimitError: Version 1 cannot hold it.
+        """
+        uuid = own if self._request.uuid is None else self._request.uuid
+        self._check(
+            lib.gsym_creator_set_uuid(self.creator, uuid, len(uuid), self._error)
+        )
+        self._uuid = uuid
+
+    def merge_functions(self) -> None:
+        """Fold functions of equal range; before symbols of a symbol table come."""
+        self._check(lib.gsym_creator_merge_functions(self.creator, self._error))
+
+    def write(  # noqa: PLR0913 - each a field of the report
+        self,
+        *,
+        architecture: str,
+        build_id: bytes,
+        warnings: dict[str, int],
+        details: tuple[ConversionWarning, ...],
+        companions: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+        placements: tuple[tuple[str, int, int], ...] = (),
+        functions_pclntab: int = 0,
+        variables: Iterable[DataSymbol] = (),
+        data_part: bytes = b"",
+    ) -> ConversionReport:
+        """Lay the file out and write it, whole or in segments.
+
+        Args:
+            architecture: Of the input.
+            build_id: The input's own identifier.
+            warnings: How often each category of warning occurred.
+            details: Each warning, where they were asked for.
+            companions: Files that were read besides the input.
+            notes: Sentences on what was not found.
+            placements: Of the code sections of a relocatable file.
+            functions_pclntab: How many functions are from a pclntab.
+            variables: What is kept of them behind the file.
+            data_part: The same, as it stood behind another file. Where it cannot be
+                kept, a warning tells.
+
+        Raises:
+            EmptyError: There is no function.
+            LimitError: It does not fit the version.
+            OSError: An output cannot be written.
+        """
+        request = self._request
+        if request.call_sites_yaml is not None:
+            from gsym.writing.call_sites import add_call_sites
+
+            add_call_sites(self.creator, request.call_sites_yaml)
+            companions = (*companions, request.call_sites_yaml)
+        found = self._select(request.selection) if request.selection else None
+        part = data_part or make_data_part(variables, self._uuid)
+        if request.has_data_symbols and not part:
+            warnings = warnings | {_NO_VARIABLES: 1}
+        if request.segment_size is None:
+            with AtomicFile(request.output, keep_same=request.keep_same) as file:
+                counts = self._finish()
+                for chunk in iter_finished(self.creator):
+                    file.write(chunk)
+                # An index of version 1 stands where the part would.
+                if counts["index_size"] and self._version == lib.GSYM_VERSION_1:
+                    warnings = warnings | _left_out(
+                        part, "beside an index of version 1"
+                    )
+                elif part:
+                    file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
+            outputs: tuple[str, ...] = (request.output,)
+        else:
+            counts = self._finish()
+            outputs = self._write_segments(request.segment_size)
+            warnings = warnings | _left_out(part, "in segments")
+        dropped = 0
+        if found is not None:
+            kept = counts["functions"] - counts["functions_continued"]
+            dropped = found["functions"] - kept
+            counts |= {name: found[name] for name in _COUNTS_OF_INPUT}
+        return ConversionReport(
+            input=request.input,
+            member=request.member or "",
+            outputs=outputs,
+            architecture=architecture,
+            uuid=self._uuid,
+            build_id=build_id,
+            placements=placements,
+            functions_pclntab=functions_pclntab,
+            functions_dropped=dropped,
+            **counts,
+            warnings=warnings,
+            details=details,
+            companions=companions,
+            notes=notes,
+            seconds=time.perf_counter() - request.started,
+            peak_memory=_peak_memory(),
+        )
+
+    def _finish(self) -> dict[str, int]:
+        """Lay the file out; the counts of the report."""
+        report: Any = ffi.new("gsym_creator_report *")
+        try:
+            self._check(lib.gsym_creator_finish(self.creator, report, self._error))
+        except EmptyError:
+            if self._is_selection:
+                raise EmptyError("no function is selected", path=self._label) from None
+            raise
+        return {name: getattr(report, name) for name in _COUNTS}
+
+    def _finished(self) -> bytes:
+        return b"".join(map(bytes, iter_finished(self.creator)))
+
+    def _select(self, selection: Selection) -> dict[str, int]:
+        """Go on with the selected functions alone; the counts of all."""
+        from gsym.writing.selection import select_functions
+
+        counts = self._finish()
+        self.creator = select_functions(self._finished(), selection)
+        self._is_selection = True
+        return counts
+
+    def _write_segments(self, size: int) -> tuple[str, ...]:
+        from gsym.writing.segments import write_segments
+
+        whole = self._finished()
+        request = self._request
+        return write_segments(whole, request.output, size, keep_same=request.keep_same)
+
+    def _check(self, status: int) -> None:
+        check(status, self._error, self._label)
+
+
+def _left_out(data_part: bytes, place: str) -> dict[str, int]:
+    """The warning that variables have no place."""
+    count = count_variables(data_part)
+    text = f"Variable left out: there is no place for it {place}"
+    return {text: count} if count else {}
+
+
+def _peak_memory() -> int:
+    """Of this process, in bytes.
+
+    Linux counts in the usage of a process what its parent had when it started it.
+    """
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return int(file.read().partition(b"VmHWM:")[2].split(maxsplit=1)[0]) * 1024
+    except (OSError, IndexError, ValueError):
+        pass
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

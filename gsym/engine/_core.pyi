@@ -1,0 +1,5 @@
+# The compiled engine; only gsym/engine/native.py imports it.
+from typing import Any
+
+ffi: Any
+lib: Any

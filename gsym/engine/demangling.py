@@ -1,0 +1,264 @@
+"""Names as the linker knows them -> names as people write them.
+
+GSYM files keep the linker's names, which can be compared with symbol tables. C++ is
+demangled by the C++ runtime that is installed, opened at the first name that needs it;
+Rust, Swift and D by the package `demangle` (extra `demangle`). A name that cannot be
+demangled, or not within the limits here, stays what it is: names come from files that
+anybody may have made.
+"""
+
+from __future__ import annotations
+
+from gsym.engine.native import ffi, lib, to_bytes, to_str
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MAX_NAME_SIZE = 1 << 16
+MAX_TEXT_SIZE = 1 << 20
+MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
+MAX_CXX_WORK = 1 << 24  # bytes of text that a name may stand for, as estimated
+_MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
+
+_NULL = ffi.NULL
+_CXX_RUNTIMES = (
+    "libstdc++.so.6",
+    "libc++abi.so.1",
+    "/usr/lib/libc++abi.dylib",
+)
+_FIRST_CHARACTERS = (b"_", b"$", b".")
+# A class, maybe nested, of `std`, or local to a function.
+_TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"
+_RUST_HASH_SIZE = len("17h0123456789abcdefE")
+_SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")
+
+
+def demangle(name: str) -> str:
+    """*name* as its programmer wrote it.
+
+    Args:
+        name: As the linker knows it. The underscore that Mach-O files put in front of
+            names, dots in front and a version or `@plt` behind are understood.
+
+    Returns:
+        The readable name; *name* itself where it is not mangled, is too long (in C++
+        1024 bytes, else 64 KiB), stands for more than 1 MiB of text, or where what it
+        takes is not installed.
+    """
+    return to_str(demangle_bytes(to_bytes(name)))
+
+
+def demangle_bytes(name: bytes) -> bytes:
+    """The same for a name as it stands in a file."""
+    return _cache[name] if _may_be_mangled(name) else name
+
+
+def demangle_once(name: bytes) -> bytes:
+    """The same, not remembered: for those who keep the texts of names themselves."""
+    return _demangle(name) if _may_be_mangled(name) else name
+
+
+def demangle_type(name: bytes) -> bytes:
+    """`demangle_bytes`, also for a C++ type as in `type_info::name`: `N3geo5ShapeE`.
+
+    Types that can easily be other names are not demangled: `i` may be a function of C.
+    """
+    import re  # not needed for lookups
+
+    if re.match(_TYPE, name) and b"\0" not in name:
+        return _from_cxx(name) or name
+    return demangle_bytes(name)
+
+
+class Cache(dict[bytes, bytes]):
+    """Answers to names that look mangled; emptied when it is full."""
+
+    __slots__ = ("_size",)
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def __missing__(self, name: bytes) -> bytes:
+        text = _demangle(name)
+        size = len(name) + len(text)
+        if self._size + size > _MAX_CACHED_SIZE:
+            self.clear()
+            self._size = 0
+        self._size += size
+        self[name] = text
+        return text
+
+
+_cache = Cache()
+
+
+def _may_be_mangled(name: bytes) -> bool:
+    return name.startswith(_FIRST_CHARACTERS) and len(name) <= MAX_NAME_SIZE
+
+
+def _demangle(name: bytes) -> bytes:
+    if _is_plain_cxx(name):  # as most are
+        return _from_cxx(name) or name
+    body = name.lstrip(b".")  # of entry points on 64-bit PowerPC
+    front = name[: len(name) - len(body)]
+    body, at, version = body.partition(b"@")
+    plain = body[1:] if body.startswith(b"__") else body
+    text = None
+    if plain and b"\0" not in plain:
+        text = _language_of(plain)(plain)
+    if not text or len(text) > MAX_TEXT_SIZE:
+        return name
+    return front + text + at + version
+
+
+def _is_plain_cxx(name: bytes) -> bool:
+    """Whether it is a name of C++ with nothing round it, and of no other language."""
+    return (
+        name.startswith(b"_Z")
+        and b"@" not in name
+        and b"17h" not in name
+        and b"\0" not in name
+    )
+
+
+def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
+    """Who demangles a name of this form."""
+    if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
+        return _from_legacy_rust if is_legacy_rust(plain) else _from_cxx
+    if plain.startswith(b"_R") and plain[2:3].isalnum():
+        return _from_rust
+    if plain.startswith(_SWIFT):
+        return _from_swift
+    if plain.startswith(b"_D") and (plain[2:3].isdigit() or plain == b"_Dmain"):
+        return _from_d
+    return _keep
+
+
+def is_legacy_rust(plain: bytes) -> bool:
+    """Whether a name of C++ ends in the hash that Rust's first mangling puts there."""
+    start = plain.rfind(b"17h")
+    end = start + _RUST_HASH_SIZE
+    # A dot begins what compilers put behind a name; there may be dots within, too.
+    is_hash = start >= 0 and plain[:end].endswith(b"E")
+    return is_hash and plain[end:][:1] in {b"", b"."}
+
+
+def _keep(_plain: bytes) -> None:
+    return None
+
+
+# ---- C++
+
+
+def _from_cxx(plain: bytes) -> bytes | None:
+    if len(plain) > MAX_CXX_NAME_SIZE:
+        return None
+    if lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK:
+        return _from_package(plain, "itanium")
+    return _cxx_runtime(plain)
+
+
+class CxxRuntime:
+    """`__cxa_demangle` of the C++ runtime, which is opened when it is first needed."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._function: Any = None
+
+    def __call__(self, plain: bytes) -> bytes | None:
+        """The demangled name, or None."""
+        function = self.function
+        if function is None:
+            return None
+        text = function(plain, _NULL, _NULL, _NULL)
+        if not text:
+            return None
+        try:
+            found: bytes = ffi.string(text, MAX_TEXT_SIZE + 1)
+        finally:
+            self.free(text)
+        return found if len(found) <= MAX_TEXT_SIZE else None
+
+    @property
+    def function(self) -> Any:
+        """The function itself; None where no runtime is installed."""
+        if not self._is_open:
+            self._open()
+        return self._function
+
+    def _open(self) -> None:
+        """Take the first runtime there is.
+
+        cffi's own loader, below `ffi.dlopen`: that one would take an interface
+        compiled for the purpose, and ctypes takes longer to import than a lookup.
+        """
+        import _cffi_backend
+
+        # Of the whole process, for the allocator may be another than that of libc.
+        process: Any = _cffi_backend.load_library(None, _cffi_backend.RTLD_NOW)
+        self.free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
+        for path in _CXX_RUNTIMES:
+            try:
+                library: Any = _cffi_backend.load_library(path, _cffi_backend.RTLD_NOW)
+                function = library.load_function(
+                    ffi.typeof("char *(*)(char *, char *, size_t *, int *)"),
+                    "__cxa_demangle",
+                )
+            except (OSError, AttributeError):
+                continue
+            self._function = function
+            break
+        self._is_open = True
+
+
+_cxx_runtime = CxxRuntime()
+
+
+def cxx_demangler() -> Any:
+    """The engine's `gsym_cxx_demangler *`; None where no C++ runtime is installed."""
+    function = _cxx_runtime.function
+    if function is None:
+        return None
+    demangler: Any = ffi.new("gsym_cxx_demangler *")
+    demangler.demangle, demangler.release = function, _cxx_runtime.free
+    demangler.most_work, demangler.most_text_size = MAX_CXX_WORK, MAX_TEXT_SIZE
+    return demangler
+
+
+# ---- languages that the package `demangle` knows
+
+
+def _from_legacy_rust(plain: bytes) -> bytes | None:
+    """Without the package the name reads as C++, with the hash behind it."""
+    return _from_package(plain, "rust") or _from_cxx(plain)
+
+
+def _from_rust(plain: bytes) -> bytes | None:
+    return _from_package(plain, "rust")
+
+
+def _from_swift(plain: bytes) -> bytes | None:
+    return _from_package(plain, "swift")
+
+
+def _from_d(plain: bytes) -> bytes | None:
+    return _from_package(plain, "d")
+
+
+def _from_package(plain: bytes, language: str) -> bytes | None:
+    """None where it is not installed or does not know the name.
+
+    It has limits of its own: 256 levels, 64 KiB of text.
+    """
+    try:
+        import demangle as package
+    except ImportError:
+        return None
+    name = to_str(plain)
+    try:
+        text = package.demangle(name, language=(language,))
+    except Exception:  # noqa: BLE001 - a fault of the package costs one name
+        return None
+    return None if text == name else to_bytes(text)

@@ -1,0 +1,151 @@
+"""Names as text: demangled, shortened, put into the text of the engine."""
+
+from __future__ import annotations
+
+from gsym.engine.demangling import cxx_demangler, demangle_once
+from gsym.engine.native import check, ffi, lib, new_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    CData = Any  # a cffi object
+    from collections.abc import Callable
+
+
+def cxx_texts(
+    image: CData,
+    strps: CData,
+    count: int,
+    demangler: CData,
+    *,
+    without_arguments: bool = False,
+) -> tuple[bytes, list[int]]:
+    """The texts of *count* names, with a NUL behind each.
+
+    Args:
+        image: The engine's `gsym_image *`.
+        strps: String offsets of the names, `uint64_t *`.
+        count: How many they are.
+        demangler: What `gsym.engine.demangling.cxx_demangler` gives.
+        without_arguments: Leave arguments of templates out.
+
+    Returns:
+        The texts, and the numbers of the names that are left to others: their texts are
+        empty.
+
+    Raises:
+        GsymError: There is no memory for them.
+    """
+    error, place = new_error(), ffi.new("gsym_cxx_texts **")
+    status = lib.gsym_cxx_texts_create(
+        image, strps, count, demangler, without_arguments, place, error
+    )
+    check(status, error)
+    texts = ffi.gc(place[0], lib.gsym_cxx_texts_destroy)
+    block, left = ffi.new("const char **"), ffi.new("const uint32_t **")
+    size, left_count = ffi.new("size_t *"), ffi.new("size_t *")
+    lib.gsym_cxx_texts_view(texts, block, size, left, left_count)
+    numbers = ffi.unpack(left[0], left_count[0]) if left_count[0] else []
+    return ffi.buffer(block[0], size[0])[:], numbers
+
+
+_MAX_SIZE = 1 << 26
+_IMAGE_SHIFT = lib.GSYM_MARKUP_MODULE_SHIFT
+_OFFSET_MASK = (1 << _IMAGE_SHIFT) - 1
+_PLAIN = lib.GSYM_PLAIN_STRING >> _IMAGE_SHIFT
+_FEW_NAMES = 16  # are demangled one by one
+
+
+class NameTexts:
+    """Demangled names of one image, or of several.
+
+    Args:
+        image: The engine's handle, which has to outlive this.
+        demangle: Whether names of functions are demangled.
+        escape: Makes what is printed of a text; None: the text itself.
+
+    Attributes:
+        handle: The engine's table, to be handed in anew for each block.
+        images: Those that the numbers in front of names are of.
+    """
+
+    def __init__(
+        self,
+        image: Any,
+        *,
+        demangle: bool = True,
+        escape: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self.images = [image]
+        self._demangles = demangle
+        self._escape = escape
+        self._error = new_error()
+        self._size = ffi.new("size_t *")
+        self.handle = self._new_table()
+
+    @property
+    def size(self) -> int:
+        """How many bytes of memory the names take."""
+        return int(lib.gsym_name_texts_size(self.handle))
+
+    def fill(self, text: Any) -> None:
+        """Put the names into the gaps of *text*, a `gsym_text *`."""
+        names = lib.gsym_name_texts_missing(self.handle, self._size)
+        if self._size[0]:
+            texts = self._texts(ffi.unpack(names, self._size[0]))
+            block = b"\0".join(texts) + b"\0"
+            check(
+                lib.gsym_name_texts_add(self.handle, block, len(block), self._error),
+                self._error,
+            )
+        check(lib.gsym_text_fill(text, self.handle, self._error), self._error)
+        if self.size > _MAX_SIZE:
+            self.handle = self._new_table()
+
+    def _texts(self, names: list[int]) -> list[bytes]:
+        demangler = None
+        if self._demangles and len(names) > _FEW_NAMES:
+            demangler = cxx_demangler()
+        if demangler is None:
+            return [self._text(name) for name in names]
+        by_image: dict[int, list[int]] = {}
+        for place, name in enumerate(names):
+            by_image.setdefault(name >> _IMAGE_SHIFT, []).append(place)
+        texts = [b""] * len(names)
+        for image, places in by_image.items():
+            found = self._texts_at_once(image, [names[at] for at in places], demangler)
+            for place, text in zip(places, found, strict=True):
+                texts[place] = text
+        return texts
+
+    def _texts_at_once(
+        self, image: int, names: list[int], demangler: Any
+    ) -> list[bytes]:
+        """The texts of names of one image."""
+        if image & _PLAIN:
+            return [self._text(name) for name in names]
+        strps = ffi.new("uint64_t[]", [name & _OFFSET_MASK for name in names])
+        block, left = cxx_texts(self.images[image], strps, len(names), demangler)
+        texts = block[:-1].split(b"\0")
+        for at in left:
+            texts[at] = demangle_once(self._string(names[at]))
+        return texts if self._escape is None else [self._escape(text) for text in texts]
+
+    def _text(self, name: int) -> bytes:
+        text = self._string(name)
+        if self._demangles and not name & lib.GSYM_PLAIN_STRING:
+            text = demangle_once(text)
+        return text if self._escape is None else self._escape(text)
+
+    def _string(self, name: int) -> bytes:
+        """What stands in the file."""
+        image = self.images[name >> _IMAGE_SHIFT & ~_PLAIN]
+        raw = lib.gsym_image_string(image, name & _OFFSET_MASK, self._size)
+        text: bytes = ffi.unpack(raw, self._size[0])
+        return text
+
+    def _new_table(self) -> Any:
+        place = ffi.new("gsym_name_texts **")
+        check(lib.gsym_name_texts_create(place, self._error), self._error)
+        return ffi.gc(place[0], lib.gsym_name_texts_destroy)

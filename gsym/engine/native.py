@@ -1,0 +1,115 @@
+"""The seam between Python and the engine: the only importer of `gsym.engine._core`.
+
+Turns a `gsym_status` into an exception and strings into `str`. Everything else
+that Python needs of the engine is `ffi` and `lib`, used by the few modules that
+own a handle.
+"""
+
+from __future__ import annotations
+
+from gsym.engine._core import ffi, lib
+from gsym.errors import (
+    CancelledError,
+    EmptyError,
+    FormatError,
+    GsymError,
+    LimitError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "check",
+    "ffi",
+    "kept_view",
+    "lib",
+    "new_error",
+    "to_bytes",
+    "to_str",
+    "uuid_bytes",
+]
+
+_CLASS_OF_STATUS = {
+    lib.GSYM_E_FORMAT: FormatError,
+    lib.GSYM_E_UNSUPPORTED: UnsupportedError,
+    lib.GSYM_E_LIMIT: LimitError,
+    lib.GSYM_E_EMPTY: EmptyError,
+    lib.GSYM_E_CANCELLED: CancelledError,
+}
+
+
+def new_error() -> object:
+    """Storage that an engine call fills when it fails."""
+    return ffi.new("gsym_error *")
+
+
+def check(status: int, error: object, path: str | None = None) -> None:
+    """Raise the exception for *status* unless it is GSYM_OK."""
+    if status == lib.GSYM_OK:
+        return
+    reason = ffi.string(error.what).decode("utf-8", "replace")  # type: ignore[attr-defined]
+    if status == lib.GSYM_E_NO_MEMORY:
+        raise MemoryError(reason if path is None else f"{path}: {reason}")
+    if status == lib.GSYM_E_ARGUMENT:
+        raise ValueError(reason)
+    kind = _CLASS_OF_STATUS.get(status, GsymError)
+    # An offset says something only where bytes were read.
+    offset = error.offset if kind in {FormatError, UnsupportedError} else None  # type: ignore[attr-defined]
+    raise kind(reason, path=path, offset=offset)
+
+
+class _Holder:
+    """Keeps what owns memory as long as the memory is in use."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: object) -> None:
+        self._owner = owner
+
+    def __call__(self, _memory: object) -> None:
+        """Let go of it."""
+        self._owner = None
+
+
+def kept_view(start: object, size: int, owner: object) -> memoryview:
+    """Memory of the engine, to be read; whoever holds the view keeps *owner*.
+
+    Args:
+        start: Pointer to its first byte.
+        size: Bytes.
+        owner: What it goes with.
+    """
+    if not size:
+        return memoryview(b"")
+    kept = ffi.gc(start, _Holder(owner))
+    return memoryview(ffi.buffer(kept, size)).toreadonly()
+
+
+def to_str(raw: bytes) -> str:
+    """Text of a name or path; bytes that are not UTF-8 survive a round trip."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(text: str) -> bytes:
+    """Inverse of `to_str`."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def uuid_bytes(uuid: object) -> bytes:
+    """A UUID given as bytes, or as hexadecimal text with or without dashes.
+
+    Raises:
+        TypeError: It is neither.
+        ValueError: The text is not hexadecimal.
+    """
+    if isinstance(uuid, (bytes, bytearray, memoryview)):
+        return bytes(uuid)
+    if not isinstance(uuid, str):
+        raise TypeError(
+            f"a UUID is bytes or hexadecimal text, not {type(uuid).__name__}"
+        )
+    try:
+        return bytes.fromhex(uuid.replace("-", ""))
+    except ValueError:
+        raise ValueError(
+            f"invalid UUID {uuid!r}: expected hexadecimal digits"
+        ) from None

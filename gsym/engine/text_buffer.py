@@ -1,0 +1,118 @@
+"""Text that the engine puts together, block by block."""
+
+from __future__ import annotations
+
+from gsym.engine.native import check, ffi, kept_view, lib, new_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    from gsym.engine.name_texts import NameTexts
+
+    CData = Any  # a cffi object
+
+_TEXT_LIMIT = 1 << 18  # bytes; what is there by then is handed out
+
+
+class TextBuffer:
+    r"""A `gsym_text` and access to its bytes; for one thread at a time.
+
+    Args:
+        escape: Whether control characters in names and paths are written as `\xNN`.
+
+    Attributes:
+        handle: The engine's, which its functions append to.
+        used: Where they say how many bytes of lines they answered.
+        error: Where they say what failed.
+    """
+
+    __slots__ = ("_size", "error", "handle", "used")
+
+    def __init__(self, *, escape: bool = False) -> None:
+        error = new_error()
+        place = ffi.new("gsym_text **")
+        check(lib.gsym_text_create(place, error), error)
+        self.handle: CData = ffi.gc(place[0], lib.gsym_text_destroy)
+        if escape:
+            lib.gsym_text_escape(self.handle)
+        self.used = ffi.new("size_t *")
+        self.error = error
+        self._size = ffi.new("size_t *")
+
+    def reserve(self, size: int) -> None:
+        """Make room for *size* bytes more.
+
+        Raises:
+            MemoryError: There is none.
+        """
+        check(lib.gsym_text_reserve(self.handle, size, self.error), self.error)
+
+    def put(self, text: bytes) -> None:
+        """Append *text*.
+
+        Raises:
+            MemoryError: There is no room.
+        """
+        status = lib.gsym_text_put(self.handle, text, len(text), self.error)
+        check(status, self.error)
+
+    def view(self) -> memoryview:
+        """What was put together, without a copy; nothing may follow it."""
+        start = lib.gsym_text_bytes(self.handle, self._size)
+        return kept_view(start, self._size[0], self.handle)
+
+    def take(self) -> bytes:
+        """What was put together; the buffer is empty then."""
+        text: bytes = self._view()[:]
+        lib.gsym_text_clear(self.handle)
+        return text
+
+    def answer(
+        self,
+        engine: Callable[..., int],
+        arguments: tuple[CData, ...],
+        lines: Buffer,
+        names: NameTexts | None,
+        put: Callable[[Buffer], object],
+    ) -> int:
+        """Have lines answered.
+
+        Args:
+            engine: A function of the engine that appends answers to lines, and goes on
+                where these are NULL.
+            arguments: What it gets between the text and the lines.
+            lines: All of them.
+            names: What comes into the gaps of the text.
+            put: Takes the text, piece by piece; each is gone when it returns.
+
+        Returns:
+            How many bytes of *lines* were answered.
+        """
+        lib.gsym_text_clear(self.handle)  # of what a failure left
+        whole = ffi.from_buffer("char[]", lines)
+        size, answered = len(whole), 0
+        asked = whole
+        while size > answered:
+            left = asked, size - answered, _TEXT_LIMIT
+            status = engine(self.handle, *arguments, *left, self.used, self.error)
+            check(status, self.error)
+            if self.used[0]:
+                answered += self.used[0]
+                if names is not None:
+                    names.fill(self.handle)
+                put(self._view())
+                lib.gsym_text_clear(self.handle)
+                asked = ffi.NULL
+            elif asked == ffi.NULL:
+                asked = whole + answered
+            else:
+                break
+        return answered
+
+    def _view(self) -> Any:
+        start = lib.gsym_text_bytes(self.handle, self._size)
+        return ffi.buffer(start, self._size[0])

@@ -1,0 +1,77 @@
+"""Run one engine call in several threads while this one stays responsive.
+
+`_thread` instead of `threading`, whose import costs a fifth of a small conversion.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_POLL_SECONDS = 0.1
+
+
+def core_count() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_workers(
+    work: Callable[[], None],
+    count: int,
+    poll: Callable[[], None] | None,
+    cancel: Callable[[], None],
+) -> None:
+    """Call *work* in *count* threads and wait for all of them.
+
+    Args:
+        work: Long call that gives the GIL up.
+        count: Number of threads; with one and nothing to poll, this thread.
+        poll: Called now and then by this thread meanwhile.
+        cancel: Makes each *work* return soon; called when this thread is
+            interrupted or *poll* raises, before that exception goes on.
+
+    Raises:
+        BaseException: What the first worker to fail raised.
+    """
+    if count == 1 and poll is None:
+        work()
+        return
+    failures: list[BaseException] = []
+    locks = [_start(work, failures) for _ in range(count)]
+    try:
+        for lock in locks:
+            while not lock.acquire(timeout=_POLL_SECONDS):
+                if poll is not None:
+                    poll()
+            lock.release()
+    except BaseException:
+        cancel()
+        for lock in locks:
+            lock.acquire()
+        raise
+    if failures:
+        raise failures[0]
+
+
+def _start(work: Callable[[], None], failures: list[BaseException]) -> _thread.LockType:
+    """Start a thread; the lock is free when it has ended."""
+    lock = _thread.allocate_lock()
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised by the waiting thread
+            failures.append(error)
+        finally:
+            lock.release()
+
+    lock.acquire()
+    _thread.start_new_thread(run, ())
+    return lock

@@ -1,1 +1,0 @@
-"""Codecs: bytes or text and records, of formats that others defined."""

@@ -1,0 +1,1 @@
+"""Symbolizer markup: read logs, filter them."""

@@ -1,0 +1,253 @@
+"""What is loaded where, as the contextual elements of a log say."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from gsym.engine.native import to_bytes
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.markup.elements import Mmap, Module
+
+
+_MASK = (1 << 64) - 1
+_PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
+_MOST_NAMED = 4  # replaced mmaps in a remark
+
+
+class LoadedModule(NamedTuple):
+    """A module by its number; *name* as it stands in the log."""
+
+    id: int
+    name: bytes
+    build_id: bytes
+
+
+class Segment(NamedTuple):
+    """A part of a module in memory.
+
+    Attributes:
+        start: Address of its first byte in memory.
+        size: In bytes.
+        module: What it is a part of.
+        mode: One or more of r, w and x.
+        address: Link-time address of its first byte.
+    """
+
+    start: int
+    size: int
+    module: LoadedModule
+    mode: bytes
+    address: int
+
+    @property
+    def last(self) -> int:
+        """Address of its last byte, modulo 2^64."""
+        return (self.start + self.size - 1) & _MASK
+
+    def covers(self, address: int) -> bool:
+        """Whether an address in memory is in it."""
+        return self.start <= address < (self.start + self.size) & _MASK
+
+    def linked(self, address: int) -> int:
+        """The link-time address of an address in memory."""
+        return (address - self.start + self.address) & _MASK
+
+    def agrees_with(self, other: Segment) -> bool:
+        """Whether both give the same result for addresses that are in both."""
+        is_same = self.module is other.module
+        return is_same and self.linked(other.start) == other.address & _MASK
+
+
+class ContextError(Exception):
+    """A contextual element does not fit what came before; the text says why."""
+
+
+class Room:
+    """How much more a log may have known at a time.
+
+    The processes of a log share it, so that they cannot fill the memory together.
+
+    Args:
+        most: Modules, and as many segments.
+        most_bytes: Of names and build ids.
+    """
+
+    def __init__(self, most: int = 1 << 16, most_bytes: int = 1 << 26) -> None:
+        self.modules = most
+        self.segments = most
+        self.bytes = most_bytes
+
+
+class AddressSpace:
+    """The modules and segments of one process.
+
+    Args:
+        room: What it may take.
+        keeps_mmaps: An mmap is used unchanged, and refused if it overlaps an earlier
+            one. Otherwise it replaces the earlier one, and its module-relative address
+            is rounded down like its start.
+
+    Attributes:
+        modules: By their numbers.
+        version: Another one after each change.
+        remarks: Warnings about the last mmap, which is used nevertheless.
+    """
+
+    def __init__(self, room: Room | None = None, *, keeps_mmaps: bool = True) -> None:
+        self.modules: dict[int, LoadedModule] = {}
+        self.version = 0
+        self.remarks: list[str] = []
+        self._keeps_mmaps = keeps_mmaps
+        self._bases: dict[int, int] = {}  # of modules: start minus link-time address
+        self._room = room or Room()
+        self._starts: list[int] = []
+        self._segments: list[Segment] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.modules or self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.version += 1
+        self._room.modules += len(self.modules)
+        self._room.bytes += sum(map(_size, self.modules.values()))
+        self._room.segments += len(self._segments)
+        self.modules.clear()
+        self._bases.clear()
+        self._starts.clear()
+        self._segments.clear()
+
+    def add_module(self, module: Module) -> LoadedModule:
+        """Take a module in.
+
+        Raises:
+            ContextError: There is one of its number already, or there are too many.
+        """
+        if module.id in self.modules:
+            raise ContextError("duplicate module ID")
+        loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)
+        if not self._room.modules or self._room.bytes < _size(loaded):
+            raise ContextError("too many modules")
+        self._room.modules -= 1
+        self._room.bytes -= _size(loaded)
+        self.modules[module.id] = loaded
+        return loaded
+
+    def add_segment(self, mmap: Mmap) -> Segment:
+        """Take a segment of a module in that is known.
+
+        Returns:
+            The segment; where earlier ones are kept and an empty one begins at the same
+            address, that one.
+
+        Raises:
+            ContextError: It overlaps with one that is kept, or there are too many.
+        """
+        module = self.modules[mmap.module]
+        mode = mmap.mode.encode("ascii")
+        added = Segment(mmap.start, mmap.size, module, mode, mmap.address)
+        self.remarks = []
+        if not self._keeps_mmaps:
+            return self._replace(added._replace(address=self._rounded(added)))
+        at = bisect_right(self._starts, added.start)
+        for near in (
+            *self._segments[at : at + 1],
+            *self._segments[max(at - 1, 0) : at],
+        ):
+            if near.covers(added.start) or (
+                near.start > added.start and added.covers(near.start)
+            ):
+                raise ContextError(f"overlapping mmap: {_span(near)}")
+        if at and self._starts[at - 1] == added.start:
+            return self._segments[at - 1]
+        self._put(at, at, [added])
+        return added
+
+    def _rounded(self, added: Segment) -> int:
+        """The link-time address of the first byte of a segment.
+
+        The document defines it as the p_vaddr of a program header, with a start rounded
+        down to a page and a size rounded up: then p_vaddr must be rounded, too. The
+        page size follows from another segment: all have the same load bias.
+        """
+        module, address = added.module.id, added.address
+        rest = address % _PAGE
+        if rest and added.start % _PAGE == 0:
+            expected = (added.start - self._bases.get(module, 0)) & _MASK
+            is_near = (address - expected) & _MASK < _LARGEST_PAGE
+            if module in self._bases and is_near:
+                address = expected
+            elif added.size % _PAGE == 0:
+                address -= rest
+            else:
+                remark = f"start is page-aligned, but address is not: off by {rest:#x}?"
+                self.remarks.append(remark)
+        if address != added.address:
+            remark = f"start is page-aligned, but address is not: using {address:#x}"
+            self.remarks.append(remark)
+        self._bases.setdefault(module, (added.start - address) & _MASK)
+        return address
+
+    def _replace(self, added: Segment) -> Segment:
+        """Insert a segment and replace everything that it overlaps."""
+        if not added.covers(added.start):
+            return added  # it is empty, or past the last address
+        end = added.start + added.size
+        begin = bisect_left(self._starts, added.start)
+        after = bisect_left(self._starts, end)
+        if begin and self._segments[begin - 1].covers(added.start):
+            begin -= 1
+        old = self._segments[begin:after]
+        if old == [added]:
+            return old[0]
+        new = [added]
+        if old and old[0].start < added.start:
+            new.insert(0, old[0]._replace(size=added.start - old[0].start))
+        if old and (left := old[-1].start + old[-1].size - end) > 0:
+            address = old[-1].linked(end)
+            new.append(old[-1]._replace(start=end, size=left, address=address))
+        self._put(begin, after, new)
+        spans = [_span(each) for each in old if not each.agrees_with(added)]
+        if spans:
+            self.remarks.append(f"mmap replaces {', '.join(spans[:_MOST_NAMED])}")
+        return added
+
+    def _put(self, begin: int, end: int, segments: list[Segment]) -> None:
+        """Replace the segments from index *begin* to *end*."""
+        more = len(segments) - (end - begin)
+        if more > self._room.segments:
+            raise ContextError("too many mmaps")
+        self._room.segments -= more
+        self.version += 1
+        self._starts[begin:end] = [each.start for each in segments]
+        self._segments[begin:end] = segments
+
+    def find(self, address: int) -> Segment | None:
+        """The segment that an address in memory is in."""
+        at = bisect_left(self._starts, address)
+        for near in (
+            *self._segments[at : at + 1],
+            *self._segments[max(at - 1, 0) : at],
+        ):
+            if near.covers(address):
+                return near
+        return None
+
+
+def _size(module: LoadedModule) -> int:
+    return len(module.name) + len(module.build_id)
+
+
+def _span(segment: Segment) -> str:
+    return f"#{segment.module.id:#x} [{segment.start:#x}-{segment.last:#x}]"

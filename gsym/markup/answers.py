@@ -1,0 +1,86 @@
+"""What an element of a log stands for: its addresses looked up."""
+
+from __future__ import annotations
+
+from gsym.markup.elements import Backtrace, Data, Pc
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.markup.address_space import AddressSpace, Segment
+    from gsym.markup.elements import Element
+    from gsym.markup.hexdict import Value
+    from gsym.markup.symbols import Location, ModuleSymbols, Symbols
+
+
+class Answer(NamedTuple):
+    """An element and what it stands for.
+
+    Attributes:
+        element: What it says.
+        looked_up: The address in memory that was looked up: one less than a return
+            address.
+        segment: What that address is in; None: in nothing that is known.
+        linked: The link-time address of it.
+        symbols: Those of the module; None without a segment.
+        frames: What is there, innermost first.
+        variable: For data: name, and offset behind its start.
+        values: Those of a dictionary that are addresses.
+    """
+
+    element: Element
+    looked_up: int = 0
+    segment: Segment | None = None
+    linked: int = 0
+    symbols: ModuleSymbols | None = None
+    frames: tuple[Location, ...] = ()
+    variable: tuple[bytes, int] | None = None
+    values: tuple[Value, ...] = ()
+
+
+_ADDRESS_MASK = (1 << 64) - 1
+
+
+def answer_address(
+    element: Backtrace | Pc | Data,
+    space: AddressSpace,
+    symbols: Symbols,
+    *,
+    adjusts_plain_pc: bool,
+) -> Answer:
+    """What is at the address of an element.
+
+    Args:
+        element: It.
+        space: What is loaded where.
+        symbols: Those of the modules.
+        adjusts_plain_pc: A `pc` that does not say its kind is a return address.
+    """
+    address = looked_up(element, adjusts_plain_pc=adjusts_plain_pc)
+    segment = space.find(address)
+    if segment is None:
+        return Answer(element, address)
+    linked = segment.linked(address)
+    found = symbols.of(segment.module.build_id)
+    if isinstance(element, Data):
+        variable = found.variable(linked)
+        return Answer(element, address, segment, linked, found, variable=variable)
+    return Answer(element, address, segment, linked, found, found.frames(linked))
+
+
+def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
+    """The address in memory that is looked up: one less than a return address."""
+    is_return = False
+    if not isinstance(element, Data):
+        plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
+        is_return = element.kind == "ra" or (not element.kind and plain_is_return)
+    return (element.address - is_return) & _ADDRESS_MASK
+
+
+def reason_of(answer: Answer) -> str:
+    """The reason why an address that was looked up has no symbol."""
+    if answer.symbols is None:
+        return "not in any module of the log"
+    if isinstance(answer.element, Data):
+        return answer.symbols.reason or answer.symbols.no_variable
+    return answer.symbols.reason or "no symbol at this address"

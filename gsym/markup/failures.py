@@ -1,0 +1,75 @@
+"""What is wrong with a log: messages with their place, and addresses left over."""
+
+from __future__ import annotations
+
+from gsym.markup.answers import reason_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.markup.address_space import LoadedModule
+    from gsym.markup.answers import Answer
+    from gsym.markup.parser import Fault
+    from gsym.markup.symbols import ModuleSymbols
+
+_MOST_MODULES = 4096
+# Bytes of a line that is shown with a message: it may have many faults.
+_LONGEST_LINE = 4096
+
+
+class Failures:
+    """Tells faults as they come, and counts what could not be resolved.
+
+    Args:
+        tell: Takes messages for people, whole lines.
+    """
+
+    def __init__(self, tell: Callable[[bytes], object]) -> None:
+        self._tell = tell
+        self._counts: dict[tuple[bytes, bytes, str], int] = {}
+        self._nowhere = 0
+
+    def add(self, fault: Fault, line: bytes) -> None:
+        """A fault in a line, which may or may not have its end."""
+        kind = b"warning" if fault.is_warning else b"error"
+        if len(line) > _LONGEST_LINE:
+            self._tell(b"%s: %s\n" % (kind, fault.message[:_LONGEST_LINE]))
+            return
+        ended = line if line.endswith(b"\n") else line + b"\n"
+        place = b" " * fault.offset
+        self._tell(b"%s: %s\n%s%s^\n" % (kind, fault.message, ended, place))
+
+    def add_missing_module(self) -> None:
+        """The file of a module is not to be had, as llvm-symbolizer words it."""
+        self._tell(b"error: could not find build ID\n")
+
+    def count(self, answer: Answer) -> None:
+        """An address for which there is no symbol."""
+        if answer.segment is None or answer.symbols is None:
+            self._nowhere += 1
+        else:
+            self._count(answer.segment.module, reason_of(answer), 1)
+
+    def count_in(
+        self, module: LoadedModule, symbols: ModuleSymbols, count: int
+    ) -> None:
+        """Count addresses of code in a module for which there is no symbol."""
+        self._count(module, symbols.reason or "no symbol at this address", count)
+
+    def _count(self, module: LoadedModule, reason: str, count: int) -> None:
+        key = module.build_id, module.name[:_LONGEST_LINE], reason
+        if key in self._counts or len(self._counts) < _MOST_MODULES:
+            self._counts[key] = self._counts.get(key, 0) + count
+
+    def summary(self) -> list[str]:
+        """A line for each module that addresses were not resolved of, and why."""
+        lines = []
+        for (build_id, name, reason), count in self._counts.items():
+            shown = name.decode("utf-8", "backslashreplace") or "?"
+            lines.append(
+                f"{count} unresolved in '{shown}' (build id {build_id.hex()}): {reason}"
+            )
+        if self._nowhere:
+            lines.append(f"{self._nowhere} unresolved, not in any module of the log")
+        return lines

@@ -1,0 +1,79 @@
+"""Keys and values, such as registers, with what is at those that are addresses."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.markup.answers import Answer
+
+
+class Value(NamedTuple):
+    """A value that is an address.
+
+    Attributes:
+        key: What stands in front of it.
+        start: Offset of its first byte in the text of the dictionary.
+        end: Offset behind it.
+        answer: The result of its lookup.
+        place: The same as text.
+    """
+
+    key: bytes
+    start: int
+    end: int
+    answer: Answer
+    place: bytes
+
+
+MOST_VALUES = 1024
+# A key begins behind a space or a colon: from within one, each byte would search anew.
+_PAIR = re.compile(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
+
+
+def addresses_in(text: bytes) -> list[int]:
+    """All values of a dictionary that may be addresses."""
+    return [int(pair[2], 16) for pair in _PAIR.finditer(text)]
+
+
+def annotate(
+    text: bytes,
+    look_up: Callable[[int], Answer],
+    place: Callable[[Answer], bytes],
+    form: str,
+) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
+    """What stands in place of a dictionary, the lines behind it, and its addresses.
+
+    Of these, it is the first MOST_VALUES.
+
+    Args:
+        text: All of it behind the tag.
+        look_up: Looks up an address.
+        place: Formats the result; b"" if the address is not known.
+        form: One of HEXDICT_FORMS.
+    """
+    found = (
+        Value(pair[1], *pair.span(2), answer, shown)
+        for pair in _PAIR.finditer(text)
+        if (shown := place(answer := look_up(int(pair[2], 16))))
+    )
+    values = tuple(islice(found, MOST_VALUES))
+    if form == "notes":
+        notes = [
+            b"  %s = %s: %s" % (each.key, text[each.start : each.end], each.place)
+            for each in values
+        ]
+        return text, notes, values
+    if form == "inline":
+        parts, at = [], 0
+        for each in values:
+            parts.append(b"%s [%s]" % (text[at : each.end], each.place))
+            at = each.end
+        text = b"".join(parts) + text[at:]
+    return text, [], values

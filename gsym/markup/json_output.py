@@ -1,0 +1,197 @@
+"""A log as one JSON object for each of its elements."""
+
+from __future__ import annotations
+
+import json
+
+from gsym.engine.native import to_str
+from gsym.markup.answers import reason_of
+from gsym.markup.elements import HexDict
+from gsym.markup.json_code import CodeText
+from gsym.markup.line_parts import may_have_context
+from gsym.markup.outputs import MOST_HELD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    from gsym.markup.answers import Answer
+    from gsym.markup.element_runs import ElementRun
+    from gsym.markup.elements import Element
+    from gsym.markup.hexdict import Value
+    from gsym.markup.parser import Fault, Token
+    from gsym.markup.symbols import Location
+
+# Of so many elements that come, the first one has no other before it.
+_MOST_WAITING = 1 << 12
+_ADDRESSES = {"address", "start"}
+
+
+class JsonOutput:
+    """The elements, one object a line; text of the log is left out.
+
+    Bytes that are not UTF-8 are replaced.
+
+    Args:
+        write: Writes what it gets, before much is held; None: it all waits to be taken.
+    """
+
+    run = None
+
+    def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
+        self._write = write
+        self._lines: list[str] = []
+        self._size = 0  # of these
+        self._is_in_order = True  # the elements of the line
+        self._of_line: list[tuple[int, str]] = []  # those of one that are not
+        self._code = CodeText()
+        self._number = 0  # of the line that elements come from
+        self._line = b""
+        self._process: bytes | None = None  # that the line is of
+        self._process_text = ""
+        self._is_folded = False  # it is several lines
+
+    def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
+        """Elements come from this line."""
+        self._end_line()
+        self._number = number
+        self._line = line
+        if process != self._process:
+            self._process = process
+            quoted = json.dumps(to_str(process or b""), ensure_ascii=False)
+            self._process_text = f'"process": {quoted}, ' if process is not None else ""
+        self._is_in_order = not may_have_context(line)
+        self._is_folded = -1 < line.find(b"\n") < len(line) - 1
+
+    def element_run(self, run: ElementRun) -> None:
+        """Lines with code locations."""
+        self._end_line()
+        text, number, at, begin = run.text, run.number, 0, 0
+        for start, _, answer in run.answers:
+            number += text.count(b"\n", at, start)
+            begin = text.rfind(b"\n", at, start) + 1 or begin
+            at = start
+            self._put(
+                f'{{"log_line": {number}, "column": {start - begin + 1}, '
+                f"{self._process_text}{self._code.of(answer)}}}\n"
+            )
+
+    def text(self, text: bytes) -> None:
+        """It is not of interest."""
+
+    def element(
+        self, token: Token, element: Element, shown: bytes, answer: Answer | None
+    ) -> None:
+        """An element with what it stands for."""
+        record = self._place(token) | _fields(element)
+        if answer is None:
+            record["shown"] = to_str(shown)
+        else:
+            record.update(_resolution(answer))
+        self._add(token, record)
+
+    def context(self, token: Token, element: Element) -> None:
+        """A contextual element."""
+        self._add(token, self._place(token) | _fields(element))
+
+    def malformed(self, token: Token, fault: Fault) -> None:
+        """An element that says nothing."""
+        fields = {"text": to_str(token.text), "error": to_str(fault.message)}
+        self._add(token, self._place(token) | fields)
+
+    def take(self) -> bytes:
+        """What has come since the last time."""
+        self._end_line()
+        return self._take_lines()
+
+    def _place(self, token: Token) -> dict[str, Any]:
+        """Where an element is, and of which kind."""
+        number, begin = self._number, 0
+        if self._is_folded:
+            number += self._line.count(b"\n", 0, token.start)
+            begin = self._line.rfind(b"\n", 0, token.start) + 1
+        column = token.start - begin + 1
+        place: dict[str, Any] = {"log_line": number, "column": column}
+        if self._process is not None:
+            place["process"] = to_str(self._process)
+        return place | {"element": to_str(token.tag)}
+
+    def _add(self, token: Token, record: dict[str, Any]) -> None:
+        line = f"{json.dumps(record, ensure_ascii=False)}\n"
+        if self._is_in_order:
+            self._put(line)
+            return
+        self._of_line.append((token.start, line))
+        if len(self._of_line) >= 2 * _MOST_WAITING:
+            self._put_first(_MOST_WAITING)
+
+    def _end_line(self) -> None:
+        self._put_first(len(self._of_line))
+
+    def _put_first(self, count: int) -> None:
+        """Put elements of a line in order: what says nothing is known earlier."""
+        self._of_line.sort()
+        for _, line in self._of_line[:count]:
+            self._put(line)
+        del self._of_line[:count]
+
+    def _put(self, line: str) -> None:
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= MOST_HELD and self._write is not None:
+            self._write(self._take_lines())
+
+    def _take_lines(self) -> bytes:
+        text = "".join(self._lines)
+        self._lines.clear()
+        self._size = 0
+        return text.encode("utf-8", "replace")
+
+
+def _fields(element: Element) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name, value in element._asdict().items():
+        if isinstance(value, bytes):
+            record[name] = value.hex()
+        elif name in _ADDRESSES:
+            record[name] = hex(value)
+        else:
+            record[name] = value
+    return record
+
+
+def _resolution(answer: Answer) -> dict[str, Any]:
+    if isinstance(answer.element, HexDict):
+        # A list, for a key may come twice.
+        return {"places": list(map(_value, answer.values))} if answer.values else {}
+    resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
+    if answer.segment is None:
+        return resolution | {"module": None, "reason": reason_of(answer)}
+    module = answer.segment.module
+    resolution["module"] = to_str(module.name)
+    resolution["build_id"] = module.build_id.hex()
+    resolution["linked_address"] = hex(answer.linked)
+    if answer.variable is not None:
+        name, offset = answer.variable
+        return resolution | {"name": to_str(name), "offset": offset}
+    resolution["frames"] = [_frame(frame) for frame in answer.frames]
+    if not answer.frames:
+        resolution["reason"] = reason_of(answer)
+    return resolution
+
+
+def _value(value: Value) -> dict[str, Any]:
+    resolution = _resolution(value.answer)
+    address = resolution.pop("looked_up")
+    return {"key": to_str(value.key), "value": address, **resolution}
+
+
+def _frame(frame: Location) -> dict[str, Any]:
+    return {
+        "function": to_str(frame.function),
+        "file": to_str(frame.file) or None,
+        "line": frame.line or None,
+    }

@@ -1,0 +1,157 @@
+"""A line put together: text of the log, and what stands in place of elements."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.engine.native import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.markup.answers import Answer
+    from gsym.markup.elements import Element
+    from gsym.markup.outputs import Output
+    from gsym.markup.parser import Token
+    from gsym.markup.styles import Style
+
+    Part = bytes | tuple[Token, Element, bytes, Answer | None]
+
+
+_CONTEXT = re.compile(rb"\{\{\{(?:mmap|reset|module)[:}]")
+
+
+def may_have_context(line: bytes) -> bool:
+    """Whether an element of a line may be contextual."""
+    return _CONTEXT.search(line) is not None
+
+
+def between_split(before: bytes, behind: bytes, ending: bytes) -> bytes:
+    """What stands between frames that each have the text round them on their lines."""
+    is_short = len(before) + len(behind) <= lib.GSYM_MARKUP_MOST_REPEATED
+    return behind + ending + before if is_short else ending
+
+
+def before_frames(before: bytes, prefix: bytes, style: Style) -> bytes:
+    """The part of the text before an element that is repeated before each frame.
+
+    Args:
+        before: All of that text.
+        prefix: The beginning of it that names the process.
+        style: Defines whether blanks are repeated.
+    """
+    is_indented = style.indents_frames and not before[len(prefix) :].strip(b" \t")
+    return before if is_indented else prefix
+
+
+class LineParts:
+    """The parts of one line, from left to right.
+
+    Args:
+        line: As it came.
+        ending: Ends lines that are made of it.
+        style: Says what stands round frames.
+        prefix: Its beginning that names the process.
+
+    Attributes:
+        notes: Lines that go behind it.
+        has_context: Whether an element was taken out of it.
+        has_other: Whether there is any other element.
+    """
+
+    def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
+        self.notes: list[bytes] = []
+        self.has_context = False
+        self.has_other = False
+        self._line = line
+        blanks = line[len(prefix) :]
+        self._blanks = len(line) - len(blanks.lstrip(b" \t"))
+        self._prefix = prefix
+        self._ending = ending
+        self._style = style
+        self._at = 0
+        self._follows_frame = False
+        self._parts: list[Part] = []
+        self._begun: list[bytes] = []  # text of the line that is being made
+
+    def between_frames(self, token: Token, *, is_last: bool) -> bytes:
+        """What stands between the frames of an element.
+
+        Args:
+            token: The element, which is the next one.
+            is_last: Whether no other one follows.
+        """
+        if token.tag != b"bt":
+            return self._ending
+        if self._style.splits_frames:
+            text = b"".join(self._begun) + self._line[self._at : token.start]
+            behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
+            return between_split(text, behind, self._ending)
+        # A line may have many elements: the text before all of them is not read again.
+        is_indented = self._style.indents_frames and token.start <= self._blanks
+        before = self._line[: token.start] if is_indented else self._prefix
+        return self._ending + before
+
+    def say(self, token: Token, text: bytes) -> None:
+        """Put a sentence in place of a contextual element, on a line of its own."""
+        self.has_context = self.has_other = True
+        self._add_text(token, ends_frame=True)
+        self._parts.append(text)
+        self._follows_frame = True
+
+    def remove(self, token: Token) -> None:
+        """Take an element out."""
+        self.has_context = True
+        self._add_text(token, ends_frame=True)
+
+    def replace(
+        self, token: Token, element: Element, shown: bytes, answer: Answer | None
+    ) -> None:
+        """Put text in place of an element."""
+        self.has_other = True
+        is_frame = token.tag == b"bt"
+        self._add_text(token, ends_frame=is_frame)
+        self._parts.append((token, element, shown, answer))
+        self._follows_frame = is_frame
+
+    def put_ready(self, output: Output) -> None:
+        """Print what came so far, if the line does not vanish."""
+        if self.has_other:
+            self._put_parts(output)
+            self._parts.clear()
+
+    def is_blank(self) -> bool:
+        """Whether only its process can be seen."""
+        texts = (part for part in self._parts if isinstance(part, bytes))
+        text = (b"".join(texts) + self._rest).removeprefix(self._prefix)
+        return not (self.has_other or text.strip())
+
+    def put(self, output: Output) -> None:
+        """Print it."""
+        self._put_parts(output)
+        if self._rest:
+            output.text(self._rest)
+        if self.notes:
+            needs_ending = not self._rest.endswith(b"\n")
+            lines = [self._prefix + note + self._ending for note in self.notes]
+            output.text(self._ending * needs_ending + b"".join(lines))
+
+    def _put_parts(self, output: Output) -> None:
+        for part in self._parts:
+            if isinstance(part, bytes):
+                output.text(part)
+            else:
+                output.element(*part)
+
+    @property
+    def _rest(self) -> bytes:
+        return self._line[self._at :]
+
+    def _add_text(self, token: Token, *, ends_frame: bool) -> None:
+        if self._style.splits_frames and self._follows_frame and ends_frame:
+            self._parts.append(self._ending)
+            self._begun.clear()
+            self._follows_frame = False
+        if text := self._line[self._at : token.start]:
+            self._parts.append(text)
+            self._begun.append(text)
+        self._at = token.end

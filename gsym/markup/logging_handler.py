@@ -1,0 +1,80 @@
+"""Markup in the messages of Python's `logging`, symbolized as they are printed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from gsym.engine.native import to_str
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from gsym.markup.filter import MarkupFilter
+
+
+class MarkupHandler(logging.StreamHandler["TextIO"]):
+    """Prints messages with symbols in place of markup.
+
+    Contextual lines of a library of C that logs through Python are taken in; a message
+    of nothing else prints no line. A dictionary may go over several messages.
+
+    Args:
+        log_filter: Filters all messages of this handler.
+        stream: Where to print; None: standard error.
+    """
+
+    def __init__(self, log_filter: MarkupFilter, stream: TextIO | None = None) -> None:
+        super().__init__(stream)
+        self._filter = log_filter
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one message."""
+        try:
+            text = self._filter.feed(self.format(record) + self.terminator)
+            self.stream.write(text)
+            self.flush()
+        except RecursionError:  # as the library has it
+            raise
+        except Exception:  # noqa: BLE001 - logging must not end the program
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Print what was kept back."""
+        self.acquire()
+        try:
+            self.stream.write(to_str(self._filter.finish()))
+            self.flush()
+        except ValueError:  # the stream is closed
+            pass
+        finally:
+            self.release()
+        super().close()
+
+
+class MarkupFormatter(logging.Formatter):
+    """Formats messages with symbols in place of markup, for any handler.
+
+    A message of nothing but contextual elements becomes an empty line, or the line on
+    the module before. Nothing else of a message is held back for the next one.
+
+    Args:
+        log_filter: Filters all messages of this formatter.
+        inner: Formats messages before; None: as `logging` does by itself.
+    """
+
+    def __init__(
+        self, log_filter: MarkupFilter, inner: logging.Formatter | None = None
+    ) -> None:
+        super().__init__()
+        self._filter = log_filter
+        self._inner = inner or logging.Formatter()
+        self._lock = threading.Lock()  # several handlers may have it
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of one message."""
+        text = self._inner.format(record) + "\n"
+        with self._lock:
+            shown = self._filter.feed(text) + to_str(self._filter.release())
+        return shown.removesuffix("\n")

@@ -1,0 +1,158 @@
+"""The symbols of modules that are elsewhere: a server looks the addresses up.
+
+Addresses are asked for many at a time, before the lines that need them are filtered.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gsym.engine.native import to_bytes, to_str
+from gsym.errors import ServerError
+from gsym.markup.symbols import ModuleSymbols, Symbols
+from gsym.store.modules import key_of_build_id
+from gsym.store.symbolizer import OpenModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    from gsym.markup.address_space import Segment
+    from gsym.markup.symbols import Location, SymbolOptions
+    from gsym.model import Lookup
+    from gsym.store.modules import ModuleKey
+    from gsym.store.symbolizer import Symbolization
+
+    class Asking(Protocol):
+        """What looks addresses up elsewhere, such as a `RemoteSymbolizer`."""
+
+        def symbolize_many(
+            self, asked: Sequence[tuple[ModuleKey, int]]
+        ) -> list[Symbolization]:
+            """What is at each of many offsets from the bases of modules."""
+
+
+_MOST_ANSWERS = 1 << 16  # that are remembered
+_MOST_BASES = 1 << 16
+_LONGEST_NAME = 255  # of a file
+_ASK_AGAIN_AFTER = 30.0  # seconds, a server that gave no answer
+
+
+class RemoteSymbols(Symbols):
+    """The symbols of all modules that logs name, as a server knows them.
+
+    A server that gives no answer is left alone for a while; addresses are not resolved
+    meanwhile.
+
+    Args:
+        source: Is asked.
+        options: What is shown.
+        most: How many modules are remembered.
+    """
+
+    def __init__(
+        self, source: Asking, options: SymbolOptions, *, most: int = 256
+    ) -> None:
+        self.options = options
+        self._asking = source
+        self._most = most
+        self._modules: dict[bytes, ModuleSymbols] = {}
+        self._places: dict[bytes, tuple[int, str]] = {}  # base and name of a module
+        self._answers: dict[tuple[bytes, int], Symbolization] = {}
+        self._failure = ""
+        self._silent_until = 0.0
+
+    def _open(self, build_id: bytes) -> ModuleSymbols:
+        return _RemoteModule(self, build_id)
+
+    def place(self, segment: Segment) -> None:
+        """Hear of a segment: offsets count from the lowest address of a module.
+
+        That is the address in the binary, the same wherever it is loaded.
+        """
+        module = segment.module
+        base, name = self._places.get(module.build_id, (segment.address, ""))
+        if not name:
+            if len(self._places) >= _MOST_BASES:
+                self._places.clear()
+            name = to_str(module.name).rpartition("/")[2][:_LONGEST_NAME]
+        self._places[module.build_id] = min(base, segment.address), name
+
+    def ask(self, wanted: Iterable[tuple[bytes, int]]) -> None:
+        """Ask for all addresses that are not known, each as build id and address."""
+        if time.monotonic() < self._silent_until:
+            return
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._answers]
+        if not missing:
+            return
+        asked = []
+        for build_id, address in missing:
+            base, name = self._places.get(build_id, (0, ""))
+            key = key_of_build_id(build_id)._replace(debug_file=name)
+            asked.append((key, address - base))
+        try:
+            found = self._asking.symbolize_many(asked)
+        except ServerError as error:
+            self._failure = str(error)
+            self._silent_until = time.monotonic() + _ASK_AGAIN_AFTER
+            return
+        self._failure = ""
+        if len(self._answers) + len(missing) > _MOST_ANSWERS:
+            self._answers.clear()
+        self._answers.update(zip(missing, found, strict=True))
+
+    def answer(self, build_id: bytes, address: int) -> Symbolization | str:
+        """What is at an address, or why that is not known."""
+        if (build_id, address) not in self._answers:
+            self.ask([(build_id, address)])
+        return self._answers.get((build_id, address), self._failure)
+
+
+class _RemoteModule(ModuleSymbols):
+    """The symbols of one module, which a server has."""
+
+    is_here = False
+
+    def __init__(self, symbols: RemoteSymbols, build_id: bytes) -> None:
+        super().__init__(OpenModule(None, None), symbols.options)
+        self._symbols = symbols
+        self._build_id = build_id
+        self._reason = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there are any symbols, as far as was heard."""
+        attempts = self.module.attempts
+        return any(attempt.outcome == "found" for attempt in attempts)
+
+    @property
+    def reason(self) -> str:
+        """Why the last address has no symbol."""
+        return self._reason
+
+    @property
+    def no_variable(self) -> str:
+        """Why an address has no variable."""
+        return "servers have no variables"
+
+    def frames(self, address: int) -> tuple[Location, ...]:
+        """The frames at a link-time address, innermost first; none: not known."""
+        lookup = self._find(address)
+        return () if lookup is None else self._locations(lookup)
+
+    def variable(self, address: int) -> tuple[bytes, int] | None:
+        """The function at a link-time address; a server tells no variables."""
+        lookup = self._find(address)
+        if lookup is None:
+            return None
+        frame = lookup.frames[-1]
+        return self._shown(to_bytes(frame.name)), frame.offset
+
+    def _find(self, address: int) -> Lookup | None:
+        answer = self._symbols.answer(self._build_id, address)
+        if isinstance(answer, str):
+            self._reason = answer
+            return None
+        self.module, self._reason = answer.module, answer.reason
+        return answer.lookup

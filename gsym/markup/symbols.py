@@ -1,0 +1,316 @@
+"""The symbols of the modules of a log: build id and address -> frames, variables."""
+
+from __future__ import annotations
+
+from gsym.engine.demangling import demangle_bytes
+from gsym.engine.native import to_bytes
+from gsym.errors import GsymError
+from gsym.markup.short_names import short_name
+from gsym.model import join_path
+from gsym.records import NamedTuple
+from gsym.store.modules import key_of_build_id
+from gsym.writing.data_part import open_data_part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from gsym.containers.data_symbols import DataSymbols
+    from gsym.model import Lookup
+    from gsym.reading.reader import Reader
+    from gsym.store.modules import ModuleKey
+    from gsym.store.symbolizer import OpenModule
+
+    class Opening(Protocol):
+        """What opens modules, such as a `Symbolizer`."""
+
+        def open(self, key: ModuleKey) -> OpenModule:
+            """The module, or why it is not to be had."""
+
+
+class Location(NamedTuple):
+    """A place in the source; b"" and 0 for what is not known."""
+
+    function: bytes = b""
+    file: bytes = b""
+    line: int = 0
+
+
+class SymbolOptions(NamedTuple):
+    """What is shown of symbols.
+
+    Attributes:
+        functions: Which names functions have: one of `FUNCTION_NAMES`.
+        inlines: Whether inlined calls are frames of their own.
+        demangle: Whether names are shown as people write them.
+        basenames: Whether files are shown without their folders.
+        escape: Makes names and paths printable; None: they are unchanged.
+    """
+
+    functions: str = "linkage"
+    inlines: bool = True
+    demangle: bool = True
+    basenames: bool = False
+    escape: Callable[[bytes], bytes] | None = None
+
+
+# Those that the linker knows; without scope and parameters; none.
+FUNCTION_NAMES = ("linkage", "short", "none")
+# Key of an open module's texts: a function that returns the paths of its binary and its
+# debug files, for its variables.
+BINARIES = "binaries"
+_DATA_SYMBOLS = "data_symbols"
+_KEPT = "data_part"
+_MOST_ANSWERS = 1 << 14  # that are remembered for a module
+_LEAST_AT_ONCE = 4  # addresses, for which this is quicker than one by one
+
+
+class ModuleSymbols:
+    """The symbols of one module.
+
+    Attributes:
+        module: What became of the search for it.
+        is_here: Whether its reader says all that can be said of code.
+    """
+
+    is_here = True
+
+    def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
+        self.module = module
+        self._options = options
+        self._frames: dict[int, tuple[Location, ...]] = {}
+        # What is shown of names and files, by their numbers.
+        self._functions: dict[int, bytes] = {}
+        self._files: dict[int, bytes] = {}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there are any symbols."""
+        module = self.module
+        is_found = module.reader is not None or BINARIES in module.texts
+        return is_found or bool(_binaries(module))
+
+    @property
+    def reason(self) -> str:
+        """Why there are none; "" where there are."""
+        return self.module.reason
+
+    def frames(self, address: int) -> tuple[Location, ...]:
+        """The frames at a link-time address, innermost first; none: not known."""
+        frames = self._frames.get(address)
+        if frames is None:
+            if len(self._frames) >= _MOST_ANSWERS:
+                self._frames.clear()
+            frames = self._frames[address] = self._look_up(address)
+        return frames
+
+    def look_ahead(self, addresses: Sequence[int]) -> None:
+        """Have the frames at many link-time addresses ready."""
+        missing = [each for each in set(addresses) if each not in self._frames]
+        reader = self.module.reader
+        if reader is None or len(missing) < _LEAST_AT_ONCE:
+            return
+        if len(self._frames) + len(missing) > _MOST_ANSWERS:
+            self._frames.clear()
+            missing = list(set(addresses))
+        try:
+            rows = reader.lookup_many(missing)
+        except GsymError:
+            return  # then each will be looked up by itself
+        names, files = rows.tables.strings, rows.tables.files
+        found: list[list[Location]] = [[] for _ in missing]
+        columns = rows.address_index, rows.name, rows.file, rows.line
+        for index, name, file, line in zip(*columns, strict=True):
+            shown = self._functions.get(name)
+            if shown is None:
+                shown = function_name(to_bytes(names[name]), self._options)
+                self._functions[name] = shown
+            path = self._files.get(file)
+            if path is None:
+                path = self._files[file] = self._file(*files[file])
+            found[index].append(tuple.__new__(Location, (shown, path, line)))
+        for address, frames in zip(missing, found, strict=True):
+            self._frames[address] = self._merged(frames)
+        if len(self._functions) + len(self._files) > _MOST_ANSWERS:
+            self._functions.clear()
+            self._files.clear()
+
+    def variable(self, address: int) -> tuple[bytes, int] | None:
+        """The name of what is at a link-time address, and the offset behind its start.
+
+        A function has a name as well.
+        """
+        found = self._named(self._kept_variables(), address)
+        if found is not None:
+            return found
+        symbols = self._data_symbols()
+        symbol = None if symbols is None else symbols.find(address)
+        if symbol is not None:
+            return self._shown(to_bytes(symbol.name)), address - symbol.start
+        return self._named(self.module.reader, address)
+
+    @property
+    def no_variable(self) -> str:
+        """Why an address has no variable, where there is a file for the module."""
+        if self._kept_variables() is not None or self._data_symbols() is not None:
+            return "no symbol at this address"
+        return (
+            "no file with variables found (binary, debug file, or GSYM file made with "
+            "--data-symbols)"
+        )
+
+    def _look_up(self, address: int) -> tuple[Location, ...]:
+        reader = self.module.reader
+        if reader is None:
+            return ()
+        try:
+            lookup = reader.lookup(address)
+        except GsymError:
+            return ()  # a damaged record answers for its own addresses only
+        return () if lookup is None else self._locations(lookup)
+
+    def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
+        frames = [
+            Location(
+                function_name(to_bytes(frame.name), self._options),
+                self._file(frame.directory, frame.filename),
+                frame.line,
+            )
+            for frame in lookup.frames
+        ]
+        return self._merged(frames)
+
+    def _file(self, directory: str, filename: str) -> bytes:
+        is_short = self._options.basenames
+        path = filename if is_short else join_path(directory, filename)
+        return _escaped(to_bytes(path), self._options)
+
+    def _merged(self, frames: list[Location]) -> tuple[Location, ...]:
+        """The frames that are shown; a single one where inlined calls are not."""
+        if frames and not self._options.inlines:
+            frames = [frames[0]._replace(function=frames[-1].function)]
+        return tuple(frames)
+
+    def _shown(self, name: bytes) -> bytes:
+        shown = demangle_bytes(name) if self._options.demangle else name
+        return _escaped(shown, self._options)
+
+    def _named(self, reader: Reader | None, address: int) -> tuple[bytes, int] | None:
+        """The symbol of a GSYM file at an address, and the offset from its start."""
+        try:
+            lookup = None if reader is None else reader.lookup(address)
+        except GsymError:
+            return None
+        if lookup is None:
+            return None
+        frame = lookup.frames[-1]
+        return self._shown(to_bytes(frame.name)), frame.offset
+
+    def _data_symbols(self) -> DataSymbols | None:
+        texts = self.module.texts
+        if _DATA_SYMBOLS not in texts:
+            reader = self.module.reader
+            uuid = b"" if reader is None else reader.uuid
+            tables = (_read_data_symbols(each, uuid) for each in _binaries(self.module))
+            # A stripped binary has fewer than its debug file.
+            texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
+        found: DataSymbols | None = texts[_DATA_SYMBOLS]
+        return found
+
+    def _kept_variables(self) -> Reader | None:
+        """Those behind the GSYM file of the module."""
+        texts, reader = self.module.texts, self.module.reader
+        if _KEPT not in texts:
+            texts[_KEPT] = None if reader is None else _open_kept(reader)
+        found: Reader | None = texts[_KEPT]
+        return found
+
+
+def function_name(name: bytes, options: SymbolOptions) -> bytes:
+    """What is shown of the name of a function."""
+    if options.functions == "none":
+        return b""
+    if options.functions == "short":
+        name = short_name(demangle_bytes(name))
+    elif options.demangle:
+        name = demangle_bytes(name)
+    return _escaped(name, options)
+
+
+def _escaped(text: bytes, options: SymbolOptions) -> bytes:
+    return text if options.escape is None else options.escape(text)
+
+
+class Symbols:
+    """The symbols of all modules that logs name.
+
+    Args:
+        source: Opens modules.
+        options: What is shown.
+        most: How many modules stay open.
+
+    Attributes:
+        options: What is shown.
+    """
+
+    def __init__(
+        self, source: Opening, options: SymbolOptions, *, most: int = 256
+    ) -> None:
+        self._source = source
+        self.options = options
+        self._most = most
+        self._modules: dict[bytes, ModuleSymbols] = {}
+
+    def of(self, build_id: bytes) -> ModuleSymbols:
+        """The symbols of a module; one that is not to be had has none."""
+        symbols = self._modules.get(build_id)
+        if symbols is None:
+            if len(self._modules) >= self._most:
+                del self._modules[next(iter(self._modules))]
+            symbols = self._modules[build_id] = self._open(build_id)
+        return symbols
+
+    def _open(self, build_id: bytes) -> ModuleSymbols:
+        module = self._source.open(key_of_build_id(build_id))
+        return ModuleSymbols(module, self.options)
+
+
+def has_uuid(build_id: bytes, uuid: bytes) -> bool:
+    """Whether the UUID of a GSYM file is that of a build id.
+
+    It may be the first bytes of a long build id. If it comes from the debug id of a
+    Breakpad file it has 16 bytes: a short build id is padded with zeros.
+    """
+    return build_id.ljust(len(uuid), b"\0").startswith(uuid)
+
+
+def _binaries(module: OpenModule) -> list[str]:
+    """The available paths of the binary of a module and its debug files."""
+    find = module.texts.get(BINARIES)
+    paths = [] if find is None else find()
+    if module.entry is not None and "debuginfo" in module.entry.originals:
+        paths.append(module.entry.originals["debuginfo"])
+    return paths
+
+
+def _read_data_symbols(path: str, uuid: bytes) -> DataSymbols | None:
+    """The symbols of a binary; None where it has none, or another UUID."""
+    from gsym.containers.data_symbols import DataSymbols
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            return DataSymbols(binary) if has_uuid(binary.uuid, uuid) else None
+    except (GsymError, OSError):
+        return None
+
+
+def _open_kept(reader: Reader) -> Reader | None:
+    if not reader.path:
+        return None
+    try:
+        return open_data_part(reader.path, reader.offset, reader.size)
+    except OSError:
+        return None

@@ -1,1 +1,0 @@
-"""Logs with symbolizer markup: lines -> lines in which symbols stand for addresses."""

@@ -1,0 +1,1 @@
+"""Read GSYM files: lookups, functions, statistics."""

@@ -1,0 +1,117 @@
+"""Records of the engine -> `FunctionInfo` objects."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from gsym.engine.mapped_image import Paths
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.engine.mapped_image import MappedImage
+
+    CData = Any  # a cffi object
+
+# The engine's records, in the machine's byte order.
+_ROW = Struct("=Q2I")
+_RANGE = Struct("=2Q")
+_NODE = Struct("=Q6I")
+_CALL_SITE = Struct("=Q4I")
+_STRP = Struct("=Q")
+
+_new = tuple.__new__  # a named tuple without the handling of its arguments
+
+
+def _unpack(items: CData, count: int, item: Struct) -> Iterator[tuple[int, ...]]:
+    return item.iter_unpack(ffi.buffer(items, count * item.size)) if count else iter(())
+
+
+class FunctionDecoder:
+    """Decodes one record after the other; for one thread at a time."""
+
+    __slots__ = ("_error", "_function", "_mapped", "_paths", "_record")
+
+    def __init__(self, mapped: MappedImage) -> None:
+        self._mapped = mapped
+        self._paths = Paths(mapped.files)
+        self._error = new_error()
+        self._function = ffi.new("gsym_function **")
+        record = ffi.new("gsym_record **")
+        check(lib.gsym_record_create(record, self._error), self._error)
+        self._record = ffi.gc(record[0], lib.gsym_record_destroy)
+
+    def decode(self, index: int) -> FunctionInfo:
+        """The function of entry *index*.
+
+        Raises:
+            FormatError: The record is damaged; the offset counts from file start.
+        """
+        status = lib.gsym_record_decode(
+            self._record, self._mapped.image, index, self._function, self._error
+        )
+        check(status, self._error, self._mapped.path)
+        return self._function_info(self._function[0])
+
+    def _function_info(self, function: CData) -> FunctionInfo:
+        return FunctionInfo(
+            function.address,
+            function.size,
+            self._mapped.strings[function.name],
+            self._line_table(function) if function.row_count else None,
+            self._inline(function) if function.node_count else None,
+            tuple(
+                self._function_info(function.merged + at)
+                for at in range(function.merged_count)
+            ),
+            self._call_sites(function) if function.call_site_count else (),
+            {
+                extra.type: ffi.buffer(extra.data, extra.size)[:]
+                for extra in function.extras[0 : function.extra_count]
+            }
+            if function.extra_count
+            else {},
+        )
+
+    def _line_table(self, function: CData) -> tuple[LineEntry, ...]:
+        paths = self._paths
+        return tuple(
+            _new(LineEntry, (address, paths[file], line))
+            for address, file, line in _unpack(function.rows, function.row_count, _ROW)
+        )
+
+    def _inline(self, function: CData) -> InlineInfo:
+        """The tree, built from its last node back so that children come first."""
+        strings, paths = self._mapped.strings, self._paths
+        ranges = [
+            _new(Range, extent)
+            for extent in _unpack(function.ranges, function.range_count, _RANGE)
+        ]
+        nodes = list(_unpack(function.nodes, function.node_count, _NODE))
+        waiting: list[list[InlineInfo]] = [[], []]  # by depth, last sibling first
+        for name, file, line, depth, first, count, _ in reversed(nodes):
+            while len(waiting) <= depth + 1:
+                waiting.append([])
+            children = tuple(reversed(waiting[depth + 1]))
+            waiting[depth + 1] = []
+            extents = tuple(ranges[first : first + count])
+            waiting[depth].append(
+                InlineInfo(strings[name], paths[file], line, extents, children)
+            )
+        return waiting[0][0]
+
+    def _call_sites(self, function: CData) -> tuple[CallSite, ...]:
+        strings = self._mapped.strings
+        patterns = [
+            strings[strp]
+            for (strp,) in _unpack(function.regexes, function.regex_count, _STRP)
+        ]
+        sites = _unpack(function.call_sites, function.call_site_count, _CALL_SITE)
+        return tuple(
+            CallSite(offset, flags, tuple(patterns[first : first + count]))
+            for offset, flags, first, count, _ in sites
+        )

@@ -1,0 +1,228 @@
+"""What the bytes of a GSYM file are spent on: sections, InfoTypes, functions."""
+
+from __future__ import annotations
+
+from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from gsym.reading.reader import Reader
+
+
+class InfoBytes(NamedTuple):
+    """Bytes of one kind of record; an InfoType counts with its 8-byte head.
+
+    *unknown* are InfoTypes that have no meaning here.
+    """
+
+    size_and_name: int
+    line_table: int
+    inline_info: int
+    merged_functions: int
+    call_sites: int
+    unknown: int
+    end_of_list: int
+
+
+class Footprint(NamedTuple):
+    """One function of the address table and what it takes in the file.
+
+    *size* is the function's, *record_size* its record's (0: damaged).
+    *directory* is that of its first line row, "" without line table.
+    """
+
+    name: str
+    address: int
+    size: int
+    record_size: int
+    directory: str
+
+
+class Directory(NamedTuple):
+    """All functions of one source directory together."""
+
+    name: str
+    functions: int
+    record_size: int
+
+
+class Statistics(NamedTuple):
+    """Sizes in bytes, and counts.
+
+    The parts from *header* to *unknown_sections* and *padding* add up to
+    *file_size*; *own* and *function_info_padding* to *function_info*.
+
+    Attributes:
+        directory: Version 2: the table of sections; 0 in version 1.
+        unknown_sections: Version 2: (type, size) of sections that have no
+            meaning here.
+        string_table: Without strings that belong to the binary around the file.
+        function_info: All records with the padding between them.
+        function_index: Index of large functions.
+        own: What the records of the address table are made of.
+        merged: The same of the records in `own.merged_functions`.
+        merged_envelope: What holds those records together.
+        merged_count: Number of those records.
+        damaged_count: Records that could be measured in part only.
+    """
+
+    version: int
+    uuid: bytes
+    num_addresses: int
+    file_size: int
+    header: int
+    directory: int
+    uuid_section: int
+    address_table: int
+    address_info_offsets: int
+    file_table: int
+    string_table: int
+    function_info: int
+    function_index: int
+    unknown_sections: tuple[tuple[int, int], ...]
+    padding: int
+    own: InfoBytes
+    function_info_padding: int
+    merged: InfoBytes
+    merged_envelope: int
+    merged_count: int
+    damaged_count: int
+
+
+_BLOCK = 4096  # entries described by one call
+
+
+def measure(reader: Reader) -> Statistics:
+    """Count the bytes of an open file; each record is visited once."""
+    header = _header(reader)
+    totals = ffi.new("gsym_statistics *")
+    _measure(reader, 0, header.num_addresses, totals, ffi.NULL)
+    own, merged = _info_bytes(totals.own), _info_bytes(totals.merged)
+    is_version_1 = header.version == lib.GSYM_VERSION_1
+    offset_size = 4 if is_version_1 else 8
+    unknown = tuple(_unknown_sections(reader, header))
+    parts = {
+        "header": lib.GSYM_V1_HEADER_SIZE if is_version_1 else lib.GSYM_V2_HEADER_SIZE,
+        "directory": 0 if is_version_1 else _directory_size(header.section_count),
+        "uuid_section": 0 if is_version_1 else header.uuid_size,
+        "address_table": header.num_addresses * header.addr_off_size,
+        "address_info_offsets": header.num_addresses * offset_size,
+        "file_table": 4 + header.num_files * 2 * offset_size,
+        "string_table": _strings_size(header),
+        "function_info": header.function_info_size,
+        "function_index": header.index_size,
+    }
+    claimed = sum(parts.values()) + sum(size for _, size in unknown)
+    return Statistics(
+        version=header.version,
+        uuid=reader.uuid,
+        num_addresses=header.num_addresses,
+        file_size=reader.size,
+        **parts,
+        unknown_sections=unknown,
+        padding=max(0, reader.size - claimed),
+        own=own,
+        function_info_padding=max(0, header.function_info_size - sum(own)),
+        merged=merged,
+        merged_envelope=totals.merged_envelope,
+        merged_count=totals.merged_count,
+        damaged_count=totals.damaged_count,
+    )
+
+
+def footprints(reader: Reader) -> Iterator[Footprint]:
+    """Every function in the order of the address table, damaged ones too."""
+    count = _header(reader).num_addresses
+    block = ffi.new("gsym_footprint[]", min(count, _BLOCK))
+    totals = ffi.new("gsym_statistics *")
+    directory_of: dict[int, str] = {}
+    for first in range(0, count, _BLOCK):
+        size = min(_BLOCK, count - first)
+        _measure(reader, first, size, totals, block)
+        for index in range(size):
+            entry = block[index]
+            if entry.file not in directory_of:
+                directory_of[entry.file] = _directory_of(reader, entry.file)
+            yield Footprint(
+                name=_string(reader, entry.name),
+                address=entry.address,
+                size=entry.size,
+                record_size=entry.record_size,
+                directory=directory_of[entry.file],
+            )
+
+
+def biggest(entries: Iterable[Footprint], count: int) -> list[Footprint]:
+    """The *count* entries whose records take most bytes, biggest first."""
+    from heapq import nlargest
+
+    return nlargest(count, entries, key=lambda entry: entry.record_size)
+
+
+def directories(entries: Iterable[Footprint]) -> list[Directory]:
+    """What each source directory takes, biggest first."""
+    totals: dict[str, list[int]] = {}
+    for entry in entries:
+        total = totals.setdefault(entry.directory, [0, 0])
+        total[0] += 1
+        total[1] += entry.record_size
+    found = [Directory(name, *total) for name, total in totals.items()]
+    return sorted(found, key=lambda entry: (-entry.record_size, entry.name))
+
+
+def _measure(reader: Reader, first: int, count: int, totals: Any, block: Any) -> None:
+    error = new_error()
+    image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+    check(lib.gsym_image_measure(image, first, count, totals, block, error), error)
+
+
+def _header(reader: Reader) -> Any:
+    header = ffi.new("gsym_header *")
+    lib.gsym_image_header(reader._image, header)  # noqa: SLF001
+    return header
+
+
+def _info_bytes(counted: Any) -> InfoBytes:
+    return InfoBytes(*(getattr(counted, field) for field in InfoBytes._fields))
+
+
+def _directory_size(sections: int) -> int:
+    """Of the version-2 table of sections, with its terminator."""
+    return int((sections + 1) * lib.GSYM_V2_SECTION_ENTRY_SIZE)
+
+
+def _strings_size(header: Any) -> int:
+    """Of the file's own strings and of the record of those it shares."""
+    if not header.shared_size:
+        return int(header.strtab_size)
+    start = header.strtab_offset - lib.GSYM_SHARING_SIZE
+    return int(header.file_size - start)
+
+
+def _unknown_sections(reader: Reader, header: Any) -> Iterator[tuple[int, int]]:
+    """With an index that is not used, if there is one."""
+    section, error = ffi.new("gsym_section *"), new_error()
+    for index in range(header.section_count):
+        image = reader._image  # noqa: SLF001
+        check(lib.gsym_image_section(image, index, section, error), error)
+        is_index = section.type == lib.GSYM_SECTION_INDEX and header.index_size
+        if section.type > lib.GSYM_SECTION_UUID and not is_index:
+            yield section.type, section.size
+
+
+def _string(reader: Reader, strp: int) -> str:
+    size = ffi.new("size_t *")
+    start = lib.gsym_image_string(reader._image, strp, size)  # noqa: SLF001
+    return to_str(ffi.buffer(start, size[0])[:])
+
+
+def _directory_of(reader: Reader, file: int) -> str:
+    """The directory of a file entry, "" where there is no such entry."""
+    directory, basename = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    image = reader._image  # noqa: SLF001
+    status = lib.gsym_image_file(image, file, directory, basename, new_error())
+    return _string(reader, directory[0]) if status == lib.GSYM_OK else ""

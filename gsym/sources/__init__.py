@@ -1,1 +1,0 @@
-"""Inputs of a conversion: each module opens one kind of file."""

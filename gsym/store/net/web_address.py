@@ -1,0 +1,138 @@
+"""URLs of http and https taken apart, and shown without what is secret in them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from ipaddress import IPv6Address
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from gsym.records import NamedTuple
+
+
+class _Parts(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    target: str
+    credentials: str
+
+
+_PORTS = {"http": 80, "https": 443}
+_MOST_CHARACTERS = 8192
+_MOST_SHOWN = 500
+# What may stand in a path or query; anything else is percent-encoded.
+_SAFE = "/%:@!$&'()*+,;=~-._?[]"
+
+
+class WebAddress(_Parts):
+    """A URL of http or https.
+
+    Attributes:
+        scheme: "http" or "https".
+        host: Name or address; an IPv6 address without brackets.
+        port: Given, or that of the scheme.
+        target: Path and query, as they are sent.
+        credentials: "USER:PASSWORD", or "" for none.
+    """
+
+    __slots__ = ()
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """What has to be equal for credentials to be sent on."""
+        return self.scheme, self.host, self.port
+
+    @property
+    def host_header(self) -> str:
+        """Host and port as a request names them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        """The URL without credentials and query: the query of storage is a key."""
+        path = self.target.partition("?")[0]
+        text = f"{self.scheme}://{self.host_header}{path}"
+        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+    @property
+    def url(self) -> str:
+        """The URL as it is asked for: without credentials, with its query."""
+        return f"{self.scheme}://{self.host_header}{self.target}"
+
+    @property
+    def authorization(self) -> str:
+        """The header of that name that has the credentials; "" for none."""
+        if not self.credentials:
+            return ""
+        encoded = b64encode(unquote(self.credentials).encode()).decode("ascii")
+        return f"Basic {encoded}"
+
+    def below(self, path: str) -> WebAddress:
+        """The address of *path*, of plain characters, behind this one as a folder."""
+        folder, question, query = self.target.partition("?")
+        target = f"{folder.rstrip('/')}/{quote(path)}{question}{query}"
+        return WebAddress(*self._replace(target=target))
+
+    def with_credentials(self, credentials: str) -> WebAddress:
+        """The same, with other credentials."""
+        return WebAddress(*self._replace(credentials=credentials))
+
+    def joined(self, location: str) -> WebAddress:
+        """Where a redirect from here leads.
+
+        Raises:
+            ValueError: It is no URL of http or https.
+        """
+        return read_web_address(urljoin(self.url, location))
+
+    def shown_target(self, location: str) -> str:
+        """Where a redirect from here leads, without what is secret in it."""
+        try:
+            return str(self.joined(location)) if location else "nowhere"
+        except ValueError:
+            return "what is no URL"
+
+
+def read_web_address(url: str) -> WebAddress:
+    """The parts of a URL.
+
+    Raises:
+        ValueError: It is none of http or https, or one that programs read in different
+            ways; the text does not repeat it.
+    """
+    if len(url) > _MOST_CHARACTERS:
+        raise ValueError("the URL is too long")
+    if "\\" in url or any(each <= " " or each == "\x7f" for each in url):
+        raise ValueError("the URL has characters that do not belong there")
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS:
+        raise ValueError("the URL is none of http or https")
+    host = _read_host(parts.hostname or "")
+    port = parts.port  # raises ValueError
+    path = quote(parts.path or "/", safe=_SAFE)
+    query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
+    credentials, at, _ = parts.netloc.rpartition("@")
+    return WebAddress(
+        parts.scheme,
+        host,
+        _PORTS[parts.scheme] if port is None else port,
+        path + query,
+        credentials if at else "",
+    )
+
+
+def _read_host(host: str) -> str:
+    """A name or address as it is sent.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if ":" in host:
+        return str(IPv6Address(host))
+    try:
+        host = host if host.isascii() else host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        host = ""
+    if not host.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise ValueError("the URL names no host")
+    return host

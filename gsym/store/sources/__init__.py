@@ -1,0 +1,1 @@
+"""Where modules come from: servers, folders, object storage."""

@@ -1,0 +1,232 @@
+"""Where the stores of other tools keep the file of a module: keys as relative paths.
+
+A layout only says which paths to try and opens nothing, so that one description serves
+folders, servers and buckets. Names come from whoever asks: one that is no plain name of
+a file gives no path.
+"""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gsym.store.modules import ModuleKey
+
+
+class Layout(NamedTuple):
+    """How a store is laid out.
+
+    Attributes:
+        name: What reports call it.
+        needs: What a key has to have, for people.
+        paths: The paths of a module, relative to the store and with slashes, the
+            best one first; none where the key lacks what is needed. `ANY` within a
+            path stands for any characters of a name: for those who can list.
+    """
+
+    name: str
+    needs: str
+    paths: Callable[[ModuleKey], Iterable[str]]
+
+
+ANY = "\0"  # cannot stand in a name
+
+_MOST_NAME_BYTES = 255  # of the file systems that stores are on
+_SUFFIX_BYTES = 8  # room for what layouts add to a name
+_GUID_DIGITS = 32
+_STAMP_DIGITS = 8  # of a PE file's code id, before the size of the image
+_MOST_PE_DIGITS = 16
+_FEWEST_BUILD_ID_DIGITS = 4  # one byte names the folder, one the file
+_UUID_PARTS = (4, 8, 12, 16, 20)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether *name* can be a file in a folder and nothing else."""
+    if name in {"", ".", ".."} or any(each in "/\\\0" for each in name):
+        return False
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return False
+    return size <= _MOST_NAME_BYTES - _SUFFIX_BYTES
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isalnum() and len(text) <= _MOST_NAME_BYTES // 2
+
+
+# ---- Breakpad: NAME/ID/NAME.sym
+
+
+def _breakpad(key: ModuleKey, suffixes: tuple[str, ...]) -> Iterator[str]:
+    yield from _named_twice(key.debug_file, _debug_ids(key), ".pdb", suffixes)
+    yield from _named_twice(key.code_file, _code_ids(key), ".dll", suffixes)
+
+
+def _named_twice(
+    name: str, ids: Iterable[str], dropped: str, suffixes: tuple[str, ...]
+) -> Iterator[str]:
+    """NAME/ID/NAME+suffix; of the second name *dropped* is left out, in any case.
+
+    Some tools leave it out in lower case only.
+    """
+    if not is_plain_name(name):
+        return
+    stems = [name]
+    if name.lower().endswith(dropped):
+        stems.insert(0, name[: -len(dropped)])
+        if name.endswith(dropped):
+            stems.pop()
+    for identifier in ids:
+        for stem in stems:
+            for suffix in suffixes:
+                yield f"{name}/{identifier}/{stem}{suffix}"
+
+
+def _debug_ids(key: ModuleKey) -> list[str]:
+    """The debug id with its age in lower case, then in upper case, if it differs."""
+    if not _is_id(key.debug_id):
+        return []
+    guid, age = key.debug_id[:_GUID_DIGITS].upper(), key.debug_id[_GUID_DIGITS:]
+    return list(dict.fromkeys((guid + age.lower(), guid + age.upper())))
+
+
+def _code_ids(key: ModuleKey) -> list[str]:
+    """The code id as stores spell it: of a PE file the size in lower case."""
+    code_id = key.code_id.upper()
+    if not _is_id(code_id):
+        return []
+    if len(code_id) > _MOST_PE_DIGITS:
+        return [code_id]
+    stamp, size = code_id[:_STAMP_DIGITS], code_id[_STAMP_DIGITS:]
+    return list(dict.fromkeys((stamp + size.lower(), code_id)))
+
+
+# ---- by build id
+
+
+def _build_ids(key: ModuleKey) -> list[str]:
+    """Build ids in lower case; with `ANY` at its end where only the start is known.
+
+    A debug id holds the first 16 bytes, in one of two orders: which one depends on the
+    byte order of the binary.
+    """
+    code_id = key.code_id.lower()
+    if code_id:
+        is_usable = _is_id(code_id) and len(code_id) >= _FEWEST_BUILD_ID_DIGITS
+        return [code_id] if is_usable else []
+    guid = _guid(key)
+    if guid is None:
+        return []
+    # The fields of a GUID are numbers of 4, 2 and 2 bytes.
+    swapped = guid[3::-1] + guid[5:3:-1] + guid[7:5:-1] + guid[8:]
+    return [swapped.hex() + ANY, guid.hex() + ANY]
+
+
+def _guid(key: ModuleKey) -> bytes | None:
+    """The GUID of a debug id without age, as that of an ELF or Mach-O file is."""
+    guid, age = key.debug_id[:_GUID_DIGITS], key.debug_id[_GUID_DIGITS:]
+    # fromhex() passes over white space.
+    if not _is_id(guid) or len(guid) < _GUID_DIGITS or age.strip("0"):
+        return None
+    try:
+        return bytes.fromhex(guid)
+    except ValueError:
+        return None
+
+
+def _build_id_tree(key: ModuleKey) -> Iterator[str]:
+    for build_id in _build_ids(key):
+        for folder in (".build-id/", ""):
+            for suffix in (".gsym", ".debug", ""):
+                yield f"{folder}{build_id[:2]}/{build_id[2:]}{suffix}"
+
+
+def _debuginfod_cache(key: ModuleKey) -> Iterator[str]:
+    for build_id in _build_ids(key):
+        for kind in ("gsym", "debuginfo", "executable"):
+            yield f"{build_id}/{kind}"
+
+
+def _debuginfod_server(key: ModuleKey) -> Iterator[str]:
+    for build_id in _build_ids(key):
+        for kind in ("debuginfo", "executable"):
+            yield f"buildid/{build_id}/{kind}"
+
+
+def _gsym_server(key: ModuleKey) -> Iterator[str]:
+    yield from _breakpad(key, (".gsym", ".sym"))
+    if key.code_id:
+        for build_id in _build_ids(key):
+            yield f"buildid/{build_id}/gsym"
+
+
+def _unified(key: ModuleKey) -> Iterator[str]:
+    ids = [each for each in _build_ids(key) if len(each) > _MOST_PE_DIGITS]
+    if (guid := _guid(key)) is not None:
+        ids.append(guid.hex())  # a Mach-O file's UUID
+    if _is_id(key.debug_id) and len(key.debug_id) > _GUID_DIGITS:
+        ids.append(key.debug_id.lower())  # a PE file's
+    for each in ids:
+        for kind in ("debuginfo", "breakpad", "executable"):
+            yield f"{each[:2]}/{each[2:]}/{kind}"
+
+
+def _lldb(key: ModuleKey) -> Iterator[str]:
+    guid = _guid(key)
+    if guid is not None:
+        digits = guid.hex().upper()
+        parts = [digits[end - 4 : end] for end in _UUID_PARTS]
+        yield "/".join((*parts, digits[_UUID_PARTS[-1] :]))
+
+
+# ---- Microsoft's tools: NAME/KEY/NAME
+
+
+def _symstore(key: ModuleKey) -> Iterable[str]:
+    found: dict[str, None] = {}
+    for path in _symstore_paths(key):
+        # SSQP has names in lower case; those who copy one have ids so as well.
+        name, identifier, _ = path.split("/")
+        ssqp = f"{name.lower()}/{identifier}/{name.lower()}"
+        for each in (path, ssqp, path.lower()):
+            found[each] = None
+            if is_plain_name(name[:2]):
+                found[f"{each[: len(name[:2])]}/{each}"] = None  # index2
+    return found
+
+
+def _symstore_paths(key: ModuleKey) -> Iterator[str]:
+    name = key.code_file or key.debug_file
+    has_name = is_plain_name(name)
+    for build_id in _build_ids(key):
+        if ANY not in build_id:
+            yield f"_.debug/elf-buildid-sym-{build_id}/_.debug"
+            if has_name:
+                yield f"{name}/elf-buildid-{build_id}/{name}"
+    if (guid := _guid(key)) is not None:
+        yield f"_.dwarf/mach-uuid-sym-{guid.hex()}/_.dwarf"
+        if has_name:
+            yield f"{name}/mach-uuid-{guid.hex()}/{name}"
+    if has_name and len(key.code_id) <= _MOST_PE_DIGITS:
+        for identifier in _code_ids(key):
+            yield f"{name}/{identifier}/{name}"
+
+
+_NAMES = "the name of a file and its id"
+_BUILD_ID = "a build id"
+
+BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))
+BREAKPAD_TREE = Layout(
+    "breakpad", _NAMES, lambda key: _breakpad(key, (".gsym", ".sym", ".sym.gz"))
+)
+GSYM = Layout("gsym", f"{_NAMES}, or {_BUILD_ID}", _gsym_server)
+BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
+DEBUGINFOD = Layout("debuginfod", _BUILD_ID, _debuginfod_server)
+DEBUGINFOD_CACHE = Layout("debuginfod cache", _BUILD_ID, _debuginfod_cache)
+LLDB = Layout("lldb", "a UUID", _lldb)
+SYMSTORE = Layout("symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore)
+UNIFIED = Layout("unified", f"a debug id or {_BUILD_ID}", _unified)

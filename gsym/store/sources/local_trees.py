@@ -1,0 +1,135 @@
+"""Folders that have files of modules: the trees of other tools, another store."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.errors import GsymError
+from gsym.store.directory import Store
+from gsym.store.layout import MARKER
+from gsym.store.sources.foreign_layouts import (
+    ANY,
+    BREAKPAD_TREE,
+    BUILD_ID,
+    DEBUGINFOD_CACHE,
+    LLDB,
+    SYMSTORE,
+    UNIFIED,
+)
+from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.store.modules import ModuleKey
+    from gsym.store.sources.foreign_layouts import Layout
+    from gsym.store.sources.source import Source
+
+# Told apart by trying them: an id is in each path, so that none is taken for another.
+_LAYOUTS = (BREAKPAD_TREE, BUILD_ID, DEBUGINFOD_CACHE, SYMSTORE, UNIFIED, LLDB)
+
+
+def open_folder(path: str) -> Source:
+    """The source that a folder is, by what is in it."""
+    if os.path.isfile(os.path.join(path, MARKER)):
+        return LocalStore(path)
+    return LocalTree(path)
+
+
+class LocalTree:
+    """A folder laid out as tools for symbols do; several ways may be mixed.
+
+    Args:
+        path: The folder.
+        layouts: The ways, the best one first.
+    """
+
+    def __init__(self, path: str, layouts: Sequence[Layout] = _LAYOUTS) -> None:
+        self._path = os.path.abspath(path)
+        self._layouts = tuple(layouts)
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return self._path
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The file of a module, where it stands.
+
+        Raises:
+            NotThereError: There is none.
+            SourceError: The folder is not there.
+        """
+        del folder
+        tried = 0
+        for layout in self._layouts:
+            for path in layout.paths(key):
+                tried += 1
+                if found := self._existing(path):
+                    return FoundFile(found, found)
+        if not os.path.isdir(self._path):
+            raise SourceError("the folder is not there", path=self._path)
+        if not tried:
+            raise NotThereError("needs the name of a file and its id, or a build id")
+        raise NotThereError(f"has none of {tried} paths")
+
+    def _existing(self, path: str) -> str:
+        """The file at a relative path; "" where there is none."""
+        whole = f"{self._path}/{path}"
+        start, any_name, end = whole.partition(ANY)
+        if not any_name:
+            return whole if _is_file(whole) else ""
+        folder, prefix = os.path.split(start)
+        suffix, slash, rest = end.partition("/")
+        for name in _names(folder, prefix, suffix):
+            found = f"{folder}/{name}{slash}{rest}"
+            if _is_file(found):
+                return found
+        return ""
+
+
+def _names(folder: str, prefix: str, suffix: str) -> list[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(
+        name for name in names if name.startswith(prefix) and name.endswith(suffix)
+    )
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file; an empty one marks what a cache has not found."""
+    try:
+        return os.path.isfile(path) and os.path.getsize(path) > 0
+    except OSError:
+        return False
+
+
+class LocalStore:
+    """Another store of this kind, which is only read."""
+
+    def __init__(self, path: str) -> None:
+        self._store = Store(path)
+
+    @property
+    def name(self) -> str:
+        """The folder."""
+        return self._store.path
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The GSYM file of a module, with all that the store knows of it.
+
+        Raises:
+            NotThereError: There is none.
+            SourceError: The store cannot be read.
+        """
+        del folder
+        try:
+            entry = self._store.get(key)
+        except (GsymError, OSError) as error:
+            raise SourceError(str(error)) from error
+        if entry is None:
+            raise NotThereError("does not have the module")
+        return FoundFile(entry.path, entry.path, entry.identity)

@@ -1,0 +1,192 @@
+"""Sources as people write them: text -> the source that it names."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.conversion.companions.debuginfod_settings import read_settings
+from gsym.store.net.limits import TransferLimits
+from gsym.store.net.web_address import read_web_address
+from gsym.store.sources.foreign_layouts import (
+    BREAKPAD,
+    DEBUGINFOD,
+    GSYM,
+    SYMSTORE,
+    UNIFIED,
+)
+from gsym.store.sources.local_trees import LocalTree, open_folder
+from gsym.store.sources.web_server import WebServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from typing_extensions import Self
+
+    from gsym.store.net.transfer import Transfer
+    from gsym.store.net.web_address import WebAddress
+    from gsym.store.sources.source import Source
+
+_LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
+_WEB = ("http://", "https://")
+_UNPACKING_SECONDS = 90.0  # which debuginfod servers may need to answer
+_BUCKETS = ("s3://", "gs://", "az://")
+_FORMS = (
+    "folders, http(s)://..., debuginfod+http(s)://..., debuginfod, s3://..., "
+    "gs://..., az://... and srv*FOLDER*URL"
+)
+
+
+def open_source(text: str) -> Source:
+    """The source that *text* names; several share connections by a `SourceOpener`.
+
+    Raises:
+        UnsupportedError: It needs a package that is not installed.
+        ValueError: It is not understood, or names several.
+    """
+    found = list(SourceOpener().open(text))
+    if len(found) != 1:
+        raise ValueError(f"source '{text}': {len(found)} sources, not one")
+    return found[0]
+
+
+class SourceOpener:
+    """Opens sources that share connections and limits.
+
+    Args:
+        limits: Of each transfer.
+        allow_private: Let redirects of servers lead to private addresses.
+        headers: {URL: (name, value) of headers} for what is at and below a URL.
+        netrc: File of that form with credentials for hosts; "" for none.
+        environment: Names the servers of debuginfod, and a netrc file.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: TransferLimits | None = None,
+        allow_private: bool = False,
+        headers: Mapping[str, Iterable[tuple[str, str]]] | None = None,
+        netrc: str = "",
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._limits = TransferLimits() if limits is None else limits
+        self._allow_private = allow_private
+        self._headers = dict(headers or {})
+        self._environment = environment
+        self._netrc = netrc or environment.get("NETRC", "")
+        self._transfers: dict[TransferLimits, Transfer] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections of all sources; they are not to be used any more."""
+        for transfer in self._transfers.values():
+            transfer.close()
+
+    def open(self, text: str) -> Iterator[Source]:
+        """The sources that *text* names, of which some forms name several.
+
+        Raises:
+            UnsupportedError: It needs a package that is not installed.
+            ValueError: It is not understood.
+        """
+        layout, plus, url = text.partition("+")
+        if text.startswith(_WEB):
+            yield self._server(text, "breakpad")
+        elif plus and layout in _LAYOUTS and url.startswith(_WEB):
+            yield self._server(url, layout)
+        elif text.partition(":")[0] == "debuginfod":
+            yield from self._debuginfod(text.partition(":")[2])
+        elif text.startswith(_BUCKETS):
+            from gsym.store.sources.object_storage import open_bucket
+
+            yield open_bucket(text, self._limits)
+        elif text.lower().startswith(("srv*", "symsrv*")):
+            yield from self._symbol_path(text)
+        elif "://" in text or not text:
+            raise ValueError(f"source '{_hidden(text)}': sources are {_FORMS}")
+        else:
+            if not os.path.isdir(text):
+                raise ValueError(
+                    f"source '{text}': no such folder; sources are {_FORMS}"
+                )
+            yield open_folder(text)
+
+    def _debuginfod(self, url: str) -> Iterator[Source]:
+        """The server at a URL, or those that the environment names."""
+        if url:
+            yield self._server(url, "debuginfod")
+            return
+        settings = read_settings(self._environment)
+        if not settings.servers:
+            raise ValueError("source 'debuginfod': DEBUGINFOD_URLS names no server")
+        for each in settings.servers:
+            yield self._server(each, "debuginfod", settings.headers)
+
+    def _symbol_path(self, text: str) -> Iterator[Source]:
+        """An element of _NT_SYMBOL_PATH: folders and at last a server."""
+        for place in text.split("*")[1:]:
+            if place.startswith(_WEB):
+                yield self._server(place, "symstore")
+            elif place:
+                yield LocalTree(place, (SYMSTORE,))
+
+    def _server(
+        self, url: str, layout: str, headers: Iterable[tuple[str, str]] = ()
+    ) -> Source:
+        try:
+            address = read_web_address(url)
+        except ValueError as error:
+            raise ValueError(f"source '{_hidden(url)}': {error}") from None
+        if not address.credentials and self._netrc:
+            address = address.with_credentials(_credentials(self._netrc, address.host))
+        sent = [*headers, *self._headers_for(address)]
+        limits = self._limits
+        if layout == "debuginfod":
+            limits = limits._replace(
+                header_seconds=max(limits.header_seconds, _UNPACKING_SECONDS),
+                idle_seconds=max(limits.idle_seconds, _UNPACKING_SECONDS),
+            )
+        return WebServer(address, _LAYOUTS[layout], self._connect(limits), sent)
+
+    def _headers_for(self, address: WebAddress) -> Iterator[tuple[str, str]]:
+        for url, headers in self._headers.items():
+            place = read_web_address(url)
+            is_own = place.origin == address.origin
+            if is_own and address.target.startswith(place.target):
+                yield from headers
+
+    def _connect(self, limits: TransferLimits) -> Transfer:
+        if limits not in self._transfers:
+            from gsym.store.net.transfer import Transfer
+
+            self._transfers[limits] = Transfer(
+                limits, allow_private=self._allow_private
+            )
+        return self._transfers[limits]
+
+
+def _hidden(url: str) -> str:
+    """A URL as a message may repeat it."""
+    start, slashes, rest = url.partition("://")
+    return f"{start}{slashes}{rest.rpartition('@')[2].partition('?')[0]}"
+
+
+def _credentials(path: str, host: str) -> str:
+    """What a netrc file has for a host; "" for nothing."""
+    from netrc import NetrcParseError, netrc
+    from urllib.parse import quote
+
+    try:
+        found = netrc(path).authenticators(host)
+    except NetrcParseError as error:
+        raise ValueError(f"{path}: {error.msg}") from None
+    if found is None:
+        return ""
+    login, _, password = found
+    return f"{quote(login, safe='')}:{quote(password or '', safe='')}"

@@ -1,0 +1,93 @@
+"""Servers that have files of modules: of Breakpad's tools, debuginfod, others."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.conversion.identity import ModuleIdentity
+from gsym.store.sidecar import read_identity
+from gsym.store.sources.foreign_layouts import ANY
+from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.store.modules import ModuleKey
+    from gsym.store.net.transfer import Transfer
+    from gsym.store.net.web_address import WebAddress
+    from gsym.store.sources.foreign_layouts import Layout
+
+# Of a GSYM file and of what is told of it, as paths end.
+_GSYM = "gsym"
+_IDENTITY = "json"
+_MOST_IDENTITY = 64 << 10  # bytes
+
+
+class WebServer:
+    """A web server whose paths follow a layout.
+
+    Args:
+        address: What the paths are put behind.
+        layout: Of the paths.
+        transfer: Fetches.
+        headers: (name, value) to send to this server.
+    """
+
+    def __init__(
+        self,
+        address: WebAddress,
+        layout: Layout,
+        transfer: Transfer,
+        headers: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._address = address
+        self._layout = layout
+        self._transfer = transfer
+        self._headers = tuple(headers)
+
+    @property
+    def name(self) -> str:
+        """The layout and the URL."""
+        return f"{self._layout.name} {self._address}"
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """Fetch the file of a module.
+
+        Raises:
+            NotThereError: The server has none.
+            SourceError: It gave no answer, or none of use.
+        """
+        answers = []
+        for path in self._layout.paths(key):
+            if ANY in path:
+                continue
+            address = self._address.below(path)
+            target = os.path.join(folder, os.path.basename(path))
+            try:
+                self._transfer.fetch(
+                    address, target, headers=self._headers, is_trusted=True
+                )
+            except NotThereError as error:
+                answers.append(str(error))
+            else:
+                return FoundFile(target, str(address), self._identity(path, folder))
+        raise NotThereError("; ".join(answers) or f"needs {self._layout.needs}")
+
+    def _identity(self, path: str, folder: str) -> ModuleIdentity:
+        """What the server tells of the module of a GSYM file, as far as it does.
+
+        Such a file knows neither the names nor the system of its module.
+        """
+        if not path.endswith(_GSYM):
+            return ModuleIdentity()
+        target = os.path.join(folder, _IDENTITY)
+        address = self._address.below(path.removesuffix(_GSYM) + _IDENTITY)
+        try:
+            self._transfer.fetch(
+                address, target, headers=self._headers, is_trusted=True
+            )
+            with open(target, "rb") as file:
+                return read_identity(file.read(_MOST_IDENTITY))
+        except (NotThereError, SourceError, ValueError):
+            return ModuleIdentity()

@@ -1,0 +1,297 @@
+"""Is a store sound: every link, every record, every GSYM file?"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager, suppress
+
+import gsym.reading.reader
+from gsym.errors import FormatError, GsymError
+from gsym.records import NamedTuple
+from gsym.store.aliases import add_aliases, alias_target, read_aliases
+from gsym.store.collection import remove_all_leftovers
+from gsym.store.layout import (
+    BUILD_IDS,
+    CODE_IDS,
+    ENTRIES,
+    LOCKS,
+    MARKER,
+    PUBLISHED,
+    TEMPORARY,
+    aliases_of,
+    files_of,
+    link_of_debug_id,
+    names_in,
+    normal_debug_id,
+)
+from gsym.store.locking import FileLock, is_abandoned
+from gsym.store.publication import (
+    published_folder,
+    remove_module,
+    shelf_of,
+    swap_lock,
+)
+from gsym.store.sidecar import read_entry
+from gsym.verification.check import check_structure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gsym.store.directory import Store
+    from gsym.store.modules import Entry
+
+
+class StoreFinding(NamedTuple):
+    """What is wrong in a store.
+
+    Attributes:
+        path: Of the file, the link or the folder, below the store.
+        reason: What is wrong.
+        is_repaired: Whether it is right now: removed, or made.
+    """
+
+    path: str
+    reason: str
+    is_repaired: bool = False
+
+
+_LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
+_OWN_FOLDERS = {ENTRIES, PUBLISHED, LOCKS, TEMPORARY, ".misses"}
+_ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
+
+
+def verify_store(
+    store: Store,
+    *,
+    repair: bool = False,
+    quick: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[StoreFinding]:
+    """Look at all that is in a store.
+
+    Args:
+        store: The store.
+        repair: Remove modules that are damaged, links that lead nowhere and what
+            killed processes left; make links that are missing.
+        quick: Do not read all of each GSYM file.
+        progress: Called with (modules done, modules in all).
+
+    Raises:
+        GsymError: This is no store, or one of a newer version.
+        OSError: It cannot be read, or not be repaired.
+    """
+    ids = list(store.debug_ids())
+    if not ids and not os.path.exists(os.path.join(store.path, MARKER)):
+        raise GsymError("there is no store", path=store.path)
+    verification = _Verification(store.path, repair=repair, quick=quick)
+    # Looked at again in the end: a folder is not its maker's at once.
+    temporary = verification.abandoned_folders()
+    for number, debug_id in enumerate(ids, 1):
+        yield from verification.check_module(debug_id)
+        if progress is not None:
+            progress(number, len(ids))
+    yield from verification.check_aliases()
+    yield from verification.check_leftovers(temporary)
+
+
+class _Verification:
+    def __init__(self, store: str, *, repair: bool, quick: bool) -> None:
+        self._store = store
+        self._repair = repair
+        self._quick = quick
+
+    # ---- modules
+
+    def check_module(self, debug_id: str) -> Iterator[StoreFinding]:
+        link = link_of_debug_id(debug_id)
+        folder = published_folder(self._store, debug_id)
+        if folder is None:
+            return  # removed meanwhile
+        try:
+            entry = self._checked_entry(debug_id, folder)
+        except (GsymError, FileNotFoundError) as error:
+            if published_folder(self._store, debug_id) == folder:
+                yield self._remove(debug_id, folder, link, error)
+            return
+        yield from self._check_own_aliases(entry, folder)
+
+    def _checked_entry(self, debug_id: str, folder: str) -> Entry:
+        """The module that a link leads to.
+
+        Raises:
+            FileNotFoundError: It is not there.
+            GsymError: It is damaged.
+        """
+        with suppress(ValueError):
+            if normal_debug_id(debug_id) == debug_id:
+                return self._sound_entry(debug_id, folder)
+        raise FormatError("the name of the link is no debug id")
+
+    def _sound_entry(self, debug_id: str, folder: str) -> Entry:
+        shelf, name = os.path.split(folder)
+        if shelf != shelf_of(self._store, debug_id) or not name.startswith(debug_id):
+            raise FormatError("it leads to the folder of another module")
+        entry = read_entry(folder)
+        if entry.identity.debug_id != debug_id:
+            raise FormatError(f"its record says {entry.identity.debug_id}")
+        sizes = [
+            os.path.getsize(os.path.join(folder, file)) for file in files_of(entry)
+        ]
+        if sum(sizes) != entry.size:
+            raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
+        with gsym.reading.reader.open(entry.path) as reader:
+            if reader.uuid != entry.uuid[:_LONGEST_UUID]:
+                raise FormatError(f"the UUID of its GSYM file is {reader.uuid.hex()}")
+            if len(reader) != entry.quality.functions:
+                raise FormatError(f"its GSYM file has {len(reader)} functions")
+        faults = [] if self._quick else check_structure(entry.path)
+        if faults:
+            offset, reason = faults[0]
+            raise FormatError(f"its GSYM file is damaged: {reason}", offset=offset)
+        return entry
+
+    def _remove(
+        self, debug_id: str, folder: str, link: str, error: Exception
+    ) -> StoreFinding:
+        if isinstance(error, FileNotFoundError):
+            reason = f"{os.path.relpath(str(error.filename), self._store)} is missing"
+        else:
+            reason = str(error)
+        if not self._repair:
+            return StoreFinding(link, reason)
+        with swap_lock(self._store, debug_id):
+            if published_folder(self._store, debug_id) == folder:
+                remove_module(self._store, debug_id)
+        return StoreFinding(link, reason, is_repaired=True)
+
+    # ---- aliases
+
+    def _check_own_aliases(self, entry: Entry, folder: str) -> Iterator[StoreFinding]:
+        """Are all links there by which a module has to be found?"""
+        debug_id = entry.identity.debug_id
+        wanted = {**read_aliases(folder), **aliases_of(entry)}
+        if not self._missing(wanted):
+            return
+        with self._settled(debug_id):
+            is_there = published_folder(self._store, debug_id) == folder
+            missing = self._missing(wanted) if is_there else {}
+            if self._repair:
+                add_aliases(self._store, folder, debug_id, missing)
+        for alias in sorted(missing):
+            yield StoreFinding(alias, "the link is missing", self._repair)
+
+    def _missing(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        return {
+            alias: file
+            for alias, file in wanted.items()
+            if not os.path.lexists(os.path.join(self._store, alias))
+        }
+
+    @contextmanager
+    def _settled(self, debug_id: str) -> Iterator[None]:
+        """Nobody is about to change the links of a module, in the time of a block.
+
+        Who only looks at a store may not be able to keep others out.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(swap_lock(self._store, debug_id))
+            except OSError:
+                if self._repair:
+                    raise
+            yield
+
+    def check_aliases(self) -> Iterator[StoreFinding]:
+        """Does each link lead to a file of a module?"""
+        for alias in self._all_aliases():
+            path = os.path.join(self._store, alias)
+            try:
+                target = os.readlink(path)
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except OSError:
+                yield StoreFinding(alias, "it is no link, and no part of a store")
+                continue
+            debug_id, file = _behind(target)
+            if target != alias_target(alias, debug_id, file):
+                yield StoreFinding(alias, f"a link to {target}, which is no module")
+            elif not os.path.exists(path):
+                yield from self._check_dead_link(alias, debug_id)
+
+    def _check_dead_link(self, alias: str, debug_id: str) -> Iterator[StoreFinding]:
+        path = os.path.join(self._store, alias)
+        # Who publishes makes links before the module is there.
+        with self._settled(debug_id):
+            is_dead = os.path.lexists(path) and not os.path.exists(path)
+            if is_dead and self._repair:
+                with suppress(OSError):
+                    os.unlink(path)
+                    os.removedirs(os.path.dirname(path))
+        if is_dead:
+            yield StoreFinding(alias, "the link leads nowhere", self._repair)
+
+    def _all_aliases(self) -> Iterator[str]:
+        for top in names_in(self._store):
+            if top in _OWN_FOLDERS or top == MARKER:
+                continue
+            if top.startswith(".") and top not in _ALIAS_FOLDERS:
+                continue  # somebody else's
+            if not os.path.isdir(os.path.join(self._store, top)):
+                yield top
+            for name in names_in(os.path.join(self._store, top)):
+                inner = os.path.join(self._store, top, name)
+                if os.path.isdir(inner) and not os.path.islink(inner):
+                    for last in names_in(inner):
+                        yield f"{top}/{name}/{last}"
+                else:
+                    yield f"{top}/{name}"
+
+    # ---- leftovers
+
+    def abandoned_folders(self) -> set[str]:
+        """Folders for files in the making that nobody seems to own."""
+        place = os.path.join(self._store, TEMPORARY)
+        paths = {os.path.join(place, name) for name in names_in(place)}
+        return {path for path in paths if is_abandoned(path)}
+
+    def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
+        """What did killed processes leave?
+
+        Args:
+            temporary: What `abandoned_folders` told before.
+        """
+        if self._repair:
+            for path in remove_all_leftovers(self._store):
+                yield self._left(path, is_repaired=True)
+            for name in names_in(os.path.join(self._store, LOCKS)):
+                lock = FileLock(os.path.join(self._store, LOCKS, name))
+                if lock.acquire(wait=0):
+                    lock.release()
+            return
+        for path in sorted(temporary & self.abandoned_folders()):
+            yield self._left(path, is_repaired=False)
+        shelves = os.path.join(self._store, ENTRIES)
+        for shelf in names_in(shelves):
+            for name in names_in(os.path.join(shelves, shelf)):
+                path = os.path.join(shelves, shelf, name)
+                if self._is_left(path, name.partition(".")[0]):
+                    yield self._left(path, is_repaired=False)
+
+    def _is_left(self, path: str, debug_id: str) -> bool:
+        if published_folder(self._store, debug_id) == path:
+            return False
+        with self._settled(debug_id):
+            # In this order: who fills a folder publishes it, then lets go of it.
+            is_free = is_abandoned(path)
+            return is_free and published_folder(self._store, debug_id) != path
+
+    def _left(self, path: str, *, is_repaired: bool) -> StoreFinding:
+        place = os.path.relpath(path, self._store)
+        return StoreFinding(place, "files that nobody uses", is_repaired)
+
+
+def _behind(target: str) -> tuple[str, str]:
+    """The debug id and the file that the target of an alias names."""
+    shelf, rest, file = ("", "", *target.split("/"))[-3:]
+    return shelf + rest, file

@@ -1,0 +1,223 @@
+"""Where the functions of a GSYM file call others, by the code of their binary.
+
+Each frame of a stack but the innermost one stands behind a call: a profiler asks for
+these addresses, and all of them can be known before it does.
+"""
+
+from __future__ import annotations
+
+from os import fspath
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.companions.dsym import bundle_member, open_fitting
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import FormatError, GsymError, UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from os import PathLike
+    from typing import Any
+
+    from gsym.reading.reader import Reader
+
+    CData = Any  # a cffi object
+
+_INSTRUCTION_SETS = {
+    "x86_64": lib.GSYM_INSTRUCTIONS_X86_64,
+    "x86_64h": lib.GSYM_INSTRUCTIONS_X86_64,
+    "aarch64": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "aarch64_be": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64e": lib.GSYM_INSTRUCTIONS_AARCH64,
+    "arm64_32": lib.GSYM_INSTRUCTIONS_AARCH64,
+}
+
+
+class Calls:
+    """The calls of a program, in the order of their addresses.
+
+    Attributes:
+        handle: The engine's `gsym_calls *`.
+        columns: Its `gsym_call_columns *`, which live as long as *handle*.
+        ranges: Ranges of functions that were gone through.
+        ended_early: Those of them that end at an instruction which is undefined or cut
+            off; the calls in front of it count.
+        instructions: How many were read.
+        without_code: Ranges of functions of which the binary has no code.
+        damaged: Functions whose record cannot be read.
+    """
+
+    __slots__ = (
+        "columns",
+        "damaged",
+        "ended_early",
+        "handle",
+        "instructions",
+        "ranges",
+        "without_code",
+    )
+
+    def __init__(self, handle: CData) -> None:
+        self.handle = ffi.gc(handle, lib.gsym_calls_destroy)
+        self.columns: CData = ffi.new("gsym_call_columns *")
+        lib.gsym_calls_columns(self.handle, self.columns)
+        self.ranges: int = self.columns.ranges
+        self.ended_early: int = self.columns.ended_early
+        self.instructions: int = self.columns.instructions
+        self.without_code: int = self.columns.without_code
+        self.damaged: int = self.columns.damaged
+
+    def __len__(self) -> int:
+        return int(self.columns.count)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Address of each call, and the address that it returns to; both link-time."""
+        columns = self.columns
+        for at in range(len(self)):
+            address = columns.address[at]
+            yield address, address + columns.size[at]
+
+
+def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
+    """The calls in the machine code of the functions of a GSYM file.
+
+    That are CALL, SYSCALL and INT n of x86-64, BL, BLR and SVC of AArch64, BLR with
+    pointer authentication too; jumps to other functions are none. Each function is gone
+    through from its start on, as far as lookups answer with it.
+
+    Args:
+        reader: The GSYM file.
+        binary: The binary that it was made from, with code, not debug information only.
+
+    Raises:
+        ArchitectureError: The binary is a fat file without a slice for the GSYM file.
+        FormatError: It is no ELF, Mach-O or PE file, or damaged.
+        GsymError: It has no machine code.
+        OSError: It cannot be opened or mapped.
+        UnsupportedError: It is for another processor.
+        UuidMismatchError: It is another binary than the GSYM file was made from.
+
+    Source: symblib of OpenTelemetry's eBPF profiler, which finds return pads so.
+    """
+    with open_fitting(fspath(binary), reader.uuid) as opened:
+        instruction_set = _INSTRUCTION_SETS.get(opened.architecture)
+        if instruction_set is None:
+            raise UnsupportedError(
+                f"the machine code is for {opened.architecture}: "
+                "calls are found in that of x86_64 and aarch64",
+                path=opened.path,
+            )
+        pieces = _code(opened)
+        code = ffi.new("gsym_code[]", [piece[0] for piece in pieces])
+
+        def find(image: CData, *place: CData) -> int:
+            return int(
+                lib.gsym_calls_find(image, instruction_set, code, len(pieces), *place)
+            )
+
+        return _calls(reader, find)
+
+
+def holds_code(path: str | PathLike[str]) -> bool:
+    """Whether a file is a binary with machine code, be it for any processor.
+
+    A fat file counts as one.
+
+    Raises:
+        FormatError: It is a binary, and damaged.
+        OSError: It cannot be read.
+        UnsupportedError: It is a binary of a kind that is not read.
+    """
+    return _is_binary(path, lambda binary: bool(_pieces(binary)))
+
+
+def can_find_calls(path: str | PathLike[str]) -> bool:
+    """Whether a file is a binary with machine code that `find_calls` reads.
+
+    A fat file counts as one.
+
+    Raises:
+        FormatError: As for `holds_code`.
+        OSError: Likewise.
+        UnsupportedError: Likewise.
+    """
+    return _is_binary(
+        path,
+        lambda binary: (
+            binary.architecture in _INSTRUCTION_SETS and bool(_pieces(binary))
+        ),
+    )
+
+
+def recall_calls(reader: Reader) -> Calls:
+    """The call sites that a GSYM file holds, for want of machine code.
+
+    They are those of debug information, which names few of the calls in some functions,
+    and jumps to other functions among them. A call counts as the byte in front of the
+    address that it returns to.
+
+    Raises:
+        FormatError: Records lie over each other. One that is damaged is counted.
+    """
+    return _calls(reader, lib.gsym_calls_recall)
+
+
+def _is_binary(
+    path: str | PathLike[str], is_wanted: Callable[[ObjectFile], bool]
+) -> bool:
+    file = bundle_member(fspath(path))
+    kind = recognise_file(file)
+    if kind != "object":
+        return kind == "fat"
+    with ObjectFile(map_file(file), file) as binary:
+        return is_wanted(binary)
+
+
+def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
+    error, made = new_error(), ffi.new("gsym_calls **")
+    mapped = reader._open_image()  # noqa: SLF001 - a sibling; keeps the file mapped
+    check(find(mapped.image, made, error), error, reader.path)
+    return Calls(made[0])
+
+
+def _code(binary: ObjectFile) -> list[CData]:
+    """The pieces of code of a binary, by address; none lies over another."""
+    pieces = _pieces(binary)
+    if not pieces:
+        raise GsymError("there is no machine code in it", path=binary.path)
+    # Or a small file could have the same bytes gone through without end.
+    if sum(piece.size for piece in pieces) > len(binary.data):
+        raise FormatError("sections of code share their bytes", path=binary.path)
+    return _apart(sorted(pieces, key=lambda piece: int(piece.address)))
+
+
+def _apart(pieces: list[CData]) -> list[CData]:
+    """Ascending pieces, each without what the one before has, too."""
+    kept: list[CData] = []
+    end = 0
+    for piece in pieces:
+        shared = min(max(end - piece.address, 0), piece.size)
+        if shared == piece.size:
+            continue
+        piece.address += shared
+        piece.bytes += shared
+        piece.size -= shared
+        end = piece.address + piece.size
+        kept.append(piece)
+    return kept
+
+
+def _pieces(binary: ObjectFile) -> list[CData]:
+    error, place = new_error(), ffi.new("uint32_t *")
+    pieces: list[CData] = []
+    while True:
+        piece: CData = ffi.new("gsym_code *")
+        status = lib.gsym_object_next_code(binary.handle, place, piece, error)
+        check(status, error, binary.path)
+        if piece.bytes == ffi.NULL:
+            return pieces
+        if piece.size:
+            pieces.append(piece)

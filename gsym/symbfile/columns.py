@@ -1,0 +1,195 @@
+"""Records of a symbfile, one by one and as columns."""
+
+from __future__ import annotations
+
+import gc
+from itertools import chain, repeat
+
+from gsym.engine.native import ffi, lib
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Literal, TypeAlias, TypeVar
+
+    CData = Any  # a cffi object
+    T = TypeVar("T")
+
+
+class LineTableRow(NamedTuple):
+    """From *offset* on, in bytes from the start of its range, code is of *line*."""
+
+    offset: int
+    line: int
+
+
+class Range(NamedTuple):
+    """A function, or a call inlined into one, at a run of addresses.
+
+    Attributes:
+        elf_va: First address.
+        length: Bytes covered.
+        func: Name of the function.
+        file: Source file of the code that is in no inlined call of this range; None
+            where it is not known. The rows speak of it.
+        call_file: File of the call, for an inlined one; None where it is not known.
+        call_line: Line of the call.
+        depth: 0 for the function itself, else how deep it is inlined. A range of
+            depth 0 is followed by the calls inlined into it, each in front of those
+            inlined into that.
+        line_table: Ascending; bytes in front of the first row are of no line.
+    """
+
+    elf_va: int
+    length: int
+    func: str
+    file: str | None = None
+    call_file: str | None = None
+    call_line: int = 0
+    depth: int = 0
+    line_table: tuple[LineTableRow, ...] = ()
+
+
+class ReturnPadEntry(NamedTuple):
+    """A function of the chain at a return address, where it was; "" for no file."""
+
+    func: str
+    file: str
+    line: int
+
+
+class ReturnPad(NamedTuple):
+    """The chain of functions at an address that a call returns to.
+
+    Attributes:
+        elf_va: The return address minus 1, as profilers look frames up.
+        entries: Outermost function first, each with the line of its call, the last
+            with that of the call instruction.
+    """
+
+    elf_va: int
+    entries: tuple[ReturnPadEntry, ...]
+
+
+Record: TypeAlias = Range | ReturnPad
+
+
+class Columns:
+    """Records as columns, good until the next ones are asked for.
+
+    Strings are numbers: *strings* has their texts, None for number 0.
+
+    Attributes:
+        kinds: Of each record in file order: 2 a range, 3 a return pad.
+        offsets: Of the message of each record, from the start of the file.
+        strings: Texts by number, those of earlier columns among them.
+    """
+
+    def __init__(self, columns: CData, strings: list[str | None]) -> None:
+        self._columns = columns
+        self.strings = strings
+        self.kinds = self._view("kinds", "B", columns.count)
+        self.offsets = self._view("offsets", "Q", columns.count)
+
+    def range_column(self, name: str) -> memoryview:
+        """A field of the ranges, in file order.
+
+        Args:
+            name: elf_va, length, func, file, call_file, call_line, depth or row_ends.
+                The rows of range i end at row_ends[i] and begin where those of the
+                range before end. Strings are numbers.
+        """
+        wide = name in {"elf_va", "length", "row_ends"}
+        field = "range_elf_va" if name == "elf_va" else name
+        return self._view(field, "Q" if wide else "I", self._columns.range_count)
+
+    def rows(self) -> tuple[memoryview, memoryview]:
+        """Offsets and lines of the rows of all line tables."""
+        raw = self._view("rows", "B", 16 * self._columns.row_count)
+        return raw.cast("Q")[::2], raw.cast("I")[2::4]
+
+    def pad_column(self, name: str) -> memoryview:
+        """A field of the return pads: elf_va or entry_ends, which are like row_ends."""
+        field = "pad_elf_va" if name == "elf_va" else name
+        return self._view(field, "Q", self._columns.pad_count)
+
+    def entries(self) -> tuple[memoryview, memoryview, memoryview]:
+        """The func, file and line of the entries of all return pads."""
+        raw = self._view("entries", "B", 12 * self._columns.entry_count).cast("I")
+        return raw[::3], raw[1::3], raw[2::3]
+
+    def records(self) -> Iterator[Record]:
+        """The same as records, in file order."""
+        is_collecting = gc.isenabled()
+        # It would go through what is made here time and again and find nothing.
+        gc.disable()
+        try:
+            ranges, return_pads = self._ranges(), self._return_pads()
+        finally:
+            if is_collecting:
+                gc.enable()
+        if not return_pads:
+            return iter(ranges)
+        if not ranges:
+            return iter(return_pads)
+        sources: dict[int, Iterator[Any]] = {
+            lib.GSYM_SYMBFILE_RANGE_V1: iter(ranges),
+            lib.GSYM_SYMBFILE_RETURN_PAD_V1: iter(return_pads),
+        }
+        in_order: Iterator[Iterator[Any]] = map(
+            sources.__getitem__, self.kinds.tolist()
+        )
+        return map(next, in_order)
+
+    def _ranges(self) -> list[Range]:
+        tables: Iterable[Any] = repeat(())
+        if self._columns.row_count:
+            offsets, lines = self.rows()
+            rows = _new(LineTableRow, offsets.tolist(), lines.tolist())
+            tables = _runs(rows, self.range_column("row_ends"))
+        return _new(
+            Range,
+            self.range_column("elf_va").tolist(),
+            self.range_column("length").tolist(),
+            self._texts(self.range_column("func")),
+            self._texts(self.range_column("file")),
+            self._texts(self.range_column("call_file")),
+            self.range_column("call_line").tolist(),
+            self.range_column("depth").tolist(),
+            tables,
+        )
+
+    def _return_pads(self) -> list[ReturnPad]:
+        funcs, files, lines = self.entries()
+        entries = _new(
+            ReturnPadEntry, self._texts(funcs), self._texts(files), lines.tolist()
+        )
+        runs = _runs(entries, self.pad_column("entry_ends"))
+        return _new(ReturnPad, self.pad_column("elf_va").tolist(), runs)
+
+    def _texts(self, numbers: memoryview) -> list[str | None]:
+        strings = self.strings
+        return [strings[number] for number in numbers.tolist()]
+
+    def _view(self, field: str, code: Literal["B", "I", "Q"], count: int) -> memoryview:
+        if not count:
+            return memoryview(b"").cast(code)
+        width = {"B": 1, "I": 4, "Q": 8}[code]
+        start = getattr(self._columns, field)
+        return memoryview(ffi.buffer(start, width * count)).cast("B").cast(code)
+
+
+def _new(kind: type[T], *columns: Iterable[Any]) -> list[T]:
+    """Named tuples of columns, without the handling of their arguments."""
+    values = zip(*columns, strict=False)  # `repeat` has no end
+    return list(map(tuple.__new__, repeat(kind), values))  # type: ignore[arg-type]
+
+
+def _runs(items: list[Any], ends: memoryview) -> list[tuple[Any, ...]]:
+    """The items up to each end, from the end before on."""
+    whole, listed = tuple(items), ends.tolist()
+    return [
+        whole[start:end]
+        for start, end in zip(chain((0,), listed), listed, strict=False)
+    ]

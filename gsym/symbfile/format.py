@@ -1,0 +1,289 @@
+"""symbfile, the format of Elastic's and OpenTelemetry's profilers <-> records.
+
+The engine reads and writes messages; here records become its arguments, and what it
+has read is handed on. A file comes and goes piece by piece. docs/symbfile.md has the
+format.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.records import NamedTuple
+from gsym.symbfile.columns import (
+    Columns,
+    LineTableRow,
+    Range,
+    Record,
+    ReturnPad,
+    ReturnPadEntry,
+)
+
+__all__ = [
+    "MAGIC",
+    "Columns",
+    "Counts",
+    "Decoder",
+    "Encoder",
+    "LineTableRow",
+    "Range",
+    "Record",
+    "ReturnPad",
+    "ReturnPadEntry",
+    "encode",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    CData = Any  # a cffi object
+
+
+class Counts(NamedTuple):
+    """What a file is made of; bytes of messages count length and type, too.
+
+    Attributes:
+        ranges: Messages of this type, as of those below.
+        return_pads: See above.
+        string_tables: See above.
+        unknown_messages: Of types without a meaning here, which are passed over.
+        range_bytes: Bytes of the ranges.
+        return_pad_bytes: Bytes of the return pads.
+        string_table_bytes: Bytes of the string tables.
+        unknown_bytes: Bytes of the messages that are passed over.
+        table_strings: Strings in all string tables.
+        inline_strings: Strings in ranges.
+        references: How often records name a string of a table.
+        line_rows: Rows of all line tables.
+        entries: Entries of all return pads.
+    """
+
+    ranges: int
+    return_pads: int
+    string_tables: int
+    unknown_messages: int
+    range_bytes: int
+    return_pad_bytes: int
+    string_table_bytes: int
+    unknown_bytes: int
+    table_strings: int
+    inline_strings: int
+    references: int
+    line_rows: int
+    entries: int
+
+
+MAGIC = b"symbfile"
+_TAKEN_AFTER = 4096  # records
+
+
+class Decoder:
+    """Reads a symbfile; what it holds is taken from it once, in one of three forms.
+
+    Args:
+        pieces: The bytes of the file, in order.
+        path: What the file is called, for errors.
+
+    Raises:
+        FormatError: While it is read: the file is damaged, with the offset; what comes
+            in front of that has been handed out.
+        MemoryError: There is not enough memory.
+    """
+
+    def __init__(self, pieces: Iterable[Buffer], path: str | None = None) -> None:
+        self._pieces = iter(pieces)
+        self._path = path
+        self._error: CData = new_error()
+        place = ffi.new("gsym_symbfile_reader **")
+        check(lib.gsym_symbfile_reader_create(place, self._error), self._error, path)
+        self._reader = ffi.gc(place[0], lib.gsym_symbfile_reader_destroy)
+        self._columns: CData = ffi.new("gsym_symbfile_columns *")
+        self._strings: list[str | None] = [None]
+
+    def records(self) -> Iterator[Record]:
+        """The records in file order."""
+        return chain.from_iterable(columns.records() for columns in self.columns())
+
+    def columns(self) -> Iterator[Columns]:
+        """The records as columns, up to some ten thousand at a time."""
+        for _ in self.reads():
+            self._take_strings()
+            yield Columns(self._columns, self._strings)
+
+    def reads(self) -> Iterator[CData]:
+        """The engine's reader, each time that it has records, to take them there."""
+        used, wanted = ffi.new("size_t *"), ffi.new("size_t *", 1)
+        held = bytearray()  # the first bytes of a message
+        is_last = False
+        while not is_last:
+            piece = next(self._pieces, None)
+            is_last = piece is None
+            if held or piece is None:
+                held += piece or b""
+                if len(held) < wanted[0] and not is_last:
+                    continue
+                # A copy, for `held` cannot grow while the engine looks at it.
+                piece = bytes(held)
+            rest = yield from self._read(piece, used, wanted, is_last=is_last)
+            held = bytearray(rest)
+
+    def counts(self) -> Counts:
+        """What has been read up to now."""
+        counts = ffi.new("gsym_symbfile_counts *")
+        lib.gsym_symbfile_reader_count(self._reader, counts)
+        return Counts(*(getattr(counts, name) for name in Counts._fields))
+
+    def _read(
+        self,
+        piece: Buffer,
+        used: CData,
+        wanted: CData,
+        *,
+        is_last: bool,
+    ) -> Generator[CData, None, bytes]:
+        """Read up to the last whole message; returns what is behind it."""
+        view = ffi.from_buffer("uint8_t[]", piece)
+        start, size = 0, len(view)
+        while True:
+            status = lib.gsym_symbfile_reader_read(
+                self._reader,
+                view + start,
+                size - start,
+                is_last,
+                used,
+                wanted,
+                self._error,
+            )
+            lib.gsym_symbfile_reader_columns(self._reader, self._columns)
+            if self._columns.count:
+                yield self._reader
+            check(status, self._error, self._path)
+            start += used[0]
+            if wanted[0]:
+                return bytes(memoryview(piece).cast("B")[start:])
+
+    def _take_strings(self) -> None:
+        columns = self._columns
+        del self._strings[columns.string_first :]
+        count = columns.string_end - columns.string_first
+        if not count:
+            return
+        ends = ffi.unpack(columns.string_ends, count)
+        raw = ffi.buffer(columns.string_bytes, ends[-1])[:]
+        text = raw.decode()
+        starts = chain((0,), ends)
+        if len(text) == len(raw):
+            new = map(text.__getitem__, map(slice, starts, ends))
+        else:
+            new = map(bytes.decode, map(raw.__getitem__, map(slice, starts, ends)))
+        self._strings.extend(new)
+
+
+class Encoder:
+    """Writes a symbfile, or several; same records, same bytes.
+
+    Strings that records share stand in tables, sorted by how often they are used.
+
+    Args:
+        part_size: Write several files, each of about so many bytes and each whole in
+            itself; a function stays in one file with all that is inlined into it.
+    """
+
+    def __init__(self, part_size: int | None = None) -> None:
+        self._error: CData = new_error()
+        place = ffi.new("gsym_symbfile_writer **")
+        status = lib.gsym_symbfile_writer_create(part_size or 0, place, self._error)
+        check(status, self._error)
+        self.handle = ffi.gc(place[0], lib.gsym_symbfile_writer_destroy)
+        self._numbers = _Numbers(self.handle)
+        self._range: CData = ffi.new("gsym_symbfile_range *")
+
+    def add(self, record: Record) -> None:
+        """Append a record.
+
+        Raises:
+            LimitError: It takes more than 16 MiB, or a step of its line table more than
+                32 bits.
+            OverflowError: A number does not fit its field.
+            ValueError: A string has no UTF-8 form, or the line table is not sorted.
+        """
+        if isinstance(record, Range):
+            self._add_range(record)
+        else:
+            self._add_return_pad(record)
+
+    def finish(self) -> None:
+        """All records are there; the rest of the bytes can be taken."""
+        check(lib.gsym_symbfile_writer_finish(self.handle, self._error), self._error)
+
+    def take(self) -> tuple[bytes, bool]:
+        """Bytes that are finished, and whether a file ends behind them.
+
+        They are of one file: ask again until there are none and no file ends.
+        """
+        start, size = ffi.new("uint8_t const **"), ffi.new("size_t *")
+        ends_part = ffi.new("uint32_t *")
+        lib.gsym_symbfile_writer_take(self.handle, start, size, ends_part)
+        return ffi.buffer(start[0], size[0])[:], bool(ends_part[0])
+
+    def _add_range(self, record: Range) -> None:
+        numbers, target, table = self._numbers, self._range, record.line_table
+        target.elf_va, target.length = record.elf_va, record.length
+        target.func = numbers[record.func]
+        target.file, target.call_file = numbers[record.file], numbers[record.call_file]
+        target.call_line, target.depth = record.call_line, record.depth
+        rows = ffi.new("gsym_symbfile_row[]", [(*row, 0) for row in table])
+        target.rows, target.row_count = rows, len(table)
+        status = lib.gsym_symbfile_writer_add_range(self.handle, target, self._error)
+        check(status, self._error)
+
+    def _add_return_pad(self, record: ReturnPad) -> None:
+        numbers = self._numbers
+        entries = [(numbers[e.func], numbers[e.file], e.line) for e in record.entries]
+        status = lib.gsym_symbfile_writer_add_return_pad(
+            self.handle,
+            record.elf_va,
+            ffi.new("gsym_symbfile_entry[]", entries),
+            len(entries),
+            self._error,
+        )
+        check(status, self._error)
+
+
+class _Numbers(dict[str | None, int]):
+    """The numbers that a writer gives to strings."""
+
+    def __init__(self, handle: CData) -> None:
+        super().__init__({None: 0})
+        self._handle = handle
+
+    def __missing__(self, text: str) -> int:
+        raw, error, number = text.encode(), new_error(), ffi.new("uint32_t *")
+        status = lib.gsym_symbfile_writer_add_string(
+            self._handle, raw, len(raw), number, error
+        )
+        check(status, error)
+        self[text] = number[0]
+        return int(number[0])
+
+
+def encode(records: Iterable[Record]) -> Iterator[bytes]:
+    """The bytes of one symbfile with these records, in blocks.
+
+    Raises:
+        LimitError: As for `Encoder.add`.
+        OverflowError: Likewise.
+        ValueError: Likewise.
+    """
+    encoder = Encoder()
+    for number, record in enumerate(records, 1):
+        encoder.add(record)
+        if number % _TAKEN_AFTER == 0:
+            yield encoder.take()[0]
+    encoder.finish()
+    yield encoder.take()[0]

@@ -1,0 +1,224 @@
+"""The names and paths of a GSYM file as strings of a symbfile."""
+
+from __future__ import annotations
+
+from gsym.engine.demangling import cxx_demangler, demangle_bytes, is_legacy_rust
+from gsym.engine.name_texts import cxx_texts
+from gsym.engine.native import check, ffi, lib, new_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    CData = Any  # a cffi object
+    from collections.abc import Iterator
+
+    from gsym.reading.reader import Reader
+    from gsym.symbfile.format import Encoder
+
+
+# Of functions that compilers made of others, followed by a number.
+_COPY_SUFFIXES = (b".clone.", b".constprop.", b".llvm.", b".isra.", b".part.")
+_COLD_SUFFIX = b".cold"
+_CXX = (b"_Z", b"___Z")
+
+
+def reduce_name(name: bytes) -> bytes:
+    """A name as the reference implementation writes it.
+
+    Args:
+        name: As the linker knows it; one that is not mangled stays as it is, but for
+            what is behind the name of a copy. Go's names have dots of their own.
+    """
+    if b"." in name:
+        name = _without_copy_suffixes(name)
+    text = demangle_bytes(name)
+    if b"<" not in text or text is name or not name.startswith(_CXX):
+        return text
+    return text if is_legacy_rust(name) else _without_template_arguments(text)
+
+
+def _without_copy_suffixes(name: bytes) -> bytes:
+    for suffix in _COPY_SUFFIXES:
+        start = name.rfind(suffix)
+        if start < 0:
+            continue
+        number = name[start + len(suffix) :].partition(b".")[0]
+        if not number or number.isdigit():
+            name = name[:start]
+    return name.removesuffix(_COLD_SUFFIX)
+
+
+def _without_template_arguments(text: bytes) -> bytes:
+    out = ffi.new("char[]", len(text))
+    size = lib.gsym_name_without_template_arguments(text, len(text), out)
+    return ffi.buffer(out, size)[:]  # type: ignore[no-any-return]
+
+
+def _as_it_is(name: bytes) -> bytes:
+    return name
+
+
+STYLES: dict[str, Callable[[bytes], bytes]] = {
+    "symblib": reduce_name,
+    "full": demangle_bytes,
+    "mangled": _as_it_is,
+}
+
+
+class TextsOfNames:
+    """Writes names of one file in one style.
+
+    Args:
+        image: The engine's `gsym_image *`; it has to outlive this.
+        style: One of `STYLES`.
+    """
+
+    __slots__ = (
+        "_demangler",
+        "_image",
+        "_size",
+        "_style",
+        "_without_arguments",
+    )
+
+    def __init__(self, image: CData, style: str) -> None:
+        self._image = image
+        self._size: CData = ffi.new("size_t *")
+        self._style = STYLES[style]
+        self._without_arguments = style == "symblib"
+        self._demangler = None if style == "mangled" else cxx_demangler()
+
+    def __call__(self, strps: CData, count: int) -> bytes:
+        """The texts of names by their string offsets, with a NUL behind each.
+
+        Raises:
+            GsymError: There is no memory for them.
+        """
+        if self._demangler is None:
+            return b"".join([self._text(strps[at]) + b"\0" for at in range(count)])
+        block, left = cxx_texts(
+            self._image,
+            strps,
+            count,
+            self._demangler,
+            without_arguments=self._without_arguments,
+        )
+        if not left:
+            return block
+        texts = block.split(b"\0")
+        for at in left:
+            texts[at] = self._text(strps[at])
+        return b"\0".join(texts)
+
+    def _text(self, strp: int) -> bytes:
+        raw = lib.gsym_image_string(self._image, strp, self._size)
+        return self._style(ffi.buffer(raw, self._size[0])[:]).replace(b"\0", b"")
+
+
+_ENTRIES_AT_ONCE = 1 << 14
+_NAMES_AT_ONCE = 1 << 12
+
+
+class NameTexts:
+    """What is written of the names of one file, made once for several symbfiles.
+
+    Args:
+        names: The style, one of `STYLES`.
+
+    Attributes:
+        style: The style.
+        blocks: What it made of all names in turn, with a NUL behind each; filled when
+            the first symbfile is written.
+        collected: The names of the first symbfile, for others of the same reader.
+
+    Raises:
+        ValueError: There is no such style.
+    """
+
+    __slots__ = ("blocks", "collected", "style")
+
+    def __init__(self, names: str) -> None:
+        if names not in STYLES:
+            raise ValueError(f"names: {', '.join(STYLES)}, not {names!r}")
+        self.style = names
+        self.blocks: tuple[bytes, ...] = ()
+        self.collected: ImageNames | None = None
+
+
+class ImageNames:
+    """Makes all names of a file known to an encoder.
+
+    Args:
+        reader: The file; it stays open as long as this is used.
+        encoder: What writes the symbfile.
+        texts: Of these names, in the style that is wanted.
+        progress: Called now and then with (entries visited, entries in all).
+
+    Attributes:
+        image: The engine's `gsym_image` of the file.
+        handle: Its `gsym_symbfile_names`.
+
+    Raises:
+        FormatError: The records of the file lie over each other.
+        LimitError: Its names are far larger than it, for they lie in each other.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        encoder: Encoder,
+        texts: NameTexts,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.image: Any = reader._image  # noqa: SLF001 - a sibling's handle
+        self._path = reader.path
+        self._error: Any = new_error()
+        place = ffi.new("gsym_symbfile_names **")
+        self._check(lib.gsym_symbfile_names_create(self.image, place, self._error))
+        self.handle = ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
+        known = texts.collected
+        if known is not None and known.image is self.image:
+            self._check(
+                lib.gsym_symbfile_names_share(self.handle, known.handle, self._error)
+            )
+        else:
+            self._collect(len(reader), progress)
+        if not texts.blocks:
+            texts.blocks = tuple(self._blocks(texts.style))
+            texts.collected = self
+        for block in texts.blocks:
+            status = lib.gsym_symbfile_names_add(
+                self.handle, encoder.handle, block, len(block), self._error
+            )
+            self._check(status)
+
+    def _collect(self, count: int, progress: Callable[[int, int], None] | None) -> None:
+        for first in range(0, count, _ENTRIES_AT_ONCE):
+            self._check(
+                lib.gsym_symbfile_names_collect(
+                    self.handle, first, _ENTRIES_AT_ONCE, self._error
+                )
+            )
+            if progress is not None:
+                progress(first, count)
+
+    def _blocks(self, style: str) -> Iterator[bytes]:
+        """The texts of all names, some thousand at a time."""
+        strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
+        texts_of = TextsOfNames(self.image, style)
+        first = done = 0
+        while True:
+            status = lib.gsym_symbfile_names_list(
+                self.handle, first, strps, _NAMES_AT_ONCE, count, self._error
+            )
+            self._check(status)
+            listed = min(_NAMES_AT_ONCE, count[0] - done)
+            if not listed:
+                return
+            yield texts_of(strps, listed)
+            first, done = strps[listed - 1] + 1, done + listed
+
+    def _check(self, status: int) -> None:
+        check(status, self._error, self._path)

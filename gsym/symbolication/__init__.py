@@ -1,0 +1,1 @@
+"""Symbolize addresses of several modules; the Mozilla symbolication API."""

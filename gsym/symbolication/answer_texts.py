@@ -1,0 +1,165 @@
+"""Names and files of open modules as answers have them: made once, kept for others."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gsym.engine.demangling import demangle_bytes
+from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
+from gsym.model import join_path
+from gsym.symbolication.module_memory import ModuleMemory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from gsym.store.symbolizer import OpenModule
+
+    CData = Any  # a cffi object
+    PathMap = Callable[[str], str]
+
+_MEMORY = 256 << 20  # bytes
+_ENTRY_SIZE = 112  # bytes that a text takes beside itself
+_KEPT_AS = "v5"
+
+
+class AnswerTexts:
+    """The texts of all open modules.
+
+    Args:
+        path_map: What becomes of paths of source files; None: nothing.
+        memory: What they are kept in.
+    """
+
+    def __init__(
+        self, path_map: PathMap | None = None, memory: ModuleMemory | None = None
+    ) -> None:
+        self._path_map = path_map
+        self._memory = ModuleMemory(_MEMORY) if memory is None else memory
+
+    def of(self, module: OpenModule) -> ModuleTexts:
+        """The texts of a module.
+
+        Raises:
+            GsymError: It has no reader.
+        """
+        texts: ModuleTexts | None = module.texts.get(_KEPT_AS)
+        if texts is None or texts.owner is not self:
+            texts = ModuleTexts(self, module.image, self._path_map, self._memory)
+            module.texts[_KEPT_AS] = texts
+        self._memory.use(texts)
+        return texts
+
+
+class ModuleTexts:
+    """The texts of one module.
+
+    Attributes:
+        owner: Has made it.
+        kept_size: As `ModuleMemory` has it.
+        last_used: Likewise.
+    """
+
+    def __init__(
+        self,
+        owner: AnswerTexts,
+        image: CData,
+        path_map: PathMap | None,
+        memory: ModuleMemory,
+    ) -> None:
+        self.owner = owner
+        self.kept_size = self.last_used = 0
+        self._image = image
+        self._path_map = path_map
+        self._memory = memory
+        self._names: dict[int, bytes] = {}
+        self._files: dict[int, bytes] = {}
+
+    def names(self, numbers: list[int]) -> list[bytes]:
+        """`"NAME"` for each offset of a name."""
+        return self._texts(self._names, self._make_names, numbers)
+
+    def files(self, numbers: list[int]) -> list[bytes]:
+        """`,"file":"PATH"` for each index of a file; b"" where there is none."""
+        return self._texts(self._files, self._make_files, numbers)
+
+    def drop(self) -> None:
+        """Let go of all of them."""
+        self._names.clear()
+        self._files.clear()
+
+    def _texts(
+        self,
+        kept: dict[int, bytes],
+        make: Callable[[list[int]], Iterable[bytes]],
+        numbers: list[int],
+    ) -> list[bytes]:
+        try:
+            return [kept[number] for number in numbers]
+        except KeyError:  # at first, or after a drop
+            found = [kept.get(number) for number in numbers]
+        missing = [
+            number for number, text in zip(numbers, found, strict=True) if text is None
+        ]
+        fresh = dict(zip(missing, make(missing), strict=True))
+        kept.update(fresh)
+        size = sum(map(len, fresh.values())) + len(fresh) * _ENTRY_SIZE
+        self._memory.take(self, size)
+        return [
+            fresh[number] if text is None else text
+            for number, text in zip(numbers, found, strict=True)
+        ]
+
+    def _make_names(self, numbers: list[int]) -> Iterator[bytes]:
+        return map(msgspec.json.encode, names_of(self._image, numbers))
+
+    def _make_files(self, numbers: list[int]) -> Iterator[bytes]:
+        for path in _paths_of(self._image, numbers):
+            mapped = self._path_map(path) if path and self._path_map else path
+            yield b',"file":%b' % quoted(mapped) if mapped else b""
+
+
+def names_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
+    """The names at offsets of the string table, for people, and text in any case."""
+    string_of = _string_reader(image)
+    for number in numbers:
+        yield demangle_bytes(string_of(number)).decode("utf-8", "replace")
+
+
+def _paths_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
+    entry, error = ffi.new("uint64_t[2]"), new_error()
+    string_of = _string_reader(image)
+    for number in numbers:
+        # Index 0 means "no file", whatever the table says there.
+        if not number or lib.gsym_image_file(image, number, entry, entry + 1, error):
+            yield ""
+        else:
+            yield join_path(*[to_str(string_of(each)) for each in entry])
+
+
+def _string_reader(image: CData) -> Callable[[int], bytes]:
+    """What reads strings of an image, for one thread."""
+    size = ffi.new("size_t *")
+    find, unpack = lib.gsym_image_string, ffi.unpack
+
+    def string_of(offset: int) -> bytes:
+        start = find(image, offset, size)
+        return unpack(start, size[0])  # type: ignore[no-any-return]
+
+    return string_of
+
+
+def quoted(text: str) -> bytes:
+    """*text* as JSON, between quotes."""
+    return msgspec.json.encode(clean_text(text))
+
+
+def clean_text(text: str) -> str:
+    """*text* without what is none: names are bytes of any kind."""
+    if text.isascii():
+        return text
+    try:
+        return to_bytes(text).decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half of a pair, which no bytes stand for
+        return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,206 @@
+"""`/asm/v1` of samply's API: the code at an address, disassembled."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gsym.containers.section_loading import code_at, is_thumb_at
+from gsym.conversion.identity import read_debug_id
+from gsym.engine.demangling import demangle
+from gsym.errors import FormatError, UnsupportedError
+from gsym.store.modules import ModuleKey
+from gsym.symbolication.disassembly import disassembler_for
+from gsym.symbolication.extension_request import (
+    ExtensionError,
+    decode_request,
+    read_number,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.containers.object_file import ObjectFile
+    from gsym.reading.reader import Reader
+    from gsym.store.symbolizer import Symbolizer
+    from gsym.symbolication.binary_search import BinarySearch
+    from gsym.symbolication.disassembly import Instruction
+
+_NOT_FOUND = 404
+_TOO_LARGE = 413
+_LONGEST_INSTRUCTION = 15  # bytes, of any architecture
+_ADDRESS_END = 1 << 64
+
+
+class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
+    """A range of code.
+
+    Attributes:
+        start_address: From the base of the module, as text with 0x.
+        size: In bytes, as text with 0x.
+        name: Of the binary.
+        code_id: Of the binary.
+        debug_name: Of the module.
+        debug_id: Of the module.
+        continue_until_function_end: Whether to go on to the end of the function that
+            the range begins in.
+    """
+
+    start_address: str
+    size: str
+    name: str | None = None
+    code_id: str | None = None
+    debug_name: str | None = None
+    debug_id: str | None = None
+    continue_until_function_end: bool = False
+
+    @property
+    def key(self) -> ModuleKey:
+        """The module; `read_assembly_request` sees that its id is one."""
+        debug_id = read_debug_id(self.debug_id).upper() if self.debug_id else ""
+        code_id = (self.code_id or "").upper()
+        return ModuleKey(self.debug_name or "", debug_id, self.name or "", code_id)
+
+
+def read_assembly_request(body: bytes) -> AssemblyRequest:
+    """The request in the body of a request.
+
+    Raises:
+        ExtensionError: It is not sound.
+    """
+    request = decode_request(body, AssemblyRequest)
+    read_number(request.start_address, "startAddress")
+    read_number(request.size, "size")
+    try:
+        key = request.key
+    except ValueError as error:
+        raise ExtensionError(str(error)) from None
+    if not key.debug_id and not key.code_id:
+        raise ExtensionError("name the module by its debugId or codeId")
+    return request
+
+
+def answer_assembly(
+    request: AssemblyRequest,
+    symbolizer: Symbolizer,
+    binaries: BinarySearch,
+    *,
+    most: int,
+) -> bytes:
+    """The body of a response; opening the module may take long.
+
+    Args:
+        request: What is asked.
+        symbolizer: Has the modules.
+        binaries: Has their code.
+        most: Bytes of code.
+
+    Raises:
+        ExtensionError: There is no such code, or it is too much.
+        UnsupportedError: What disassembles is not installed.
+    """
+    start = read_number(request.start_address, "startAddress")
+    size = read_number(request.size, "size")
+    if size > most:
+        raise ExtensionError(f"please limit the size to <= {most:#x} bytes", _TOO_LARGE)
+    key = request.key
+    module = symbolizer.open(key)
+    with binaries.open(key, module.entry) as found:
+        names = _Names(module.reader)
+        if request.continue_until_function_end:
+            size = min(max(size, names.end_of(start) - start), most)
+        is_there = False
+        for binary in found:
+            is_there = True
+            answer = _disassembled(binary, start, size, names)
+            if answer is not None:
+                return msgspec.json.encode(answer)
+    reason = (
+        "The requested address was not found in any section in the binary."
+        if is_there
+        else "there is no binary of that module"
+    )
+    raise ExtensionError(reason, _NOT_FOUND)
+
+
+class _Names:
+    """Functions by their offset from the base of the module."""
+
+    def __init__(self, reader: Reader | None) -> None:
+        self._reader = reader
+        self._base = reader.header.base_address if reader is not None else 0
+
+    def end_of(self, offset: int) -> int:
+        """The end of the function at an offset; the offset itself where none is."""
+        found = self._find([offset])
+        start, size, _ = found.get(offset, (offset, 0, ""))
+        return start + size
+
+    def describe(self, offsets: Iterable[int]) -> dict[int, str]:
+        """`<name>` or `<name+0x1f>` of each offset at which a function is."""
+        return {
+            offset: f"<{demangle(name)}>"
+            if offset == start
+            else f"<{demangle(name)}+{offset - start:#x}>"
+            for offset, (start, _, name) in self._find(offsets).items()
+        }
+
+    def _find(self, offsets: Iterable[int]) -> dict[int, tuple[int, int, str]]:
+        """Start, size and name of the function at each offset."""
+        found: dict[int, tuple[int, int, str]] = {}
+        for offset in offsets:
+            address = self._base + offset
+            if self._reader is None or not 0 <= address < _ADDRESS_END:
+                continue
+            try:
+                lookup = self._reader.lookup(address)
+            except FormatError:
+                continue
+            if lookup is not None:
+                function = lookup.function
+                start = function.start - self._base
+                found[offset] = start, function.size, function.name
+        return found
+
+
+def _disassembled(
+    binary: ObjectFile, start: int, size: int, names: _Names
+) -> dict[str, object] | None:
+    """The answer; None where the binary has no code there."""
+    address = (binary.base_address or 0) + start
+    try:
+        is_thumb = binary.architecture.startswith(("arm", "thumb")) and is_thumb_at(
+            binary, address
+        )
+        reader = disassembler_for(
+            binary.architecture, is_big_endian=binary.big_endian, is_thumb=is_thumb
+        )
+        start -= start % reader.alignment
+        address -= address % reader.alignment
+        code = bytes(code_at(binary, address, size + _LONGEST_INSTRUCTION))
+    except FormatError as error:
+        raise ExtensionError(error.reason, _NOT_FOUND) from None
+    except UnsupportedError as error:
+        raise ExtensionError(error.reason) from None
+    if not code:
+        return None
+    instructions = list(reader.read(code, start, size))
+    last = instructions[-1] if instructions else None
+    return {
+        "startAddress": f"{start:#x}",
+        "size": f"{last.offset + last.size if last else 0:#x}",
+        "arch": reader.name,
+        "syntax": [reader.syntax],
+        "instructions": _texts(instructions, names),
+    }
+
+
+def _texts(instructions: list[Instruction], names: _Names) -> list[tuple[int, str]]:
+    targets = {each.target for each in instructions if each.target is not None}
+    described = names.describe(sorted(targets))
+    return [
+        (each.offset, f"{each.text} {described[each.target]}")
+        if each.target in described
+        else (each.offset, each.text)
+        for each in instructions
+    ]

@@ -1,0 +1,264 @@
+"""The GSYM file that answers for a binary: found beside it, or made and kept.
+
+In this order:
+
+1. the path is a GSYM file, or a binary that holds one;
+2. `BINARY.gsym` beside the binary, or under that name in a folder of such files;
+3. one that was made before, in the cache;
+4. one that is made now from the debug information, and goes into the cache.
+
+A file beside a binary counts only if it carries the binary's UUID; where neither has
+one, only if it is not older than the binary. The cache is a folder per version of this
+package, so that a better conversion takes effect. In it a binary goes by its build id,
+or else by its path and time, and by what the conversion would read besides.
+"""
+
+from __future__ import annotations
+
+import os
+
+import gsym.reading.reader
+from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.errors import EmptyError, GsymError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.containers.object_file import ObjectFile
+    from gsym.reading.reader import Reader
+
+
+class BinarySearch(NamedTuple):
+    """Where to look for the GSYM file of a binary, and what to make one from.
+
+    Attributes:
+        architecture: Of a fat file, the slice that is meant.
+        beside: Whether a file beside the binary may answer.
+        gsym_directories: Folders that may hold `NAME.gsym` for a binary NAME.
+        debug_directories: Folders of installed debug files.
+        debuginfod: Whether servers are asked for debug files.
+        dwp: The package with the split units of the binary.
+        cache: Folder for what is made here; None: that of the user.
+        read_ahead: See `gsym.open`.
+        index_limit: See `Reader`.
+    """
+
+    architecture: str | None = None
+    beside: bool = True
+    gsym_directories: tuple[str, ...] = ()
+    debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+    debuginfod: bool = False
+    dwp: str | None = None
+    cache: str | None = None
+    read_ahead: bool = False
+    index_limit: int | None = None
+
+
+class FoundGsym(NamedTuple):
+    """What `find_gsym` found.
+
+    Attributes:
+        reader: Answers for the binary; None where it names no function at all.
+        notes: Sentences on files that were not used, for standard error.
+    """
+
+    reader: Reader | None
+    notes: tuple[str, ...] = ()
+
+
+_EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
+_SUFFIX = ".gsym"
+
+
+def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
+    """Open what answers for the file at *path*, converting it if need be.
+
+    Raises:
+        ArchitectureError: It is a fat file, and no slice of it is chosen.
+        FormatError: It is of no known format, or damaged.
+        GsymError: It cannot be converted, for another reason.
+        OSError: It cannot be read.
+    """
+    from gsym.containers.recognition import recognise_file
+
+    kind = recognise_file(path) if not os.path.isdir(path) else "bundle"
+    chosen = BinarySearch() if search is None else search
+    if kind == "gsym":
+        return FoundGsym(_open(path, chosen))
+    if kind not in {"object", "fat", "bundle"}:
+        return _convert(path, chosen, None)
+    from gsym.conversion.companions.dsym import bundle_member
+
+    return _of_binary(bundle_member(path), chosen)
+
+
+def _open(path: str, search: BinarySearch) -> Reader:
+    return gsym.reading.reader.open(
+        path, read_ahead=search.read_ahead, index_limit=search.index_limit
+    )
+
+
+def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
+    from gsym.containers.fat import choose_slice
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+
+    data = choose_slice(map_file(path), path, search.architecture)
+    notes: list[str] = []
+    with ObjectFile(data, path) as binary:
+        if any(map(binary.has_section, _EMBEDDED_SECTIONS)):
+            limit = search.index_limit
+            return FoundGsym(
+                gsym.reading.reader.Reader(data, path=path, index_limit=limit)
+            )
+        for candidate in _candidates(path, search, binary.architecture):
+            reader = _open_fitting(candidate, binary, search, notes)
+            if reader is not None:
+                return FoundGsym(reader, tuple(notes))
+        key = _cache_key(binary, search)
+    found = _convert(path, search, key)
+    return FoundGsym(found.reader, (*notes, *found.notes))
+
+
+def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:
+    """Where the file of a binary may be, as `gsym convert` names it."""
+    if not search.beside:
+        return
+    name = os.path.basename(path)
+    folders = (os.path.dirname(path), *search.gsym_directories)
+    for folder in folders:
+        file = os.path.join(folder, name + _SUFFIX)
+        yield file
+        yield f"{file}.{architecture}"
+
+
+def _open_fitting(
+    path: str, binary: ObjectFile, search: BinarySearch, notes: list[str]
+) -> Reader | None:
+    """The reader of *path* if it belongs to *binary*; else None, with a note on why."""
+    try:
+        reader = _open(path, search)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        notes.append(f"{path} is not used: {error.strerror}")
+        return None
+    except GsymError as error:
+        notes.append(f"{path} is not used: {error.reason}")
+        return None
+    fault = _fault(reader, path, binary)
+    if not fault:
+        return reader
+    notes.append(f"{path} is not used: {fault}")
+    reader.close()
+    return None
+
+
+def _fault(reader: Reader, path: str, binary: ObjectFile) -> str:
+    """Why a file is not that of *binary*; "" if it is."""
+    if reader.uuid != binary.uuid:
+        return (
+            f"its UUID is {reader.uuid.hex() or 'missing'}, that of {binary.path} "
+            f"{binary.uuid.hex() or 'is missing'}"
+        )
+    if not binary.uuid and os.stat(path).st_mtime < os.stat(binary.path).st_mtime:
+        return f"it is older than {binary.path}, and neither has a UUID"
+    return ""
+
+
+def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
+    """What the cache has under *key*, else a new conversion; None: always a new one."""
+    if key is not None:
+        kept = os.path.join(_cache_folder(search), key)
+        try:
+            return FoundGsym(_open(kept, search))
+        except (OSError, GsymError):
+            pass  # not there, or spoiled: it is made anew
+        if _is_writable(os.path.dirname(kept)):
+            return _make(path, kept, search)
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="gsym-") as temporary:
+        return _make(path, os.path.join(temporary, "out" + _SUFFIX), search)
+
+
+def _is_writable(folder: str) -> bool:
+    """Whether files can go to *folder*, which is created."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
+    from gsym.conversion.job import convert
+
+    try:
+        convert(
+            path,
+            output,
+            architecture=search.architecture,
+            debug_directories=search.debug_directories,
+            debuginfod=search.debuginfod,
+            dwp=search.dwp,
+        )
+    except EmptyError:
+        return FoundGsym(None)
+    return FoundGsym(_open(output, search))
+
+
+def _cache_folder(search: BinarySearch) -> str:
+    from gsym import __version__
+
+    folder = search.cache or os.environ.get("GSYM_CACHE_DIR")
+    if not folder:
+        home = os.path.expanduser("~")
+        caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+        folder = os.path.join(caches, "gsym")
+    return os.path.join(folder, __version__)
+
+
+def _cache_key(binary: ObjectFile, search: BinarySearch) -> str:
+    """Path below the cache that stands for *binary* and all that is read for it."""
+    from zlib import crc32
+
+    status = os.stat(binary.path)
+    read_too = (*_stamps(binary, search), search.debuginfod, search.dwp)
+    mark = crc32(repr(read_too).encode("utf-8", "surrogateescape"))
+    name = f"{status.st_size:x}-{binary.architecture}-{mark:08x}{_SUFFIX}"
+    if binary.uuid:
+        digits = binary.uuid.hex()
+        return os.path.join("id", digits[:2], digits[2:] or "-", name)
+    place = os.path.realpath(binary.path).lstrip(os.sep)
+    return os.path.join("path", place, f"{status.st_mtime_ns:x}-{name}")
+
+
+def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:
+    """Path, time and size of the debug files that are there for a stripped binary."""
+    if binary.has_section(b".debug_info"):
+        return []
+    from gsym.conversion.companions.debug_link import (
+        build_id_paths,
+        debug_link_paths,
+        read_debug_link,
+    )
+
+    directories = search.debug_directories
+    paths = list(build_id_paths(binary.uuid, directories))
+    try:
+        link = read_debug_link(binary)
+    except GsymError:
+        link = None
+    if link is not None:
+        paths += debug_link_paths(link.name, binary.path, directories)
+    stamps = []
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        stamps.append((path, status.st_mtime_ns, status.st_size))
+    return stamps

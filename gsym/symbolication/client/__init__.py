@@ -1,0 +1,1 @@
+"""Clients of symbolication and symbol servers."""

@@ -1,0 +1,135 @@
+"""A symbolication server in the place of a symbolizer, for filters and traces."""
+
+from __future__ import annotations
+
+from gsym.conversion.identity import elf_debug_id
+from gsym.errors import ServerError
+from gsym.model import Frame, FunctionRange, Lookup
+from gsym.store.modules import Attempt
+from gsym.store.symbolizer import OpenModule, Symbolization
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.store.modules import ModuleKey
+    from gsym.symbolication.client.answers import JobAnswer, StackFrame
+    from gsym.symbolication.client.symbolication_client import SymbolicationClient
+
+_ADDRESS_END = 1 << 64
+
+
+class RemoteSymbolizer:
+    """Asks a server what `Symbolizer.symbolize` finds out itself.
+
+    Args:
+        client: Asks; it is not closed here.
+        name: What attempts call the server.
+    """
+
+    def __init__(self, client: SymbolicationClient, name: str = "server") -> None:
+        self._client = client
+        self._name = name
+
+    def symbolize(self, key: ModuleKey, *, offset: int) -> Symbolization:
+        """What is at an address of a module.
+
+        Args:
+            key: What is known of the module.
+            offset: Of the address, in bytes from the base of the module.
+
+        Raises:
+            ServerError: The server gives no answer, or none of use.
+        """
+        return self.symbolize_many([(key, offset)])[0]
+
+    def symbolize_many(
+        self, asked: Sequence[tuple[ModuleKey, int]]
+    ) -> list[Symbolization]:
+        """What is at each of many addresses, by as few requests as it takes.
+
+        Of what is inlined the offset is not known and is 0 here.
+
+        Args:
+            asked: Module and offset of each, as for `symbolize`.
+
+        Raises:
+            ServerError: As for `symbolize`.
+        """
+        offsets: dict[tuple[str, str], list[int]] = {}
+        places = []
+        for key, offset in asked:
+            frames = offsets.setdefault(_module(key), [])
+            places.append(len(frames) if 0 <= offset < _ADDRESS_END else None)
+            if places[-1] is not None:
+                frames.append(offset)
+        modules = [module for module, found in offsets.items() if found]
+        jobs = [
+            {
+                "memoryMap": [list(module)],
+                "stacks": [[[0, offset] for offset in offsets[module]]],
+            }
+            for module in modules
+        ]
+        answers = self._client.symbolicate(jobs) if jobs else []
+        by_module = dict(zip(modules, answers, strict=True))
+        return [
+            self._nowhere(offset)
+            if place is None
+            else self._answer(by_module[_module(key)], place)
+            for (key, offset), place in zip(asked, places, strict=True)
+        ]
+
+    def _nowhere(self, offset: int) -> Symbolization:
+        return Symbolization(None, f"{offset:#x} is no address", OpenModule(None, None))
+
+    def _answer(self, answer: JobAnswer, place: int) -> Symbolization:
+        if answer.error:
+            attempts = (Attempt(self._name, "refused", answer.error),)
+            return Symbolization(None, answer.error, OpenModule(None, None, attempts))
+        is_found = any(answer.found_modules.values())
+        attempts = (Attempt(self._name, "found" if is_found else "missing"),)
+        module = OpenModule(None, None, attempts)
+        lookup = _lookup(answer.stacks[0][place])
+        if lookup is not None:
+            return Symbolization(lookup, "", module)
+        reason = (
+            "the server knows no function there"
+            if is_found
+            else "the server has no symbols for this module"
+        )
+        return Symbolization(None, reason, module)
+
+
+def _module(key: ModuleKey) -> tuple[str, str]:
+    """Name and debug id, as the API has them."""
+    debug_id = key.debug_id
+    if not debug_id and key.code_id:
+        try:
+            debug_id = elf_debug_id(bytes.fromhex(key.code_id), "little")
+        except ValueError:
+            raise ServerError(f"'{key.code_id}' is no build id") from None
+    return key.debug_file or key.code_file or "unknown", debug_id
+
+
+def _lookup(frame: StackFrame) -> Lookup | None:
+    if frame.function is None:
+        return None
+    start = frame.module_offset - (frame.function_offset or 0)
+    inlined = tuple(
+        _frame(name, file, line, 0, inlined=True) for name, file, line in frame.inlines
+    )
+    outer = _frame(
+        frame.function,
+        frame.file,
+        frame.line,
+        frame.function_offset or 0,
+        inlined=False,
+    )
+    function = FunctionRange(frame.function, start, frame.function_size)
+    return Lookup(frame.module_offset, function, (*inlined, outer))
+
+
+def _frame(name: str, path: str, line: int, offset: int, *, inlined: bool) -> Frame:
+    directory, _, file = path.rpartition("/")
+    return Frame(name, directory, file, line, offset, inlined)

@@ -1,0 +1,127 @@
+"""Frames of a module as the engine writes them into responses to `/symbolicate/v5`."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate, chain
+
+from gsym.engine.native import check, ffi, lib
+from gsym.errors import LimitError
+from gsym.symbolication.answer_texts import quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.engine.text_buffer import TextBuffer
+    from gsym.reading.frames import Frames
+    from gsym.store.symbolizer import OpenModule
+    from gsym.symbolication.answer_texts import AnswerTexts
+    from gsym.symbolication.request import Job
+    from gsym.symbolication.symbolication import ModuleWork
+
+    CData = Any  # a cffi object
+
+
+class FrameTexts:
+    """The frames of a module, ready to be written into stacks.
+
+    Args:
+        work: Not looked up before.
+        texts: Names and files.
+        most: Bytes of them, about.
+
+    Raises:
+        LimitError: They have more.
+
+    Attributes:
+        queue: The engine's view of them, which tells as well which one is next.
+        size: Bytes that they have at the most.
+    """
+
+    def __init__(self, work: ModuleWork, texts: AnswerTexts, most: int) -> None:
+        # What the engine reads has to live as long as the queue.
+        self._kept: list[object] = []
+        self._most = most
+        self.queue: CData = ffi.new("gsym_frame_queue *")
+        head = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
+        opening = self._keep(ffi.from_buffer("char[]", head))
+        self.queue.head, self.queue.head_size = opening, len(head)
+        offsets = self._keep(ffi.from_buffer("uint64_t[]", work.offsets))
+        self.queue.offsets, self.queue.count = offsets, len(work.offsets)
+        unknown = self._keep(ffi.new("uint64_t[]", work.unknown))
+        self.queue.unknown, self.queue.unknown_count = unknown, len(work.unknown)
+        self.size = self._checked(lib.gsym_frame_queue_size(self.queue))
+        if work.is_found and work.module is not None:
+            self._look_up(work, work.module, texts)
+
+    def _look_up(
+        self, work: ModuleWork, module: OpenModule, texts: AnswerTexts
+    ) -> None:
+        parts = []
+        for first, count, frames in work.look_up():
+            kept = texts.of(module)
+            part = ffi.new("gsym_frame_part *")
+            lib.gsym_batch_columns(frames.batch, ffi.addressof(part, "columns"))
+            # Offsets beyond the address space were not given to the engine.
+            indexes = self._keep(ffi.from_buffer("uint32_t[]", frames.address_index))
+            part.columns.address_index = indexes
+            self._fill(part.names, frames, "name", kept.names)
+            self._fill(part.files, frames, "file", kept.files)
+            part.end = first + count
+            self.size = self._checked(self.size + lib.gsym_frame_part_size(part))
+            self._keep(frames)
+            parts.append(part[0])
+        self.queue.image = self._keep(module.image)
+        self.queue.parts = self._keep(ffi.new("gsym_frame_part[]", parts))
+        self.queue.part_count = len(parts)
+
+    def _fill(
+        self,
+        texts: CData,
+        frames: Frames,
+        column: str,
+        texts_of: Callable[[list[int]], list[bytes]],
+    ) -> None:
+        """Have *texts* tell what is written for a column."""
+        codes, values = frames.distinct(column)
+        found = texts_of(values)
+        ends = array("Q", accumulate(map(len, found)))
+        self._checked(ends[-1] if ends else 0)
+        texts.codes = self._keep(ffi.from_buffer("uint32_t[]", codes))
+        texts.bytes = self._keep(ffi.from_buffer("char[]", b"".join(found)))
+        texts.ends = self._keep(ffi.from_buffer("uint64_t[]", ends))
+        texts.count = len(found)
+
+    def _keep(self, thing: CData) -> CData:
+        self._kept.append(thing)
+        return thing
+
+    def _checked(self, size: int) -> int:
+        if size > self._most:
+            raise LimitError("the frames have too much text")
+        return size
+
+
+def put_stacks(text: TextBuffer, job: Job, texts: list[FrameTexts]) -> None:
+    """Append the stacks of a job, each as a JSON array, with commas between.
+
+    Args:
+        text: What they are appended to.
+        job: Whose frames come next.
+        texts: Of its modules, and at the end of frames that are in none.
+    """
+    queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
+    modules = array("q", chain.from_iterable(stack.modules for stack in job.stacks))
+    ends = array("Q", accumulate(len(stack.modules) for stack in job.stacks))
+    status = lib.gsym_text_stacks(
+        text.handle,
+        queues,
+        len(texts),
+        ffi.from_buffer("int64_t[]", modules),
+        ffi.from_buffer("uint64_t[]", ends),
+        len(ends),
+        text.error,
+    )
+    check(status, text.error)

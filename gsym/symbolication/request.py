@@ -1,0 +1,247 @@
+"""Bodies of symbolication requests -> jobs that are sound.
+
+What is refused, in which order and with which text, is what Mozilla's server does, so
+that its clients need no other code. It answers 500 to some odd input; that is refused
+here with a title, as are these, which it lets through: a name or id with a newline at
+its end, `true` as a number, `jobs` that are no list, text that is not UTF-8 or opens
+with a byte order mark. Of a key that comes twice in an object the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import chain
+
+import msgspec
+
+from gsym.errors import CopyableError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~-]*")
+_WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
+_ID = re.compile(r"[A-Fa-f0-9]*")
+_PAIR = 2  # items of a module and of a frame
+_ADDRESS_END = 1 << 64
+_BAD_REQUEST = 400
+_TOO_LARGE = 413
+
+
+class RequestLimits(msgspec.Struct, frozen=True):
+    """How much one request may ask for.
+
+    Attributes:
+        jobs: Jobs.
+        frames: Frames of all stacks of all jobs.
+        modules: Modules of all jobs.
+        wide_names: Whether names of modules may have `[`, `]` and `:` in them, as
+            those of the Linux kernel do and as samply takes them.
+    """
+
+    jobs: int = 10
+    frames: int = 1_000_000
+    modules: int = 10_000
+    wide_names: bool = False
+
+
+class Stack(msgspec.Struct, frozen=True):
+    """Frames, as columns.
+
+    Attributes:
+        modules: Index of the module of each, -1 for none.
+        offsets: From the base of the module, -1 for one that is not known.
+    """
+
+    modules: list[int]
+    offsets: list[int]
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Stacks with the modules that they are in.
+
+    Attributes:
+        modules: Debug file and debug id of each.
+        stacks: What is asked.
+    """
+
+    modules: list[tuple[str, str]]
+    stacks: list[Stack]
+
+
+class RequestError(CopyableError):
+    """The request is refused.
+
+    Attributes:
+        status: For HTTP.
+        title: What is wrong, for the client; nothing of the request is in it.
+        reason: The kind of fault, in one word, for statistics.
+    """
+
+    def __init__(self, title: str, reason: str, status: int = _BAD_REQUEST) -> None:
+        super().__init__(title)
+        self.title = title
+        self.reason = reason
+        self.status = status
+
+
+def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
+    """The jobs of a request to `/symbolicate/v5`.
+
+    Raises:
+        RequestError: It is not sound, or asks for too much.
+    """
+    payload = _decode(body)
+    if type(payload) is not dict or "jobs" not in payload:
+        return _check_jobs([payload], limits)
+    jobs = payload["jobs"]
+    if type(jobs) in {list, str, dict} and len(jobs) > limits.jobs:
+        raise RequestError(
+            f"please limit number of jobs in a single request to <= {limits.jobs}",
+            "too_many_jobs",
+        )
+    if type(jobs) is not list:
+        if type(jobs) in {str, dict} and jobs:
+            _refuse("job 0 is invalid")
+        _refuse("jobs must be a list")
+    return _check_jobs(jobs, limits)
+
+
+def read_v4(body: bytes, limits: RequestLimits) -> list[Job]:
+    """The one job of a request to `/symbolicate/v4`.
+
+    Raises:
+        RequestError: It is not sound, or asks for too much.
+    """
+    return _check_jobs([_decode(body)], limits)
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        pass
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # What is no JSON and yet taken for it far and wide, such as NaN, may be found
+        # fault with where it stands.
+        try:
+            return json.loads(body.decode())
+        except (ValueError, RecursionError):
+            pass
+    raise RequestError("Payload is not valid JSON", "bad_json")
+
+
+def _check_jobs(jobs: list[Any], limits: RequestLimits) -> list[Job]:
+    frames_left, modules_left = limits.frames, limits.modules
+    names = _WIDE_NAME if limits.wide_names else _NAME
+    checked = []
+    for number, job in enumerate(jobs):
+        if type(job) is not dict:
+            _refuse(f"job {number} is invalid")
+        if "stacks" not in job:
+            _refuse(f"job {number} is invalid: no stacks specified")
+        if "memoryMap" not in job:
+            _refuse(f"job {number} is invalid: no memoryMap specified")
+        modules, stacks = job["memoryMap"], job["stacks"]
+        modules_left -= len(modules) if type(modules) is list else 0
+        _check_left(modules_left, "modules", limits.modules)
+        fault = _module_fault(modules, names)
+        if fault:
+            raise RequestError(
+                f"job {number} has invalid modules: {fault}", "invalid_modules"
+            )
+        frames_left -= _count_frames(stacks)
+        _check_left(frames_left, "frames", limits.frames)
+        checked.append(Job(modules, _check_stacks(stacks, len(modules), number)))
+    return checked
+
+
+def _refuse(title: str) -> NoReturn:
+    raise RequestError(title, "invalid_job")
+
+
+def _check_left(left: int, what: str, limit: int) -> None:
+    if left < 0:
+        raise RequestError(
+            f"please limit number of {what} in a single request to <= {limit}",
+            f"too_many_{what}",
+            _TOO_LARGE,
+        )
+
+
+def _count_frames(stacks: Any) -> int:
+    if type(stacks) is not list:
+        return 0
+    return sum([len(stack) for stack in stacks if type(stack) is list])
+
+
+def _module_fault(modules: Any, names: re.Pattern[str]) -> str:
+    """What is wrong with the modules of a job, "" for nothing."""
+    if type(modules) is not list:
+        return "modules must be a list"
+    is_name, is_id = names.fullmatch, _ID.fullmatch
+    for at, module in enumerate(modules):
+        if type(module) is not list or len(module) != _PAIR:
+            return f"module index {at} does not have a debug_filename and debug_id"
+        name, debug_id = module
+        if type(name) is not str or not is_name(name):
+            return f"module index {at} has an invalid debug_filename"
+        if type(debug_id) is not str or not is_id(debug_id):
+            return f"module index {at} has an invalid debug_id"
+    return ""
+
+
+def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
+    fault = ""
+    checked = []
+    if type(stacks) is not list:
+        fault = "stacks must be a list of lists"
+    elif not stacks:
+        fault = "no stacks specified"
+    else:
+        for at, stack in enumerate(stacks):
+            columns = _columns(stack, module_count)
+            if columns is None:
+                fault = f"stack {at} {_stack_fault(stack, module_count)}"
+                break
+            checked.append(columns)
+    if fault:
+        raise RequestError(f"job {job} has invalid stacks: {fault}", "invalid_stacks")
+    return checked
+
+
+def _columns(stack: Any, module_count: int) -> Stack | None:
+    """A stack as columns; None where it has a fault."""
+    if type(stack) is not list:
+        return None
+    if not stack:
+        return Stack([], [])
+    # Whole columns are checked faster than frame after frame.
+    is_of_pairs = {*map(type, stack)} == {list} and {*map(len, stack)} == {_PAIR}
+    flat = [*chain.from_iterable(stack)] if is_of_pairs else []
+    if {*map(type, flat)} != {int}:
+        return None
+    modules, offsets = flat[::2], flat[1::2]
+    is_known = min(modules) >= -1 and max(modules) < module_count
+    if is_known and min(offsets) >= -1 and max(offsets) < _ADDRESS_END:
+        return Stack(modules, offsets)
+    return None
+
+
+def _stack_fault(stack: Any, module_count: int) -> str:
+    """What is wrong with a stack that has a fault."""
+    if type(stack) is not list:
+        return "is not a list"
+    for at, frame in enumerate(stack):
+        if type(frame) is not list or len(frame) != _PAIR:
+            return f"frame {at} is not a list of two items"
+        index, offset = frame
+        if type(index) is not int:  # true is an instance, too
+            return f"frame {at} has an invalid module_index"
+        if not -1 <= index < module_count:
+            return f"frame {at} has a module_index that isn't in modules"
+        if type(offset) is not int or not -1 <= offset < _ADDRESS_END:
+            return f"frame {at} has an invalid module_offset"
+    raise AssertionError("a stack without a fault")

@@ -1,0 +1,157 @@
+"""Answers as the text of responses."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gsym.engine.text_buffer import TextBuffer
+from gsym.errors import LimitError
+from gsym.symbolication.answer_texts import AnswerTexts, clean_text, names_of
+from gsym.symbolication.frame_texts import FrameTexts, put_stacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.symbolication.symbolication import ModuleWork, Symbolication
+
+_ANY = 1 << 62
+_FRAME_OF_ANSWER = 4096  # bytes of an answer beside its frames, mostly
+_STATES = {True: b"true", False: b"false", None: b"null"}
+_ERROR_NAMES = {
+    "missing": "ModuleMissing",
+    "failed": "SourceFailed",
+    "refused": "FileRefused",
+}
+
+
+def answer_v5(
+    work: Symbolication,
+    texts: AnswerTexts | None = None,
+    *,
+    debug: dict[str, Any] | None = None,
+    has_errors: bool = True,
+    most: int = _ANY,
+) -> memoryview:
+    """The body of a response to `/symbolicate/v5`, as the engine has put it together.
+
+    Args:
+        work: Its modules are open.
+        texts: Names and files; None: made for this answer.
+        debug: What stands under `debug`; None: no such key.
+        has_errors: Whether it tells why modules are missing.
+        most: Bytes of all frames, about.
+
+    Raises:
+        LimitError: They have more.
+    """
+    texts = AnswerTexts() if texts is None else texts
+    frames: dict[int, FrameTexts] = {}
+    left = most
+    for _, modules in work.jobs:
+        for module in modules:
+            if id(module) not in frames:
+                frames[id(module)] = FrameTexts(module, texts, left)
+                left -= frames[id(module)].size
+    text = TextBuffer()
+    text.reserve(most - left + _FRAME_OF_ANSWER)
+    opening = b'{"results":[{"stacks":['
+    for job, modules in work.jobs:
+        text.put(opening)
+        put_stacks(text, job, [frames[id(module)] for module in modules])
+        text.put(_modules_text(modules[:-1], has_errors=has_errors))
+        opening = b',{"stacks":['
+    text.put(b"]" if work.jobs else b'{"results":[]')
+    if debug is not None:
+        text.put(b',"debug":%b' % msgspec.json.encode(debug))
+    text.put(b"}")
+    return text.view()
+
+
+def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
+    """The body of a response to `/symbolicate/v4`, of a request with one job.
+
+    Args:
+        work: Its modules are open.
+        most: Bytes of all frames, about.
+
+    Raises:
+        LimitError: They have more.
+    """
+    ((job, modules),) = work.jobs
+    texts: dict[int, Iterator[str]] = {}
+    for module in modules:
+        if id(module) not in texts:
+            calls = _call_texts(module, most)
+            most -= sum(map(len, calls))
+            texts[id(module)] = iter(calls)
+    next_of = [texts[id(module)].__next__ for module in modules]
+    stacks = [[next_of[index]() for index in stack.modules] for stack in job.stacks]
+    known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
+    return msgspec.json.encode({"symbolicatedStacks": stacks, "knownModules": known})
+
+
+def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
+    """What follows the stacks of a job."""
+    named = {module.label: module for module in modules}
+    found = b",".join(
+        [b'"%b":%b' % (label.encode(), _state(each)) for label, each in named.items()]
+    )
+    errors = _errors_text(named) if has_errors else b""
+    return b'],"found_modules":{%b}%b}' % (found, errors)
+
+
+def _state(module: ModuleWork) -> bytes:
+    return _STATES[module.is_found if module.is_wanted else None]
+
+
+def _errors_text(modules: dict[str, ModuleWork]) -> bytes:
+    """Why modules are missing; b"" where none is."""
+    errors = {
+        label: _errors(module)
+        for label, module in modules.items()
+        if module.is_wanted and not module.is_found
+    }
+    return b',"module_errors":%b' % msgspec.json.encode(errors) if errors else b""
+
+
+def _errors(work: ModuleWork) -> list[dict[str, str]]:
+    if work.key is None:
+        text = f"'{work.debug_id}' is no debug id"
+        return [{"name": "InvalidBreakpadId", "message": text}]
+    attempts = work.module.attempts if work.module is not None else ()
+    said = [
+        {
+            "name": _ERROR_NAMES.get(attempt.outcome, "SourceFailed"),
+            "message": clean_text(
+                f"{attempt.source}: {attempt.detail or attempt.outcome}"
+            ),
+        }
+        for attempt in attempts
+        if attempt.outcome != "found"
+    ]
+    message = "no symbols for this module"
+    return said or [{"name": "ModuleMissing", "message": message}]
+
+
+def _call_texts(work: ModuleWork, most: int) -> list[str]:
+    """The frames of a module, in their order, as version 4 has them."""
+    module = clean_text(work.shown_name)
+    calls = [hex(offset) for offset in work.offsets]
+    left = most - len(calls) * len(module)
+    image = work.module.image if work.module is not None and work.is_found else None
+    for first, _count, frames in work.look_up():
+        codes, values = frames.distinct("name")
+        names = [*names_of(image, values)]
+        for at, code, inlined in zip(  # noqa: B905 - of one table
+            frames.address_index, codes, frames.inlined
+        ):
+            if not inlined:
+                calls[first + at] = names[code]
+                left -= len(names[code])
+        if left < 0:
+            raise LimitError("the frames have too much text")
+    for at in work.unknown:
+        calls[at] = "-0x1"
+    return [f"{call} (in {module})" for call in calls]

@@ -1,0 +1,174 @@
+"""Source files of frames, from the folders that the server may read."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import msgspec
+
+from gsym.errors import FormatError
+from gsym.store.modules import key_of_debug_id
+from gsym.symbolication.extension_request import (
+    ExtensionError,
+    decode_request,
+    read_number,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gsym.store.symbolizer import Symbolizer
+
+
+class SourceRoots:
+    """Reads source files below certain folders.
+
+    Args:
+        roots: `DIR`: paths of debug information that are in it. `OLD=DIR`: those that
+            open with OLD, which stands for DIR.
+    """
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._rules: list[tuple[str, str]] = []
+        for root in roots:
+            old, equals, folder = root.rpartition("=")
+            self._rules.append((old if equals else "", os.path.realpath(folder)))
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def read(self, path: str, most: int) -> bytes | None:
+        """The contents of a source file; None where it is in none of the folders.
+
+        Symbolic links are followed, and count where they lead to.
+
+        Args:
+            path: As debug information has it.
+            most: One byte more than these is read of it.
+
+        Raises:
+            OSError: It is in one, and cannot be read.
+        """
+        for candidate, root in self._candidates(path):
+            real = os.path.realpath(candidate)
+            if _is_inside(real, root) and os.path.exists(real):
+                return _read(real, root, most)
+        return None
+
+    def _candidates(self, path: str) -> Iterable[tuple[str, str]]:
+        if "\0" in path:
+            return
+        for old, root in self._rules:
+            if not old:
+                if os.path.isabs(path):
+                    yield path, root
+            elif path.startswith(old):
+                rest = path[len(old) :].replace("\\", "/").lstrip("/")
+                yield os.path.join(root, rest), root
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _read(path: str, root: str, most: int) -> bytes | None:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb") as file:
+        descriptor = file.fileno()
+        # A folder on the way may have become a link meanwhile.
+        now = os.path.realpath(f"/proc/self/fd/{descriptor}")
+        if now.startswith("/proc/"):
+            now = path  # there is no such file system
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return file.read(most + 1) if is_file and _is_inside(now, root) else None
+
+
+_NOT_FOUND = 404
+_TOO_LARGE = 413
+
+
+class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
+    """A source file, and the address that leads to it.
+
+    Attributes:
+        debug_name: Of the module.
+        debug_id: Of the module.
+        module_offset: From the base of the module, as text with 0x.
+        file: Its path as `/symbolicate/v5` answers it for that address.
+    """
+
+    debug_name: str
+    debug_id: str
+    module_offset: str
+    file: str
+
+
+def read_source_request(body: bytes) -> SourceRequest:
+    """The request in the body of a request.
+
+    Raises:
+        ExtensionError: It is not sound.
+    """
+    request = decode_request(body, SourceRequest)
+    read_number(request.module_offset, "moduleOffset")
+    return request
+
+
+def answer_source(
+    request: SourceRequest,
+    symbolizer: Symbolizer,
+    roots: SourceRoots,
+    *,
+    path_map: Callable[[str], str] | None = None,
+    most: int,
+) -> bytes:
+    """The body of a response; opening the module may take long.
+
+    Args:
+        request: What is asked.
+        symbolizer: Has the modules.
+        roots: The folders that may be read.
+        path_map: What `/symbolicate/v5` makes of paths.
+        most: Bytes that a source file may have.
+
+    Raises:
+        ExtensionError: There is no such file for that address.
+    """
+    for path in _paths(request, symbolizer):
+        if request.file == (path_map(path) if path_map else path):
+            try:
+                text = roots.read(path, most)
+            except OSError:
+                text = None
+            if text is None:
+                break
+            if len(text) > most:
+                reason = f"the file has more than {most} bytes"
+                raise ExtensionError(reason, _TOO_LARGE)
+            return msgspec.json.encode(
+                {
+                    "symbolsLastModified": None,
+                    "sourceLastModified": None,
+                    "file": request.file,
+                    "source": text.decode("utf-8", "replace"),
+                }
+            )
+    raise ExtensionError("there is no such source file for that address", _NOT_FOUND)
+
+
+def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:
+    """The source files of all frames at the address."""
+    try:
+        key = key_of_debug_id(request.debug_name, request.debug_id)
+    except ValueError:
+        raise ExtensionError(f"'{request.debug_id[:80]}' is no debug id") from None
+    offset = read_number(request.module_offset, "moduleOffset")
+    try:
+        found = symbolizer.symbolize(key, offset=offset)
+    except FormatError as error:
+        raise ExtensionError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
+    if found.lookup is None:
+        raise ExtensionError("there are no symbols for that address", _NOT_FOUND)
+    return [frame.path for frame in found.lookup.frames if frame.path]

@@ -1,0 +1,1 @@
+"""Pasted stacks, one module for each format."""

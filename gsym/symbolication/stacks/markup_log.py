@@ -1,0 +1,89 @@
+"""Logs with symbolizer markup: as much of it as a page shows.
+
+`{{{module:..}}}` and `{{{mmap:..}}}` say what is loaded where, `{{{reset}}}` forgets
+it, `{{{bt:..}}}` and `{{{pc:..}}}` are addresses. All other elements stay text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
+from gsym.markup.fields import FUCHSIA_DIALECT
+from gsym.markup.parser import decode, find_elements
+from gsym.symbolication.stacks.modules import LoadedImages, module_of_build_id
+from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.markup.elements import Element
+    from gsym.symbolication.stacks.parts import StackBuilder
+
+_KNOWN = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
+_LONGEST_ID = 128  # bytes
+_ODD = "surrogatepass"
+
+
+def is_markup_log(text: str) -> bool:
+    """Whether there is an element that leads to frames."""
+    return _KNOWN.search(text) is not None
+
+
+def add_markup_log(lines: Iterable[str], stack: StackBuilder) -> None:
+    """Take a whole log in."""
+    log = _Log(stack)
+    for line in lines:
+        if len(line) > stack.limits.line:
+            stack.add_text(line)
+        else:
+            log.add(line)
+
+
+class _Log:
+    def __init__(self, stack: StackBuilder) -> None:
+        self._stack = stack
+        self._images = LoadedImages()
+        self._modules: dict[int, int] = {}
+
+    def add(self, line: str) -> None:
+        # JSON may hold halves of pairs, which are no UTF-8.
+        raw, at = line.encode("utf-8", _ODD), 0
+        for token in find_elements(raw, FUCHSIA_DIALECT):
+            self._stack.add_text(raw[at : token.start].decode("utf-8", _ODD))
+            element = decode(token, FUCHSIA_DIALECT, [], self._modules)
+            self._add_element(token.text.decode("utf-8", _ODD), element)
+            at = token.end
+        self._stack.add_text(raw[at:].decode("utf-8", _ODD))
+
+    def _add_element(self, text: str, element: Element | None) -> None:
+        if isinstance(element, (Backtrace, Pc)):
+            self._add_address(text, element)
+            return
+        if isinstance(element, Reset):
+            self._modules.clear()
+            self._images.clear()
+        elif isinstance(element, Module):
+            self._add_module(element)
+        elif isinstance(element, Mmap):
+            module, end = self._modules[element.module], element.start + element.size
+            self._images.add(element.start, end, module, element.address)
+        self._stack.add_text(text)
+
+    def _add_address(self, text: str, element: Backtrace | Pc) -> None:
+        is_return = element.kind == "ra" or (
+            isinstance(element, Backtrace) and not element.kind
+        )
+        found = self._images.find(element.address - is_return)
+        if found is None:
+            self._stack.add_frame(StackFrame(text, NO_MODULE, element.address))
+            return
+        module, linked = found
+        frame = StackFrame(text, module, linked + is_return, "link", is_return)
+        self._stack.add_frame(frame)
+
+    def _add_module(self, element: Module) -> None:
+        if element.id not in self._modules and len(element.build_id) <= _LONGEST_ID:
+            module = module_of_build_id(element.name, element.build_id.hex())
+            self._modules[element.id] = self._stack.number(module)

@@ -1,0 +1,158 @@
+"""What a pasted stack is made of: text, and frames between it."""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.store.modules import ModuleKey
+
+
+class PasteLimits(NamedTuple):
+    """How much of a paste is read; what is beyond stays text.
+
+    Attributes:
+        frames: Frames of the whole paste.
+        modules: Modules of the whole paste.
+        lines: Lines of the whole paste.
+        line: Characters of a line; a longer one holds no frame.
+    """
+
+    frames: int = 10_000
+    modules: int = 1_000
+    lines: int = 100_000
+    line: int = 4_096
+
+
+class StackModule(NamedTuple):
+    """A module as the paste names it.
+
+    Attributes:
+        name: File name without folder, for people.
+        key: What it is looked up by. With a name alone nobody can tell which
+            build of it is meant.
+        problem: Why it cannot be looked up, "" where it can.
+    """
+
+    name: str
+    key: ModuleKey
+    problem: str = ""
+
+
+class StackFrame(NamedTuple):
+    """An address in a module, and the text that it stands for.
+
+    Attributes:
+        text: The part of the paste that a symbolized frame takes the place of.
+        module: Index into the modules of the paste, -1 for none.
+        address: In bytes, counted as *base* says.
+        base: "image": from the start of the module; "link": a link-time address;
+            "either": a link-time address where it is one, else from the start.
+        is_return: It is the address that a call returns to, so that the call
+            itself is in front of it.
+    """
+
+    text: str
+    module: int
+    address: int
+    base: str = "image"
+    is_return: bool = False
+
+
+class PastedStack(NamedTuple):
+    """A paste, taken apart.
+
+    Attributes:
+        form: What it was taken for, for people.
+        parts: Texts and frames in order. Where *is_verbatim*, the texts and those
+            of the frames put together are the paste.
+        modules: Those that frames or the paste name.
+        is_verbatim: False where the paste is no text for people, as JSON: the
+            texts are then headings, made here.
+        notes: What was left out, and why.
+    """
+
+    form: str
+    parts: tuple[str | StackFrame, ...]
+    modules: tuple[StackModule, ...]
+    is_verbatim: bool = True
+    notes: tuple[str, ...] = ()
+
+
+_ADDRESS_END = 1 << 64
+NO_MODULE = -1
+
+
+class StackBuilder:
+    """Takes in the parts of a paste, in order, within limits."""
+
+    def __init__(self, limits: PasteLimits) -> None:
+        self.limits = limits
+        self._parts: list[str | StackFrame] = []
+        self._pending: list[str] = []
+        self._frames = 0
+        self.is_over = False  # a frame was too many: no need to look for others
+        self._modules: list[StackModule] = []
+        self._number_of: dict[ModuleKey, int] = {}
+        self._notes: dict[str, None] = {}
+
+    def add_text(self, text: str) -> None:
+        """Go on with what is no frame."""
+        if text:
+            self._pending.append(text)
+
+    def add_frame(self, frame: StackFrame) -> None:
+        """Go on with a frame; one beyond the limits becomes text."""
+        if not 0 <= frame.address < _ADDRESS_END:
+            self.add_text(frame.text)
+            return
+        if self._frames == self.limits.frames:
+            self.is_over = True
+            self.add_note(f"Only the first {self._frames} frames are looked up.")
+            self.add_text(frame.text)
+            return
+        self._frames += 1
+        self._flush()
+        self._parts.append(frame)
+
+    def add_note(self, note: str) -> None:
+        """Say once what was left out."""
+        self._notes[note] = None
+
+    def number(self, module: StackModule) -> int:
+        """The index of a module, which is new or known; -1 beyond the limits."""
+        known = self._number_of.get(module.key)
+        if known is not None:
+            return known
+        if len(self._modules) == self.limits.modules:
+            self.add_note(f"Only the first {len(self._modules)} modules are looked up.")
+            return NO_MODULE
+        self._number_of[module.key] = len(self._modules)
+        self._modules.append(module)
+        return len(self._modules) - 1
+
+    def has_frames(self) -> bool:
+        """Whether there was any frame yet."""
+        return self._frames > 0
+
+    def finish(self, form: str, *, is_verbatim: bool = True) -> PastedStack:
+        """All that came."""
+        self._flush()
+        return PastedStack(
+            form,
+            tuple(self._parts),
+            tuple(self._modules),
+            is_verbatim,
+            tuple(self._notes),
+        )
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._parts.append("".join(self._pending))
+            self._pending.clear()
+
+
+def base_name(path: str) -> str:
+    """The file name of a path of any system; of a file in an archive, its own."""
+    return path.replace("\\", "/").rpartition("/")[2].rpartition("!")[2]

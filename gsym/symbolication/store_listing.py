@@ -1,0 +1,123 @@
+"""Search for modules of a store, and of folders, by a part of a name or id."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from threading import Lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gsym.store.directory import Store
+    from gsym.store.loose_files import LooseFiles
+    from gsym.store.modules import Entry
+
+_PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
+
+
+class StoreListing:
+    """Recent contents of a store and of folders. Safe to use from many threads.
+
+    While one thread reads the folders, others soon continue with the previous contents.
+
+    Args:
+        store: The store.
+        folders: Their modules are listed unless the store has them.
+        max_age: Seconds after which the store is read anew.
+        most: How many modules are listed; of a larger store the first ones.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        folders: Sequence[LooseFiles] = (),
+        *,
+        max_age: float = 5.0,
+        most: int = 100_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._folders = folders
+        self._max_age = max_age
+        self._most = most
+        self._clock = clock
+        self._lock = Lock()
+        self._entries: list[tuple[str, Entry]] = []
+        self._read_at: float | None = None
+
+    def search(self, text: str) -> list[Entry]:
+        """Modules with all words of *text* in their names and ids, by name.
+
+        Raises:
+            OSError: The store cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        words = text.lower().split()
+        return [
+            entry
+            for told, entry in self._current()
+            if all(word in told for word in words)
+        ]
+
+    def named(self, name: str) -> list[Entry]:
+        """Modules of that name, whatever the case of letters; the newest first.
+
+        Raises:
+            OSError: The store cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        wanted = name.lower()
+        found = [
+            entry
+            for _told, entry in self._current()
+            if wanted
+            in (entry.identity.debug_file.lower(), entry.identity.code_file.lower())
+        ]
+        return sorted(found, key=lambda entry: -entry.added)
+
+    def in_folders(self, debug_id: str) -> bool:
+        """Whether a module is in the folders only, and not converted yet.
+
+        Raises:
+            OSError: The store cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        return any(
+            entry.identity.debug_id == debug_id and not entry.quality.functions
+            for _told, entry in self._current()
+        )
+
+    def _current(self) -> Sequence[tuple[str, Entry]]:
+        if self._lock.acquire(timeout=_PATIENCE):
+            try:
+                now = self._clock()
+                if self._read_at is None or now - self._read_at > self._max_age:
+                    found = [(_told(entry), entry) for entry in self._read()]
+                    self._entries = sorted(found, key=lambda pair: pair[0])
+                    self._read_at = now
+            finally:
+                self._lock.release()
+        return self._entries
+
+    def _read(self) -> list[Entry]:
+        stored = self._store.entries(damaged=lambda _error: None)
+        found = list(islice(stored, self._most))
+        known = {entry.identity.debug_id for entry in found}
+        for folder in self._folders:
+            for entry in folder.entries():
+                debug_id = entry.identity.debug_id.upper()
+                if debug_id not in known and len(found) < self._most:
+                    known.add(debug_id)
+                    identity = entry.identity._replace(debug_id=debug_id)
+                    found.append(entry._replace(identity=identity))
+        return found
+
+
+def _told(entry: Entry) -> str:
+    """What a search looks in."""
+    known = entry.identity
+    names = known.debug_file, known.code_file, known.debug_id, known.code_id
+    return " ".join(names).lower()

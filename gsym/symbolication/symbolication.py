@@ -1,0 +1,201 @@
+"""Jobs -> what is at the addresses of their stacks, a module at a time.
+
+All frames of all jobs of a request are gathered first, and each module answers for its
+own together. Opening modules may take long, so that is a step of its own: a server does
+it beside other requests.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+from gsym.store.modules import key_of_debug_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.reading.frames import Frames
+    from gsym.store.modules import ModuleKey
+    from gsym.store.symbolizer import OpenModule, Symbolizer
+    from gsym.symbolication.request import Job, Stack
+
+_MOST_AT_ONCE = 1 << 16  # offsets that are looked up together
+_UNKNOWN = "<unknown>"
+
+
+class ModuleWork:
+    """A module of a request, and what is asked of it.
+
+    Attributes:
+        name: Its debug file as the request has it.
+        debug_id: As the request has it.
+        offsets: From its base, those of its frames in the order of the request.
+        unknown: Which of these are not known; they stand as 0 there.
+        key: None where nothing is to be looked for, or the id is none.
+        module: What became of the search; None before it, and without a key.
+        was_open: Whether it was open, or in the store.
+        seconds: How long opening it took.
+    """
+
+    __slots__ = (
+        "debug_id",
+        "key",
+        "module",
+        "name",
+        "offsets",
+        "seconds",
+        "unknown",
+        "was_open",
+    )
+
+    def __init__(self, name: str, debug_id: str) -> None:
+        self.name = name
+        self.debug_id = debug_id
+        self.offsets: array[int] = array("Q")
+        self.unknown: list[int] = []
+        self.key: ModuleKey | None = None
+        self.module: OpenModule | None = None
+        self.was_open = False
+        self.seconds = 0.0
+
+    @property
+    def label(self) -> str:
+        """What `found_modules` calls it."""
+        return f"{self.name}/{self.debug_id}"
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a frame refers to it, and there is something to look for."""
+        return bool(self.offsets and self.name and self.debug_id)
+
+    @property
+    def was_known(self) -> bool:
+        """Whether no source had to be asked: it was there, or known to be missing."""
+        return self.was_open or (self.module is not None and self.module.is_cached)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its symbols are there."""
+        return self.module is not None and self.module.reader is not None
+
+    @property
+    def shown_name(self) -> str:
+        """What frames call it: the binary where that is known."""
+        entry = self.module.entry if self.is_found and self.module else None
+        code_file = entry.identity.code_file if entry is not None else ""
+        return code_file or self.name or _UNKNOWN
+
+    def open(self, symbolizer: Symbolizer) -> None:
+        """Have it fetched and converted if need be; this may take long."""
+        if self.key is not None:
+            started = time.perf_counter()
+            self.module = symbolizer.open(self.key)
+            self.seconds = time.perf_counter() - started
+
+    def look_up(self) -> Iterator[tuple[int, int, Frames]]:
+        """What is at its offsets, as many at a time as may well take memory.
+
+        Yields:
+            Which offset is the first of them, how many they are, and the answers;
+            nothing where the module cannot answer.
+        """
+        if self.module is not None and self.module.reader is not None:
+            for first in range(0, len(self.offsets), _MOST_AT_ONCE):
+                part = self.offsets[first : first + _MOST_AT_ONCE]
+                yield first, len(part), self.module.lookup_many(part)
+
+    def add(self, offset: int) -> None:
+        """Ask for an offset, or for one that is not known."""
+        if offset < 0:
+            self.unknown.append(len(self.offsets))
+            offset = 0
+        self.offsets.append(offset)
+
+
+class Symbolication:
+    """The work for one request.
+
+    Args:
+        jobs: Sound ones, as `read_v5` gives them.
+
+    Attributes:
+        jobs: Each with its modules: those of its memory map, and at the end one for
+            frames that are in none.
+        modules: All modules of the request, each once.
+        frames: How many frames all jobs have.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._started = time.perf_counter()
+        self.modules: dict[tuple[str, str], ModuleWork] = {}
+        self.jobs: list[tuple[Job, list[ModuleWork]]] = []
+        self.frames = 0
+        nowhere = ModuleWork("", "")
+        for job in jobs:
+            works = [self._work(*module) for module in job.modules]
+            works.append(nowhere)  # which is at index -1
+            self.jobs.append((job, works))
+            for stack in job.stacks:
+                self.frames += len(stack.offsets)
+                _ask(works, stack)
+        for work in self.modules.values():
+            if work.is_wanted:
+                try:
+                    work.key = key_of_debug_id(work.name, work.debug_id)
+                except ValueError:
+                    work.key = None
+
+    def _work(self, name: str, debug_id: str) -> ModuleWork:
+        work = self.modules.get((name, debug_id))
+        if work is None:
+            work = self.modules[name, debug_id] = ModuleWork(name, debug_id)
+        return work
+
+    @property
+    def seconds(self) -> float:
+        """Since the work began."""
+        return time.perf_counter() - self._started
+
+    def open_known(self, symbolizer: Symbolizer) -> list[ModuleWork]:
+        """Open the modules that are in the store.
+
+        Returns:
+            Those that are left: each is opened by its own `open`, or never.
+        """
+        return [
+            work
+            for work in self._searched()
+            if not _take(work, symbolizer.find(work.key))  # type: ignore[arg-type]
+        ]
+
+    def _searched(self) -> Iterator[ModuleWork]:
+        return (work for work in self.modules.values() if work.key is not None)
+
+    def open_all(self, symbolizer: Symbolizer) -> None:
+        """Open all modules, one after the other."""
+        for work in self.open_known(symbolizer):
+            work.open(symbolizer)
+
+
+def _ask(works: list[ModuleWork], stack: Stack) -> None:
+    """Ask each module for its frames of a stack."""
+    modules, offsets = stack.modules, stack.offsets
+    if not offsets:
+        return
+    if min(offsets) < 0:
+        for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
+            works[index].add(offset)
+    elif min(modules) == max(modules):
+        works[modules[0]].offsets.extend(offsets)
+    else:
+        want = [work.offsets.append for work in works]
+        for index, offset in zip(modules, offsets):  # noqa: B905 - of one table
+            want[index](offset)
+
+
+def _take(work: ModuleWork, module: OpenModule | None) -> bool:
+    work.module = module
+    work.was_open = module is not None
+    return work.was_open

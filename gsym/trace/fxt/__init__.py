@@ -1,0 +1,1 @@
+"""The Fuchsia trace format."""

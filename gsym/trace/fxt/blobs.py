@@ -1,0 +1,67 @@
+"""Data that a trace carries: large blobs, and blobs of one name put together."""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+from gsym.trace.fxt.records import Blob, LargeBlob, begins_trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.trace.fxt.records import Record
+
+    _Head = tuple[int | None, str, str, int | None]
+
+
+class Stream(NamedTuple):
+    """A large blob, or the blobs of one name of a provider, in their order.
+
+    Attributes:
+        provider: Id, None in front of any provider.
+        category: Of large blobs; "" for others.
+        name: What they are called.
+        type: As in `Blob`, the first one's; None for large blobs.
+        pieces: Their data.
+    """
+
+    provider: int | None
+    category: str
+    name: str
+    type: int | None
+    pieces: tuple[bytes | memoryview, ...]
+
+
+BLOB_TYPES = {1: "data", 2: "last_branch", 3: "perfetto"}
+
+
+class Blobs:
+    """Gathers the blobs of a trace while it is read.
+
+    Blobs of one name are pieces of one stream of data, as the document defines it. It
+    has no such rule for large blobs, so each is a stream by itself.
+    """
+
+    def __init__(self) -> None:
+        # Each with all of its fields except the pieces.
+        self._streams: list[tuple[_Head, list[bytes | memoryview]]] = []
+        self._by_name: dict[tuple[int | None, str], list[bytes | memoryview]] = {}
+
+    def add(self, record: Record) -> None:
+        """Take the data of a record, if it has some."""
+        head: _Head
+        if isinstance(record, Blob):
+            key = record.provider, record.name
+            if key not in self._by_name:
+                head = record.provider, "", record.name, record.type
+                self._streams.append((head, self._by_name.setdefault(key, [])))
+            self._by_name[key].append(record.data)
+        elif isinstance(record, LargeBlob):
+            head = record.provider, record.category, record.name, None
+            self._streams.append((head, [record.data]))
+        elif begins_trace(record):
+            self._by_name.clear()
+
+    def streams(self) -> Iterator[Stream]:
+        """What has been gathered, in the order of the first pieces."""
+        return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)

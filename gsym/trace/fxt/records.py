@@ -1,0 +1,356 @@
+"""Records of a Fuchsia trace."""
+
+from __future__ import annotations
+
+from gsym.engine.native import lib
+from gsym.records import NamedTuple
+
+
+class ProviderInfo(NamedTuple):
+    """Names a provider; what follows comes from it."""
+
+    name: str
+    provider: int
+    offset: int = 0
+
+
+class ProviderSection(NamedTuple):
+    """What follows comes from this provider."""
+
+    provider: int
+    offset: int = 0
+
+
+class ProviderEvent(NamedTuple):
+    """Something befell a provider; *event* 0: its buffer filled up."""
+
+    event: int
+    provider: int
+    offset: int = 0
+
+
+class TraceInfo(NamedTuple):
+    """Of the trace as a whole; *type* 0: the magic number, which is *value*."""
+
+    type: int
+    value: int
+    provider: int | None = None
+    offset: int = 0
+
+
+class Initialization(NamedTuple):
+    """The unit of the times that follow."""
+
+    ticks_per_second: int
+    provider: int | None = None
+    offset: int = 0
+
+
+class String(NamedTuple):
+    """An entry of the string table; it replaces one of the same index."""
+
+    string_index: int
+    value: str
+    provider: int | None = None
+    offset: int = 0
+
+
+class Thread(NamedTuple):
+    """An entry of the thread table; it replaces one of the same index."""
+
+    thread_index: int
+    process: int
+    thread: int
+    provider: int | None = None
+    offset: int = 0
+
+
+def begins_trace(record: object) -> bool:
+    """Whether a record is the magic number, which ends the state of earlier records."""
+    return isinstance(record, TraceInfo) and record[:2] == (0, lib.GSYM_FXT_MAGIC)
+
+
+# By number. A counter has series of values as its arguments.
+EVENT_KINDS = (
+    "instant",
+    "counter",
+    "duration_begin",
+    "duration_end",
+    "duration_complete",
+    "async_begin",
+    "async_instant",
+    "async_end",
+    "flow_begin",
+    "flow_step",
+    "flow_end",
+)
+ARGUMENT_TYPES = (
+    "null",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "double",
+    "string",
+    "pointer",
+    "koid",
+    "bool",
+    "blob",
+)
+THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
+# What stands for a string or a thread that no record in front has defined.
+UNKNOWN_STRING = "<unknown>"
+UNKNOWN_KOID = 2**64 - 1
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Value: TypeAlias = int | float | str | bytes | None
+    Arguments: TypeAlias = tuple["Argument", ...]
+
+
+class Argument(NamedTuple):
+    """A typed value with a name; *type* is one of ARGUMENT_TYPES."""
+
+    name: str
+    type: str
+    value: Value
+
+
+class Event(NamedTuple):
+    """Something that happened on a thread.
+
+    Attributes:
+        kind: One of EVENT_KINDS.
+        ticks: When, or when it began.
+        process: Koid.
+        thread: Koid.
+        category: The kind of code that reports it.
+        name: What happened.
+        args: At most 15.
+        id: Of a counter, or what correlates asynchronous events or those of a flow;
+            None for other kinds.
+        end_ticks: When a complete duration ended; None for other kinds.
+        ns: See the module.
+        end_ns: The same for the end.
+        provider: See the module.
+        offset: See the module.
+    """
+
+    kind: str
+    ticks: int
+    process: int
+    thread: int
+    category: str
+    name: str
+    args: Arguments = ()
+    id: int | None = None
+    end_ticks: int | None = None
+    ns: int | None = None
+    end_ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Blob(NamedTuple):
+    """A piece of a stream *name*; *type* 1: data, 2: last branch, 3: Perfetto."""
+
+    name: str
+    type: int
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
+
+
+class UserspaceObject(NamedTuple):
+    """What is at *pointer* in a process."""
+
+    pointer: int
+    process: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
+
+
+class KernelObject(NamedTuple):
+    """What *koid* is; *type* 1: a process, 2: a thread, others as in Zircon."""
+
+    koid: int
+    type: int
+    name: str
+    args: Arguments = ()
+    provider: int | None = None
+    offset: int = 0
+
+
+class ContextSwitch(NamedTuple):
+    """A processor leaves a thread, now in a state of THREAD_STATES, for another."""
+
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_thread: int
+    incoming_thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class ThreadWakeup(NamedTuple):
+    """A thread may run again."""
+
+    ticks: int
+    cpu: int
+    thread: int
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class LegacyContextSwitch(NamedTuple):
+    """A context switch as older systems tell of it."""
+
+    ticks: int
+    cpu: int
+    outgoing_thread_state: int
+    outgoing_process: int
+    outgoing_thread: int
+    incoming_process: int
+    incoming_thread: int
+    outgoing_priority: int
+    incoming_priority: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Log(NamedTuple):
+    """A line of a log."""
+
+    ticks: int
+    process: int
+    thread: int
+    message: str
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Module(NamedTuple):
+    """A module that a process has loaded, for the profiler; *thread* is 0."""
+
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    name: str
+    build_id: bytes
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Mmap(NamedTuple):
+    """Where a part of a module lies; *thread* is 0.
+
+    Attributes:
+        ticks: When it was seen.
+        process: Koid.
+        thread: Koid, 0.
+        module_id: Of a `Module` record of the process, which may come later.
+        flags: Of its pages; writers do not agree what the bits mean.
+        start_address: First address in the process.
+        address_range: Bytes covered.
+        vaddr: Address within the module, as it was linked, of the first byte.
+        ns: See the module.
+        provider: See the module.
+        offset: See the module.
+    """
+
+    ticks: int
+    process: int
+    thread: int
+    module_id: int
+    flags: int
+    start_address: int
+    address_range: int
+    vaddr: int
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Backtrace(NamedTuple):
+    """A sample of the profiler: addresses, innermost frame first."""
+
+    ticks: int
+    process: int
+    thread: int
+    frames: tuple[int, ...]
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class LargeBlob(NamedTuple):
+    """Data of any size; without metadata *ticks*, *process*, *thread* are None.
+
+    If *data* of a file has more than 256 MiB, it is a view of the file.
+    """
+
+    category: str
+    name: str
+    data: bytes | memoryview
+    ticks: int | None = None
+    process: int | None = None
+    thread: int | None = None
+    args: Arguments = ()
+    ns: int | None = None
+    provider: int | None = None
+    offset: int = 0
+
+
+class Unknown(NamedTuple):
+    """A record without a meaning here.
+
+    Attributes:
+        type: Type of the record.
+        subtype: Of records whose type has some; None for others.
+        data: The whole record, header included, as it stands.
+        provider: See the module.
+        offset: See the module.
+    """
+
+    type: int
+    subtype: int | None
+    data: bytes
+    provider: int | None = None
+    offset: int = 0
+
+
+Record: TypeAlias = (
+    ProviderInfo
+    | ProviderSection
+    | ProviderEvent
+    | TraceInfo
+    | Initialization
+    | String
+    | Thread
+    | Event
+    | Blob
+    | UserspaceObject
+    | KernelObject
+    | ContextSwitch
+    | ThreadWakeup
+    | LegacyContextSwitch
+    | Log
+    | Module
+    | Mmap
+    | Backtrace
+    | LargeBlob
+    | Unknown
+)

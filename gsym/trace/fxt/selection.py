@@ -1,0 +1,292 @@
+"""Which events of a trace are kept."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+
+from gsym.arguments import strings_of
+from gsym.records import NamedTuple
+from gsym.trace.fxt.filter import Filter
+from gsym.trace.fxt.objects import PROCESS, THREAD
+from gsym.trace.fxt.records import (
+    Backtrace,
+    Blob,
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    UserspaceObject,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from gsym.trace.fxt.objects import Objects
+    from gsym.trace.fxt.records import Record
+
+    _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
+
+
+class Moment(NamedTuple):
+    """A time in nanoseconds.
+
+    Attributes:
+        ns: From the start of the trace, or by its clock.
+        is_absolute: It is by the clock.
+    """
+
+    ns: int
+    is_absolute: bool = False
+
+
+class Selection(NamedTuple):
+    """What is wanted; what says nothing leaves nothing out.
+
+    Attributes:
+        begin: The first moment.
+        end: The moment behind the last.
+        processes: Patterns of their names, or koids.
+        threads: Likewise.
+        categories: Patterns.
+        names: Patterns.
+    """
+
+    begin: Moment | None = None
+    end: Moment | None = None
+    processes: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "": 1}
+# As many digits as a time of 64 bits in nanoseconds has, and some in front.
+_MOMENT = re.compile(r"(@?)([0-9]{1,24})(?:\.([0-9]{1,24}))?(ns|us|ms|s|)")
+_LONGEST_KOID = 20  # digits
+
+
+def parse_moment(text: str) -> Moment:
+    """The moment that a text spells; parts of a nanosecond are left out.
+
+    Raises:
+        ValueError: It spells none.
+    """
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"'{text}' is no time: a number and ns, us, ms or s, such as 1.5ms from "
+            "the start, or @1.5ms by the clock of the trace"
+        )
+    at, whole, part, unit = found[1], found[2], found[3] or "", found[4]
+    ns = int(whole + part) * _UNITS[unit] // 10 ** len(part)
+    return Moment(ns, bool(at))
+
+
+def absolute_ns(moment: Moment | None, origin_ns: int) -> int | None:
+    """A moment by the clock of a trace that begins at *origin_ns*."""
+    if moment is None:
+        return None
+    return moment.ns if moment.is_absolute else origin_ns + moment.ns
+
+
+class Patterns:
+    """Patterns of names, some of which may be koids; without any, all match."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        texts = strings_of("patterns", patterns)
+        self._matching = [re.compile(translate(text)) for text in texts]
+        self._koids = {
+            int(text, 0)
+            for text in texts
+            if len(text) <= _LONGEST_KOID and _is_koid(text)
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._matching)
+
+    def match(self, name: str | None, koid: int | None = None) -> bool:
+        """Whether a name or a koid is one of those that are wanted."""
+        if not self._matching or koid in self._koids:
+            return True
+        return name is not None and any(each.match(name) for each in self._matching)
+
+
+def _is_koid(text: str) -> bool:
+    try:
+        int(text, 0)
+    except ValueError:
+        return False
+    return text.isalnum()
+
+
+# Records that others are understood by.
+CONTEXT = (
+    Initialization,
+    KernelObject,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    TraceInfo,
+    UserspaceObject,
+)
+_CATEGORISED = (Event, LargeBlob)
+_NAMED = (Blob, Event, KernelObject, LargeBlob, Module, ProviderInfo, UserspaceObject)
+_OF_A_THREAD = (Backtrace, Event, LargeBlob, Log, Mmap, Module, Thread)
+_SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
+_MOST_NS = 2**64 - 1
+_ODD = frozenset("?[\0")
+_MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
+
+
+def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
+    """What the engine can leave out by itself: no record that is wanted is among it.
+
+    Args:
+        selection: What is wanted.
+        origin_ns: The start of the trace, from which moments count.
+    """
+    begin = absolute_ns(selection.begin, origin_ns) or 0
+    end = absolute_ns(selection.end, origin_ns)
+    last = _MOST_NS if end is None else max(end - 1, 0)
+    return Filter(
+        min(begin, _MOST_NS),
+        min(last, _MOST_NS),
+        categories=_plain(selection.categories),
+        names=_plain(selection.names),
+    )
+
+
+def _plain(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """The patterns, if the engine reads all of them in the same way, else none."""
+    is_plain = _ODD.isdisjoint("".join(patterns))
+    return patterns if is_plain else ()
+
+
+class RecordSelection:
+    """Chooses records.
+
+    A record is chosen if all that is asked for fits. One that has no time is in no span
+    of time, one that has no category has none that could be asked for, and so on. What
+    a processor switches from and to belongs to either thread. A complete duration is in
+    each span that it touches.
+
+    Args:
+        selection: What is wanted.
+        origin_ns: The start of the trace, from which moments count.
+        objects: Names of processes and threads, and whose threads are.
+        keep_context: Records that others are understood by are chosen, too.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        origin_ns: int,
+        objects: Objects,
+        *,
+        keep_context: bool = False,
+    ) -> None:
+        self._begin = absolute_ns(selection.begin, origin_ns)
+        self._end = absolute_ns(selection.end, origin_ns)
+        self._processes = Patterns(selection.processes)
+        self._threads = Patterns(selection.threads)
+        self._categories = Patterns(selection.categories)
+        self._names = Patterns(selection.names)
+        self._objects = objects
+        self._keep_context = keep_context
+        self._known: dict[tuple[Any, ...], bool] = {}
+
+    def takes(self, record: Record) -> bool:
+        """Whether a record is wanted."""
+        if isinstance(record, Event):
+            key = record[2:6], record.provider
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) >= _MOST_KEPT:
+                    self._known.clear()
+                known = self._known[key] = self._fits(record)
+            return known and self._is_in_time(record)
+        if self._keep_context and isinstance(record, CONTEXT):
+            return True
+        return self._fits(record) and self._is_in_time(record)
+
+    def _is_in_time(self, record: Any) -> bool:
+        if self._begin is None and self._end is None:
+            return True
+        ns = getattr(record, "ns", None)
+        if ns is None or (self._end is not None and ns >= self._end):
+            return False
+        if self._begin is None or ns >= self._begin:
+            return True
+        end_ns = getattr(record, "end_ns", None)
+        return end_ns is not None and end_ns > self._begin
+
+    def _fits(self, record: Any) -> bool:
+        if self._categories:
+            category = record.category if isinstance(record, _CATEGORISED) else None
+            if not self._categories.match(category):
+                return False
+        if self._names:
+            name = record.name if isinstance(record, _NAMED) else None
+            if not self._names.match(name):
+                return False
+        if not self._processes and not self._threads:
+            return True
+        provider = record.provider
+        return any(self._has(thread, provider) for thread in self._threads_of(record))
+
+    def _has(self, thread: _Thread, provider: int | None) -> bool:
+        name = self._objects.name_of
+        wanted = (self._processes, self._threads)
+        return all(
+            not patterns
+            or (koid is not None and patterns.match(name(koid, provider, kind), koid))
+            for patterns, koid, kind in zip(
+                wanted, thread, (PROCESS, THREAD), strict=True
+            )
+        )
+
+    def _threads_of(self, record: Any) -> Iterable[_Thread]:
+        """Whose a record is."""
+        if isinstance(record, _OF_A_THREAD):
+            return ((record.process, record.thread),)
+        if isinstance(record, _SCHEDULING):
+            return self._scheduled(record)
+        if isinstance(record, UserspaceObject):
+            return ((record.process, None),)
+        if isinstance(record, KernelObject) and record.type in {PROCESS, THREAD}:
+            is_process = record.type == PROCESS
+            return ((record.koid, None),) if is_process else (self._of(record.koid),)
+        return ()
+
+    def _scheduled(self, record: Any) -> Iterable[_Thread]:
+        """The threads that a record of the scheduler is about."""
+        if isinstance(record, LegacyContextSwitch):
+            return (
+                (record.outgoing_process, record.outgoing_thread),
+                (record.incoming_process, record.incoming_thread),
+            )
+        if isinstance(record, ContextSwitch):
+            return self._of(record.outgoing_thread), self._of(record.incoming_thread)
+        return (self._of(record.thread),)
+
+    def _of(self, thread: int) -> _Thread:
+        return self._objects.process_of(thread), thread

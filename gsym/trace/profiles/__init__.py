@@ -1,0 +1,1 @@
+"""Profiles of samples: inputs, symbolization, outputs."""

@@ -1,0 +1,145 @@
+"""Lines with an address each -> `Profile`.
+
+    0x401136
+    401136
+    /usr/lib/libc.so.6+0x2724a
+    e95baaeaec8534edc5df3654182ddf12b19d9b23:0x2724a
+
+The first two are link-time addresses of the module that the caller names. The third is
+counted from the base of its module, as crash reports do; the fourth is a link-time
+address again, of the module with that build id.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gsym.errors import FormatError
+from gsym.trace.profiles.binaries import build_id_of
+from gsym.trace.profiles.building import ProfileBuilder
+from gsym.trace.profiles.input_bytes import MOST_BYTES, lines_of, read_pieces
+from gsym.trace.profiles.model import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping as Dictionary
+
+    from gsym.trace.profiles.model import Profile
+
+_ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
+_OFFSET = re.compile(r"(?P<module>.+)\+0[xX](?P<offset>[0-9a-fA-F]{1,16})", re.ASCII)
+_BUILD_ID = re.compile(
+    r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
+    re.ASCII,
+)
+_ALL = (1 << 64) - 1
+
+
+def is_address_list(lines: Iterable[str]) -> bool:
+    """Whether the first line that is not blank, of several, is an address."""
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            kinds = _ADDRESS, _BUILD_ID, _OFFSET
+            return any(kind.fullmatch(text) for kind in kinds)
+    return False
+
+
+def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
+    path: str | os.PathLike[str],
+    *,
+    build_id: str = "",
+    module: str = "",
+    build_ids: Dictionary[str, str] | None = None,
+    return_addresses: bool = False,
+    most_bytes: int = MOST_BYTES,
+) -> Profile:
+    """The addresses in a file, each as a sample of its own.
+
+    Args:
+        path: The file, compressed by gzip or not. Blank lines and those that begin
+            with `#` are left out.
+        build_id: Of the module that addresses without a module are in.
+        module: Its path.
+        build_ids: Of modules by their paths; other modules are asked for theirs.
+        return_addresses: They are where calls return to.
+        most_bytes: How large the file may be, inflated.
+
+    Raises:
+        FormatError: A line is no address, what is compressed is damaged, or inflates to
+            more than *most_bytes*.
+        OSError: The file cannot be read.
+    """
+    name = os.fspath(path)
+    lines = lines_of(read_pieces(name, most_bytes), name)
+    own = Mapping(0, _ALL, 0, 0, module, build_id.lower()) if build_id else None
+    try:
+        return profile_of_addresses(
+            lines, own, build_ids=build_ids, return_addresses=return_addresses
+        )
+    except FormatError as error:
+        raise FormatError(error.reason, path=name) from None
+
+
+def profile_of_addresses(
+    lines: Iterable[str],
+    own: Mapping | None = None,
+    *,
+    build_ids: Dictionary[str, str] | None = None,
+    return_addresses: bool = False,
+) -> Profile:
+    """Likewise, of lines that come one by one.
+
+    Args:
+        lines: As the file has them.
+        own: Where addresses without a module are.
+        build_ids: Of modules by their paths; other modules are asked for theirs.
+        return_addresses: They are where calls return to.
+
+    Raises:
+        FormatError: A line is no address.
+    """
+    builder = ProfileBuilder()
+    reader = _Reader(builder, own, dict(build_ids or {}))
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        place = reader.find(text)
+        if place is None:
+            raise FormatError(f"line {number} is no address: {text[:80]!r}")
+        location = builder.location(*place, is_return=return_addresses)
+        builder.sample(builder.stack((location,)))
+    return builder.profile
+
+
+class _Reader:
+    """Tells the address and the mapping that a line means."""
+
+    def __init__(
+        self, builder: ProfileBuilder, own: Mapping | None, build_ids: dict[str, str]
+    ) -> None:
+        self._builder = builder
+        self._own = own
+        self._build_ids = build_ids
+
+    def find(self, text: str) -> tuple[int, int | None] | None:
+        """None for a line that is no address."""
+        found = _ADDRESS.fullmatch(text)
+        if found is not None:
+            own = None if self._own is None else self._builder.mapping(self._own)
+            return int(found[1], 16), own
+        found = _BUILD_ID.fullmatch(text)
+        if found is not None:
+            mapping = Mapping(0, _ALL, 0, build_id=found["build_id"].lower())
+            return int(found["address"], 16), self._builder.mapping(mapping)
+        found = _OFFSET.fullmatch(text)
+        if found is None:
+            return None
+        module = found["module"]
+        build_id = self._build_ids.get(module)
+        if build_id is None:
+            build_id = self._build_ids[module] = build_id_of(module)
+        mapping = Mapping(0, _ALL, 0, 0, module, build_id, is_relative=True)
+        return int(found["offset"], 16), self._builder.mapping(mapping)

@@ -1,0 +1,107 @@
+"""A profile as a flame graph on one page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from html import escape
+
+from gsym.trace.profiles.call_tree import call_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gsym.trace.profiles.call_tree import CallTree
+    from gsym.trace.profiles.model import Profile
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(numbers: Sequence[int], highest: int | None = None) -> str:
+    """A bar for each number: a space for 0 and below, else as high as it is.
+
+    Args:
+        numbers: What to show.
+        highest: What a full bar stands for; None: the highest of the numbers.
+    """
+    top = max(numbers, default=0) if highest is None else highest
+    if top <= 0:
+        return " " * len(numbers)
+    last = len(_BARS) - 1
+    return "".join(
+        _BARS[min(last, (number * len(_BARS) - 1) // top)] if number > 0 else " "
+        for number in numbers
+    )
+
+
+# More nodes than can be seen; with them, a page stays below some 10 MB.
+MOST_NODES = 200_000
+_FOLDER = os.path.join(os.path.dirname(__file__), "page")
+
+
+def flame_graph(
+    profiles: Sequence[Profile],
+    title: str,
+    *,
+    value: int = 0,
+    roots: tuple[str, ...] = (),
+    most_nodes: int = MOST_NODES,
+) -> str:
+    """The page: no file and no server but itself is needed to look at it.
+
+    Args:
+        profiles: One; or two, of which the second is shown and compared with the first
+            by the share that functions have of each.
+        title: Of the page.
+        value: Which of the value types of the profiles is drawn, counted from 0.
+        roots: Which of `call_stacks.ROOTS` stand in front of each stack.
+        most_nodes: How many nodes are kept, the heaviest; the others stand as one node
+            wherever some were.
+    """
+    tree = call_tree(profiles, value, roots).pruned(most_nodes)
+    data = _data(tree, title, profiles[-1].value_types[value])
+    script = _read("flame.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "title": escape(title),
+        "digest": digest,
+        "style": _read("flame.css"),
+        # Within a script, only the beginning of a tag means anything to a browser.
+        "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        "script": script,
+    }
+    return re.sub(r"@(\w+)@", lambda place: parts[place[1]], _read("flame.html"))
+
+
+def _data(tree: CallTree, title: str, value_type: Any) -> dict[str, Any]:
+    """What the script of the page draws; modules and paths by their indexes."""
+    texts: dict[str, int] = {}
+    functions = [
+        [
+            function.name,
+            texts.setdefault(function.module, len(texts)),
+            texts.setdefault(function.path, len(texts)),
+        ]
+        for function in tree.functions
+    ]
+    return {
+        "title": title,
+        "type": value_type.type,
+        "unit": value_type.unit,
+        "texts": list(texts),
+        "functions": functions,
+        "function": list(tree.function),
+        "parent": list(tree.parent),
+        "weights": [list(column) for column in tree.weights],
+    }
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()

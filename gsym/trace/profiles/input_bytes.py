@@ -1,0 +1,101 @@
+"""The bytes of an input, inflated where compressed, and its lines."""
+
+from __future__ import annotations
+
+import os
+from codecs import getincrementaldecoder
+
+from gsym.containers.inflation import believable_size, inflate_gzip, inflate_zstd
+from gsym.containers.mapped_file import map_file
+from gsym.errors import FormatError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+MOST_BYTES = 64 << 20
+"""How large a profile may be, inflated, where nobody says otherwise.
+
+In memory, a profile that was made to take as much as it can is thirty times as large.
+"""
+
+_INFLATERS = ((b"\x1f\x8b", inflate_gzip), (b"\x28\xb5\x2f\xfd", inflate_zstd))
+_PIECE = 1 << 20
+
+
+def read_inflated(
+    path: str | os.PathLike[str], most_bytes: int = MOST_BYTES
+) -> tuple[bytes, str]:
+    """All bytes of a file, and its path as text.
+
+    Args:
+        path: A regular file, compressed by gzip or zstd, or not.
+        most_bytes: The limit on their number; lower for a small compressed file.
+
+    Raises:
+        FormatError: The file is empty or no regular file, or what is compressed is
+            damaged, or inflates to more than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    return b"".join(read_pieces(name, most_bytes, is_text=False)), name
+
+
+def read_pieces(
+    path: str, most_bytes: int = MOST_BYTES, *, is_text: bool = True
+) -> Iterator[bytes]:
+    """The bytes of a file, inflated, piece by piece.
+
+    Text may be compressed by any ratio: that of perf repeats complete stacks, and zstd
+    shrinks it to a thousandth. It is not held in memory.
+    """
+    data = map_file(path)
+    starts = range(0, len(data), _PIECE)
+    pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
+    for magic, inflate in _INFLATERS:
+        if data[: len(magic)] == magic:
+            pieces = inflate(pieces)
+            if not is_text:
+                most_bytes = believable_size(len(data), most_bytes)
+    size = 0
+    try:
+        for piece in pieces:
+            size += len(piece)
+            if size > most_bytes:
+                reason = f"it holds more than {most_bytes} bytes"
+                raise FormatError(reason, path=path)
+            yield piece
+    except ValueError as error:
+        reason = f"what is compressed in it is damaged: {error}"
+        raise FormatError(reason, path=path) from error
+
+
+MOST_CHARACTERS = 1 << 20
+"""In a line: more than the longest name of a function that was ever seen."""
+
+
+def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
+    """The lines of a text without their ends; what is no UTF-8 is replaced.
+
+    Raises:
+        FormatError: A line has more than `MOST_CHARACTERS`.
+    """
+    decoder = getincrementaldecoder("utf-8")("replace")
+    rest, number = "", 0
+    for piece in pieces:
+        *lines, rest = (rest + decoder.decode(piece)).split("\n")
+        for line in lines:
+            number += 1
+            yield _checked(line, number, path)
+        _checked(rest, number + 1, path)
+    rest += decoder.decode(b"", final=True)
+    if rest:
+        yield rest
+
+
+def _checked(line: str, number: int, path: str | None) -> str:
+    if len(line) > MOST_CHARACTERS:
+        reason = f"line {number} has more than {MOST_CHARACTERS} characters"
+        raise FormatError(reason, path=path)
+    return line.removesuffix("\r")

@@ -1,0 +1,208 @@
+"""Symbolize a profile."""
+
+from __future__ import annotations
+
+from array import array
+
+from gsym.engine.demangling import demangle
+from gsym.records import NamedTuple
+from gsym.store.modules import ModuleKey
+from gsym.trace.profiles.binaries import Binaries, file_address
+from gsym.trace.profiles.model import Frame
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    from gsym.containers.headers import Segment
+    from gsym.reading.frames import Frames
+    from gsym.store.symbolizer import OpenModule
+    from gsym.trace.profiles.model import Location, Mapping, Profile
+
+    class Opening(Protocol):
+        """What opens modules, such as a `Symbolizer`."""
+
+        def open(self, key: ModuleKey) -> OpenModule:
+            """The module, or why it is not to be had."""
+
+
+class Unresolved(NamedTuple):
+    """Locations of one module that have no functions, for one reason."""
+
+    module: str
+    reason: str
+    locations: int
+
+
+def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
+    """How many locations have functions, and which have none, the most first."""
+    missing: dict[tuple[str, str], int] = {}
+    known = 0
+    for location in profile.locations:
+        if location.frames:
+            known += 1
+            continue
+        module = ""
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            module = mapping.path or mapping.build_id
+        key = (module, location.reason)
+        missing[key] = missing.get(key, 0) + 1
+    rows = [Unresolved(*key, count) for key, count in missing.items()]
+    return known, sorted(rows, key=lambda row: (-row.locations, row.module, row.reason))
+
+
+GUESSED = "modules without their binary: offsets in it are taken for addresses"
+_ADDRESS_MASK = (1 << 64) - 1
+
+
+def symbolize(
+    profile: Profile, modules: Opening, binaries: Binaries | None = None
+) -> None:
+    """Give the locations that have no frames theirs, or a reason why they have none.
+
+    Frames that are only symbols of the profiler are replaced by those of the module if
+    these have a line or inlined calls. If the build id is assumed, the file may not be
+    the one that ran: then both must name the same function.
+
+    Args:
+        profile: What to complete.
+        modules: Finds modules by the build ids of the mappings.
+        binaries: Tells the segments of modules, where only the place in the file is
+            known; by default the binaries of this machine. Modules that were looked up
+            without are counted among the losses of the profile.
+    """
+    binaries = binaries or Binaries()
+    locations = profile.locations
+    waiting: dict[tuple[str, str], list[int]] = {}
+    for index, location in enumerate(locations):
+        if location.frames and not location.is_named_only:
+            continue
+        if location.mapping is None:
+            locations[index] = location._replace(reason="no mapping covers it")
+            continue
+        mapping = profile.mappings[location.mapping]
+        if not mapping.build_id:
+            reason = "the build id of its module is not known"
+            locations[index] = location._replace(reason=reason)
+            continue
+        waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
+    for (build_id, path), indexes in waiting.items():
+        module = modules.open(_key(build_id, path))
+        chosen = [locations[index] for index in indexes]
+        mappings = {location.mapping for location in chosen}
+        is_guessed = any(_is_guessed(profile, index, binaries) for index in mappings)
+        if is_guessed and module.reader is not None:
+            profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
+        found = _frames(module, chosen, profile, binaries)
+        for index, (frames, reason) in zip(indexes, found, strict=True):
+            location = locations[index]
+            if not location.frames:
+                locations[index] = location._replace(frames=frames, reason=reason)
+            elif _is_better(frames, location.frames) and (
+                build_id not in profile.assumed_build_ids
+                or _are_of_one_function(frames, location.frames)
+            ):
+                locations[index] = location._replace(frames=frames, is_named_only=False)
+
+
+def link_address(
+    location: Location, mapping: Mapping, base: int, segments: Sequence[Segment] = ()
+) -> int | None:
+    """The link-time address to look up for a location.
+
+    Args:
+        location: A location in *mapping*.
+        mapping: What covers it.
+        base: The base address of the module. File offsets count from it, too, where
+            neither the mapping nor *segments* say more.
+        segments: Of the binary; none where it is not to be had.
+
+    Returns:
+        None where the binary has nothing loaded there.
+    """
+    offset = location.address - mapping.start - location.is_return
+    if mapping.link_start is not None:
+        start = mapping.link_start + (base if mapping.is_relative else 0)
+        return (start + offset) & _ADDRESS_MASK
+    if _is_kernel(mapping):
+        return (base + offset) & _ADDRESS_MASK
+    place = (mapping.file_offset + offset) & _ADDRESS_MASK
+    if segments:
+        return file_address(place, segments)
+    return (base + place) & _ADDRESS_MASK
+
+
+def _is_kernel(mapping: Mapping) -> bool:
+    """Whether it is as perf tells of the kernel, which is not loaded from a file."""
+    return mapping.file_offset == mapping.start != 0
+
+
+def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool:
+    """Whether offsets in the file are all that tells the addresses of a mapping."""
+    mapping = None if index is None else profile.mappings[index]
+    if mapping is None or mapping.link_start is not None or _is_kernel(mapping):
+        return False
+    return not binaries.segments(mapping)
+
+
+def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether frames have more information than those of the profiler."""
+    return len(found) > len(named) or any(frame.line for frame in found)
+
+
+def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
+    """Whether two answers for an address name one function, inlined calls apart.
+
+    perf omits the parameters and the return type of a C++ function.
+    """
+    name, system_name, *_ = found[-1]
+    symbols = {named[-1].name, named[-1].system_name} - {""}
+    is_short = any(f" {symbol}(" in f" {name}" for symbol in symbols)
+    return is_short or not symbols.isdisjoint((name, system_name))
+
+
+def _key(build_id: str, path: str) -> ModuleKey:
+    return ModuleKey(code_file=path.rpartition("/")[2], code_id=build_id.upper())
+
+
+def _frames(
+    module: OpenModule, locations: list[Location], profile: Profile, binaries: Binaries
+) -> Iterable[tuple[tuple[Frame, ...], str]]:
+    """The frames at each of the locations, all of one module, or why there are none."""
+    reader = module.reader
+    if reader is None:
+        return [((), module.reason)] * len(locations)
+    base = reader.header.base_address
+    places: list[int | None] = []
+    for location in locations:
+        assert location.mapping is not None  # noqa: S101 - they were chosen by it
+        mapping = profile.mappings[location.mapping]
+        segments = () if mapping.link_start is not None else binaries.segments(mapping)
+        places.append(link_address(location, mapping, base, segments))
+    addresses = array("Q", [place for place in places if place is not None])
+    rows = iter(_rows(reader.lookup_many(addresses), len(addresses)))
+    missing = f"no function of {reader.path} is there"
+    unloaded = "its binary has nothing loaded there"
+    found: list[tuple[tuple[Frame, ...], str]] = []
+    for place in places:
+        frames = () if place is None else next(rows)
+        reason = unloaded if place is None else missing
+        found.append((frames, "" if frames else reason))
+    return found
+
+
+def _rows(answers: Frames, count: int) -> list[tuple[Frame, ...]]:
+    """The frames of each of *count* addresses that were looked up together."""
+    names, paths = answers.names, answers.files
+    readable = {name: demangle(name) for name in set(names)}
+    made: dict[tuple[str, str, int], Frame] = {}
+    found: list[list[Frame]] = [[] for _ in range(count)]
+    places = zip(names, paths, answers.line, strict=True)
+    for index, place in zip(answers.address_index, places, strict=True):
+        frame = made.get(place)
+        if frame is None:
+            frame = made[place] = Frame(readable[place[0]], *place)
+        found[index].append(frame)
+    return [tuple(frames) for frames in found]

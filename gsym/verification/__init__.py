@@ -1,0 +1,1 @@
+"""Verify GSYM files."""

@@ -1,0 +1,1 @@
+"""A second decoder of debug information, independent of the engine."""

@@ -1,0 +1,285 @@
+"""The second opinion on functions: DWARF -> FunctionInfo.
+
+Slow and plain on purpose, and independent of the engine: it visits every DIE and
+skips none. `gsym verify --against` and the differential tests compare with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from elftools.dwarf.die import DIE
+
+    from gsym.verification.decoder.units import Unit
+
+# C89, C99, C11, C17, C23 and assembler: nothing stands in front of a name.
+_LANGUAGES_WITHOUT_SCOPES = {0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001}
+_NAMING_SCOPES = {
+    "DW_TAG_namespace",
+    "DW_TAG_structure_type",
+    "DW_TAG_union_type",
+    "DW_TAG_class_type",
+    "DW_TAG_subprogram",
+}
+# A call site returns to the address in this attribute, by its tag.
+_RETURN_ADDRESS = {
+    "DW_TAG_call_site": "DW_AT_call_return_pc",
+    "DW_TAG_GNU_call_site": "DW_AT_low_pc",
+}
+_BAD_FILE_INDEX = 0xFFFF_FFFF
+_MAX_SCOPES = 64
+
+
+class _Scope:
+    """A subprogram or an inlined call, and what stands directly in it.
+
+    Attributes:
+        die: Of it.
+        ranges: Of an inlined call, as the DIE gives them.
+        calls: Inlined directly into it.
+        call_sites: Those of the whole function; shared with the calls.
+    """
+
+    __slots__ = ("call_sites", "calls", "die", "ranges")
+
+    def __init__(self, die: DIE, ranges: list[Range], call_sites: list[DIE]) -> None:
+        self.die = die
+        self.ranges = ranges
+        self.calls: list[_Scope] = []
+        self.call_sites = call_sites
+
+
+class UnitFunctions:
+    """Decodes the functions of one unit.
+
+    Args:
+        unit: The unit.
+        call_sites: Whether functions shall have their call sites.
+    """
+
+    def __init__(self, unit: Unit, *, call_sites: bool = False) -> None:
+        self._unit = unit
+        self._has_call_sites = call_sites
+        self._units = unit.units
+        self._has_scopes = unit.language not in _LANGUAGES_WITHOUT_SCOPES
+        self._name_of_origin: dict[tuple[str, int], str] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
+        """Offset of the DIE and the function; one for each live range."""
+        for scope in self._subprograms():
+            self._units.take_failures()  # those of other DIEs
+            live = self._unit.live_ranges(scope.die)
+            self._units.uncompared.update(self._units.take_failures())
+            name = self._name(scope.die) if live else ""
+            if not name:
+                if live:
+                    failures = self._units.take_failures() or ("no name",)
+                    self._units.uncompared.update(failures)
+                continue
+            for span in live:
+                function = FunctionInfo(
+                    span.start,
+                    span.end - span.start,
+                    name,
+                    self._line_table(scope.die, span.start, span.end),
+                    self._inline(scope, span, name),
+                    (),
+                    tuple(self._call_sites(scope, span))
+                    if self._has_call_sites
+                    else (),
+                )
+                yield scope.die.offset, function
+
+    def _subprograms(self) -> list[_Scope]:
+        found: list[_Scope] = []
+        around: list[_Scope | None] = []
+        scope: _Scope | None = None
+        for die in self._unit.dies():
+            if die.is_null():
+                scope = around.pop() if around else None
+                continue
+            inner = scope
+            if die.tag == "DW_TAG_subprogram":
+                inner = _Scope(die, [], [])
+                found.append(inner)
+            elif scope is not None and die.tag == "DW_TAG_inlined_subroutine":
+                inner = _Scope(die, self._unit.ranges(die), scope.call_sites)
+                scope.calls.append(inner)
+            elif scope is not None and die.tag in _RETURN_ADDRESS:
+                scope.call_sites.append(die)
+            if die.has_children:
+                around.append(scope)
+                scope = inner
+        return found
+
+    def _line_table(
+        self, die: DIE, start: int, end: int
+    ) -> tuple[LineEntry, ...] | None:
+        lines = self._unit.lines
+        if lines is None:
+            return None
+        sequence = die.attributes.get("DW_AT_LLVM_stmt_sequence")
+        entries = lines.entries(
+            start,
+            end,
+            sequence.value if sequence else None,
+            lambda: self._declaration(die, start),
+        )
+        return entries or None
+
+    def _declaration(self, die: DIE, address: int) -> LineEntry | None:
+        """Where the function was declared: better than nothing."""
+        file = self._units.find(die, "DW_AT_decl_file")
+        line = self._units.find(die, "DW_AT_decl_line")
+        if file is None or line is None:
+            return None
+        value, holder = file
+        unit = self._unit
+        if holder.cu is not unit.cu:
+            unit = self._units.open_around(holder)
+        path = unit.lines.path(value.value) if unit.lines is not None else None
+        return LineEntry(address, path, line[0].value) if path else None
+
+    def _inline(self, scope: _Scope, span: Range, name: str) -> InlineInfo | None:
+        """The tree of inlined calls that lie inside *span*."""
+        kept: list[tuple[_Scope, list[Range], int]] = []
+        work = [(call, [span], -1) for call in reversed(scope.calls)]
+        while work:
+            call, around, parent = work.pop()
+            ranges = _merged([r for r in call.ranges if _is_inside(r, around)])
+            if ranges:
+                work += [(inner, ranges, len(kept)) for inner in reversed(call.calls)]
+                kept.append((call, ranges, parent))
+        if not kept:
+            return None
+        # Children come behind their parents, so going backwards finds them built.
+        children: list[list[InlineInfo]] = [[] for _ in range(len(kept) + 1)]
+        for number in range(len(kept) - 1, -1, -1):
+            call, ranges, parent = kept[number]
+            line = call.die.attributes.get("DW_AT_call_line")
+            info = InlineInfo(
+                self._name(call.die),
+                self._call_path(call.die),
+                line.value if line else 0,
+                tuple(ranges),
+                tuple(reversed(children[number])),
+            )
+            children[parent].append(info)
+        return InlineInfo(name, "", 0, (span,), tuple(reversed(children[-1])))
+
+    def _call_path(self, die: DIE) -> str:
+        found = self._units.find(die, "DW_AT_call_file")
+        index = _BAD_FILE_INDEX if found is None else found[0].value
+        lines = self._unit.lines
+        return (lines.path(index) or "") if lines is not None else ""
+
+    def _call_sites(self, scope: _Scope, span: Range) -> Iterator[CallSite]:
+        for die in scope.call_sites:
+            value = die.attributes.get(_RETURN_ADDRESS[str(die.tag)])
+            # A call that ends the range returns to its end.
+            if value is None or not span.start <= value.value <= span.end:
+                continue
+            name = ""
+            for attribute in ("DW_AT_abstract_origin", "DW_AT_call_origin"):
+                callee = self._units.follow(die, attribute)
+                if callee is not None:
+                    name = self._name(callee)
+                    break
+            yield CallSite(value.value - span.start, 0, (name,) if name else ())
+
+    def _name(self, die: DIE) -> str:
+        """As the linker knows it, else qualified; "" for none."""
+        origin = die.attributes.get("DW_AT_abstract_origin")
+        if die.tag != "DW_TAG_inlined_subroutine" or origin is None:
+            return self._name_uncached(die)
+        key = (origin.form, origin.value)
+        if key not in self._name_of_origin:
+            self._name_of_origin[key] = self._name_uncached(die)
+        return self._name_of_origin[key]
+
+    def _name_uncached(self, die: DIE) -> str:
+        linkage = self._units.text(die, "DW_AT_MIPS_linkage_name", "DW_AT_linkage_name")
+        if linkage:
+            return linkage
+        name = self._units.text(die, "DW_AT_name")
+        if not name or not self._has_scopes:
+            return name
+        if name.startswith("_Z") and (".isra." in name or ".part." in name):
+            return name
+        scope = self._naming_scope(die, set())
+        for _ in range(_MAX_SCOPES):
+            if scope is None:
+                break
+            outer = self._units.text(scope, "DW_AT_name")
+            if outer.startswith("<") and outer.endswith(">"):
+                outer = "{" + outer[1:-1] + "}"
+            if outer:
+                name = f"{outer}::{name}"
+            scope = self._naming_scope(scope, set())
+        return name
+
+    def _naming_scope(self, die: DIE, seen: set[int]) -> DIE | None:
+        """The DIE whose name stands in front of that of *die*.
+
+        References may lead in circles, so no DIE of *seen* is asked again.
+        """
+        if id(die) in seen:
+            return None
+        seen.add(id(die))
+        for attribute in ("DW_AT_specification", "DW_AT_abstract_origin"):
+            target = self._units.follow(die, attribute)
+            scope = self._naming_scope(target, seen) if target else None
+            if scope is not None:
+                return scope
+        if die.tag == "DW_TAG_inlined_subroutine":
+            return None  # its parent tells where it is inlined, not what it is
+        parent = die.get_parent()
+        if parent is not None and parent.tag == "DW_TAG_lexical_block":
+            return self._naming_scope(parent, seen)
+        return parent if parent is not None and parent.tag in _NAMING_SCOPES else None
+
+
+def is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
+    """Whether *left* tells less than *right* of the same range, as LLVM orders them.
+
+    Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
+    Of several functions with one range the last that is not poorer stays.
+    """
+    counts = _count_calls(left.inline), _count_calls(right.inline)
+    if counts[0] != counts[1] or left.inline != right.inline:
+        return counts[0] < counts[1]
+    rows, other_rows = left.line_table or (), right.line_table or ()
+    if len(rows) != len(other_rows):
+        return len(rows) < len(other_rows)
+    return [row.address for row in rows] < [row.address for row in other_rows]
+
+
+def _count_calls(root: InlineInfo | None) -> int:
+    count, work = 0, [root] if root is not None else []
+    while work:
+        children = work.pop().children
+        count += len(children)
+        work += children
+    return count
+
+
+def _merged(ranges: list[Range]) -> list[Range]:
+    """Sorted, empty ones dropped, those that touch joined."""
+    merged: list[Range] = []
+    for start, end in sorted(ranges):
+        if start >= end:
+            continue
+        if merged and start <= merged[-1].end:
+            merged[-1] = Range(merged[-1].start, max(end, merged[-1].end))
+        else:
+            merged.append(Range(start, end))
+    return merged
+
+
+def _is_inside(inner: Range, around: list[Range]) -> bool:
+    return any(r.start <= inner.start and inner.end <= r.end for r in around)

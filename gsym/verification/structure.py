@@ -1,0 +1,344 @@
+"""Whether a GSYM file is sound in itself: header, sections, tables, every byte.
+
+Reads the tables with `struct`, not with the engine; `structure_records` looks into
+the records. A finding is a fault that a lookup may never meet, so nothing raises.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.engine.native import lib
+from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
+_MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")
+_V1_HEADER = "4sHBBQIII20s"
+_V2_HEADER = "4sHBBQI"
+_V2_ENTRY = "IQQ"
+_SHARING = "IIQQQ"
+_INDEX_TRAILER = "QQIIII"
+_INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
+_ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_LARGEST_PADDING = 7
+_DATA = "the data symbols"
+_DATA_PADDING = DATA_ALIGNMENT - 1
+_SECTION_NAMES = {
+    lib.GSYM_SECTION_ADDR_OFFSETS: "AddrOffsets",
+    lib.GSYM_SECTION_ADDR_INFO_OFFSETS: "AddrInfoOffsets",
+    lib.GSYM_SECTION_STRING_TABLE: "StringTable",
+    lib.GSYM_SECTION_FILE_TABLE: "FileTable",
+    lib.GSYM_SECTION_FUNCTION_INFO: "FunctionInfo",
+    lib.GSYM_SECTION_UUID: "UUID",
+    lib.GSYM_SECTION_INDEX: "Index",
+}
+_REQUIRED_SECTIONS = tuple(_SECTION_NAMES)[:5]
+
+
+class Finding(NamedTuple):
+    """A fault: byte *offset* from the start of the file, and what is wrong there."""
+
+    offset: int
+    reason: str
+
+
+class Extent(NamedTuple):
+    """Bytes start <= offset < end of the file belong to *name*."""
+
+    start: int
+    end: int
+    name: str
+
+    @property
+    def size(self) -> int:
+        """Bytes in it."""
+        return self.end - self.start
+
+
+class BrokenError(Exception):
+    """What comes next cannot be read; holds the finding."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.finding = Finding(offset, reason)
+
+
+class Layout:
+    """Where the parts of a file are.
+
+    Attributes:
+        data: The whole file.
+        binary: What holds the file and may end its string table; else the file.
+        order: "<" or ">", as `struct` spells the byte order.
+        version: 1 or 2.
+        base_address: Link-time address that the address table counts from.
+        count: Functions.
+        addr_off_size: Bytes of an entry of the address table.
+        extents: Of all parts but records.
+        records: File offset that record offsets count from.
+        own_strings: The string table without what it shares with the binary.
+    """
+
+    def __init__(self, data: memoryview, binary: memoryview) -> None:
+        """Read the header; raises `BrokenError`."""
+        self.data = data
+        self.binary = binary
+        self.own_strings = Extent(0, 0, "StringTable")
+        self.extents: list[Extent] = []
+        self.parts: dict[str, Extent] = {}
+        magic = data[:4]
+        if magic not in (_MAGIC_LITTLE, _MAGIC_BIG):
+            raise BrokenError(0, "this is no GSYM file: the magic is missing")
+        self.order = "<" if magic == _MAGIC_LITTLE else ">"
+        self.version: int = self.unpack("H", 4, "the header")[0]
+        if self.version == lib.GSYM_VERSION_1:
+            self._read_version_1()
+        elif self.version == lib.GSYM_VERSION_2:
+            self._read_version_2()
+        else:
+            raise BrokenError(4, f"unknown version {self.version}")
+        start = data_part_start(data, len(data))
+        if start >= 0:
+            self._add(_DATA, start, len(data) - start)
+
+    def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
+        """The integers at *offset* of which *fields* is the `struct` format."""
+        size = struct.calcsize("<" + fields)
+        if offset + size > len(self.data):
+            raise BrokenError(offset, f"the file ends inside of {what}")
+        return struct.unpack_from(self.order + fields, self.data, offset)
+
+    def column(self, field: str, extent: Extent, count: int) -> tuple[int, ...]:
+        """*count* integers of one size."""
+        return self.unpack(f"{count}{field}", extent.start, extent.name)
+
+    @property
+    def strp_field(self) -> str:
+        """`struct` format of a string offset."""
+        return "I" if self.version == lib.GSYM_VERSION_1 else "Q"
+
+    @property
+    def strp_size(self) -> int:
+        """Bytes of a string offset."""
+        return struct.calcsize("<" + self.strp_field)
+
+    def addresses(self) -> list[int]:
+        """Start addresses of all functions, in file order."""
+        offsets = self.column(
+            _ADDRESS_SIZES[self.addr_off_size], self.parts["AddrOffsets"], self.count
+        )
+        return [self.base_address + offset for offset in offsets]
+
+    def record_offsets(self) -> list[int]:
+        """File offsets of all records, in file order."""
+        offsets = self.column(
+            self.strp_field, self.parts["AddrInfoOffsets"], self.count
+        )
+        return [self.records + offset for offset in offsets]
+
+    def file_entries(self) -> list[tuple[int, ...]]:
+        """(directory, base name) of all files as string offsets."""
+        start = self.parts["FileTable"].start
+        (count,) = self.unpack("I", start, "FileTable")
+        fields = self.unpack(f"{2 * count}{self.strp_field}", start + 4, "FileTable")
+        return list(zip(fields[::2], fields[1::2], strict=True))
+
+    def _add(self, name: str, start: int, size: int) -> None:
+        if start + size > len(self.data):
+            raise BrokenError(
+                start, f"{name} of {size} bytes runs past the end of the file"
+            )
+        self.parts[name] = Extent(start, start + size, name)
+        self.extents.append(self.parts[name])
+
+    def _add_strings(self, start: int, size: int) -> None:
+        """The string table, which may go on in the binary."""
+        end = start + size
+        name, record = "StringTable", start - lib.GSYM_SHARING_SIZE
+        if end > len(self.data) != len(self.binary) and record >= 0:
+            what = "the record of shared strings"
+            magic, _, _, strp, shared = self.unpack(_SHARING, record, what)
+            if magic == lib.GSYM_SHARING_MAGIC:
+                self._add(what, record, lib.GSYM_SHARING_SIZE)
+                if strp + shared != size or start + strp < len(self.data):
+                    raise BrokenError(record, f"{what} does not fit the string table")
+                end = len(self.data)
+        self._add(name, start, end - start)
+        self.own_strings = self.parts[name]
+        self.parts[name] = Extent(start, start + size, name)
+
+    def _check_address_size(self) -> None:
+        if self.addr_off_size not in _ADDRESS_SIZES:
+            raise BrokenError(6, f"addr_off_size is {self.addr_off_size}")
+
+    def _read_version_1(self) -> None:
+        size = lib.GSYM_V1_HEADER_SIZE
+        header = self.unpack(_V1_HEADER, 0, "the header")
+        _, _, self.addr_off_size, self.uuid_size, self.base_address = header[:5]
+        self.count, strtab_offset, strtab_size = header[5:8]
+        self.records = 0
+        self._check_address_size()
+        self._add("the header", 0, size)
+        self._add("AddrOffsets", size, self.count * self.addr_off_size)
+        start = (self.parts["AddrOffsets"].end + 3) & ~3
+        self._add("AddrInfoOffsets", start, self.count * 4)
+        self._add_file_table(self.parts["AddrInfoOffsets"].end)
+        self._add_strings(strtab_offset, strtab_size)
+        self._add_index_at_end()
+
+    def _add_index_at_end(self) -> None:
+        """Nothing but its last bytes tells that there is one."""
+        start = len(self.data) - struct.calcsize("<" + _INDEX_TRAILER)
+        is_possible = len(self.data) % _INDEX_FILE_MULTIPLE == 0
+        if not is_possible or start < self.parts["StringTable"].end:
+            return
+        size, _, _, _, _, magic = self.unpack(_INDEX_TRAILER, start, "the file")
+        if magic != lib.GSYM_INDEX_MAGIC:
+            return
+        if size > len(self.data):
+            raise BrokenError(start, f"Index of {size} bytes is larger than the file")
+        self._add("Index", len(self.data) - size, size)
+
+    def _add_file_table(self, start: int) -> None:
+        (count,) = self.unpack("I", start, "FileTable")
+        self._add("FileTable", start, 4 + count * 2 * self.strp_size)
+
+    def _read_version_2(self) -> None:
+        header = self.unpack(_V2_HEADER, 0, "the header")
+        _, _, self.addr_off_size, encoding, self.base_address, self.count = header
+        self._check_address_size()
+        if encoding != 0:
+            raise BrokenError(7, f"unknown encoding {encoding} of the string table")
+        self.uuid_size = 0
+        offset = lib.GSYM_V2_HEADER_SIZE
+        while True:
+            kind, start, size = self.unpack(_V2_ENTRY, offset, "the section directory")
+            offset += lib.GSYM_V2_SECTION_ENTRY_SIZE
+            if kind == lib.GSYM_SECTION_END_OF_LIST:
+                break
+            name = _SECTION_NAMES.get(kind, f"section type {kind}")
+            if name in self.parts:
+                raise BrokenError(offset, f"{name} appears twice in the directory")
+            if kind == lib.GSYM_SECTION_STRING_TABLE:
+                self._add_strings(start, size)
+            else:
+                self._add(name, start, size)
+        self._add("the header", 0, offset)
+        for kind in _REQUIRED_SECTIONS:
+            if _SECTION_NAMES[kind] not in self.parts:
+                raise BrokenError(offset, f"{_SECTION_NAMES[kind]} is missing")
+        self.records = self.parts["FunctionInfo"].start
+        # Its records are accounted for one by one.
+        self.extents.remove(self.parts["FunctionInfo"])
+
+    @property
+    def function_info(self) -> Extent:
+        """Where records may stand."""
+        start, end = self.parts["StringTable"].end, len(self.data)
+        if "Index" in self.parts:
+            end = self.parts["Index"].start
+        if start > end:  # the strings are shared and come last
+            start, end = self.parts["FileTable"].end, self.own_strings.start
+        return self.parts.get("FunctionInfo", Extent(start, end, "FunctionInfo"))
+
+
+def check_tables(layout: Layout) -> Iterator[Finding]:
+    """Faults of all that is no record."""
+    yield from _check_header(layout)
+    yield from _check_addresses(layout)
+    yield from _check_strings(layout)
+    yield from _check_files(layout)
+
+
+def _check_header(layout: Layout) -> Iterator[Finding]:
+    if layout.version == lib.GSYM_VERSION_1:
+        if layout.uuid_size > lib.GSYM_V1_MAX_UUID_SIZE:
+            yield Finding(7, f"a UUID of {layout.uuid_size} bytes")
+        elif any(layout.data[28 + layout.uuid_size : lib.GSYM_V1_HEADER_SIZE]):
+            yield Finding(28 + layout.uuid_size, "bytes behind the UUID are not zero")
+        return
+    widths = {
+        "AddrOffsets": layout.addr_off_size,
+        "AddrInfoOffsets": 8,
+        "FileTable": 4,
+        "FunctionInfo": 4,
+    }
+    for name, alignment in widths.items():
+        if layout.parts[name].start % alignment:
+            yield Finding(layout.parts[name].start, f"{name} is not aligned")
+    for name, width in (
+        ("AddrOffsets", layout.addr_off_size),
+        ("AddrInfoOffsets", 8),
+    ):
+        if layout.parts[name].size != layout.count * width:
+            reason = f"{name} does not have {layout.count} entries of {width} bytes"
+            raise BrokenError(layout.parts[name].start, reason)
+    start = layout.parts["FileTable"].start
+    (count,) = layout.unpack("I", start, "FileTable")
+    if layout.parts["FileTable"].size != 4 + 16 * count:
+        raise BrokenError(start, f"FileTable does not have {count} entries")
+    end = layout.unpack("QQ", layout.parts["the header"].end - 16, "the directory")
+    if any(end):
+        yield Finding(layout.parts["the header"].end - 16, "EndOfList is not zero")
+
+
+def _check_addresses(layout: Layout) -> Iterator[Finding]:
+    table = layout.parts["AddrOffsets"]
+    addresses = layout.addresses()
+    for index, (before, after) in enumerate(pairwise(addresses), 1):
+        if after < before:
+            where = table.start + index * layout.addr_off_size
+            yield Finding(where, f"address {after:#x} follows {before:#x}")
+    if addresses and max(addresses) >= 1 << 64:
+        yield Finding(table.start, "addresses go beyond 64 bits")
+
+
+def _check_strings(layout: Layout) -> Iterator[Finding]:
+    table = layout.own_strings
+    if table.size == 0:
+        yield Finding(table.start, "the string table is empty")
+        return
+    if layout.data[table.start] != 0:
+        yield Finding(table.start, "string 0 is not empty")
+    if layout.data[table.end - 1] != 0:
+        yield Finding(table.end - 1, "the last string has no NUL at its end")
+
+
+def _check_files(layout: Layout) -> Iterator[Finding]:
+    start = layout.parts["FileTable"].start + 4
+    entries = layout.file_entries()
+    size = layout.parts["StringTable"].size
+    if not entries:
+        yield Finding(start - 4, "the file table lacks entry 0")
+    for index, entry in enumerate(entries):
+        where = start + index * 2 * layout.strp_size
+        if index == 0 and entry != (0, 0):
+            yield Finding(where, "entry 0 of the file table is not empty")
+        for strp in entry:
+            if strp >= size:
+                reason = f"file {index}: string {strp:#x} is past the string table"
+                yield Finding(where, reason)
+
+
+def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
+    """Bytes that belong to two parts or, padding aside, to none."""
+    covered = 0
+    before = "the header"
+    end = Extent(len(layout.data), len(layout.data), "the end")
+    for extent in [*sorted(layout.extents + records), end]:
+        if extent.size == 0 and extent is not end:
+            continue
+        if extent.start < covered:
+            yield Finding(extent.start, f"{extent.name} overlaps {before}")
+        gap = layout.data[covered : extent.start]
+        if any(gap):
+            yield Finding(covered, f"{len(gap)} bytes behind {before} are in no part")
+        elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _LARGEST_PADDING):
+            yield Finding(covered, f"{len(gap)} zero bytes follow {before}")
+        if extent.end > covered:
+            covered, before = extent.end, extent.name

@@ -1,0 +1,1 @@
+"""Write GSYM files."""

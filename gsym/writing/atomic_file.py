@@ -1,0 +1,262 @@
+"""Files that appear whole under their name, or not at all.
+
+The bytes go to a temporary file in the same directory, which is synced and then
+renamed over the name. A reader that has the old file mapped keeps the old bytes.
+
+A process that writes a temporary file holds a lock on it until the process ends. The
+names are numbered, so that the next run for the same output finds and removes the files
+of killed runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from fcntl import LOCK_EX, LOCK_NB, flock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Buffer, Self
+
+
+# Error numbers of a disk that cannot be written to.
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+_COMPARED_AT_ONCE = 1 << 20
+_HANDED_ON_AT_ONCE = 8 << 20
+_RUNS_AT_ONCE = 8  # for one output: numbers that are checked for leftover files
+_MOST_NUMBERS = 10_000
+
+
+class AtomicFile:
+    """A new file for *path*, published when its `with` block ends without error.
+
+    A symbolic link is followed. What is there and is no regular file, such as a
+    pipe or /dev/null, is written to as it is: nothing can take its place.
+
+    Args:
+        path: Where the file shall appear.
+        keep_same: Leave a file that holds the same bytes already as it is, with
+            its time stamp: what was made from it is not out of date.
+        mode: Its permissions, from the first byte on; by default those of any new file.
+
+    Raises:
+        OSError: The file cannot be created, written, synced or renamed. The
+            temporary file is gone then, and *path* is as it was.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        keep_same: bool = False,
+        mode: int | None = None,
+    ) -> None:
+        self._name = os.fspath(path)
+        self._path = os.path.realpath(self._name)
+        self._keep_same = keep_same
+        self._mode = mode
+        self._temporary: str | None = None
+        self._descriptor = -1
+        self._size = self._handed_on = 0
+
+    def __enter__(self) -> Self:
+        # By its name: /dev/stdout leads to a pipe, which has no path.
+        if _is_special(self._name):
+            self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
+            return self
+        directory, name = os.path.split(self._path)
+        # Only part of the name, which may have the maximum length.
+        stem = os.path.join(directory, f".{name[:40]}")
+        mode = 0o666 if self._mode is None else self._mode
+        try:
+            self._temporary, self._descriptor = _create_temporary(stem, mode)
+        except OSError as error:
+            raise self._named(error) from None
+        return self
+
+    def write(self, data: Buffer) -> None:
+        """Append *data*.
+
+        Raises:
+            OSError: The device is full or failed.
+        """
+        left = memoryview(data).cast("B")
+        try:
+            while left:
+                written = os.write(self._descriptor, left)
+                self._size += written
+                left = left[written:]
+        except OSError as error:
+            raise self._named(error) from None
+        if self._size - self._handed_on >= _HANDED_ON_AT_ONCE:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Let the disk begin: a sync at the end would wait for all of it.
+
+        Pages that are still to be written stay in memory, whatever the advice.
+        """
+        if self._temporary is not None and hasattr(os, "posix_fadvise"):
+            length = self._size - self._handed_on
+            advice = os.POSIX_FADV_DONTNEED
+            try:
+                os.posix_fadvise(self._descriptor, self._handed_on, length, advice)
+            except OSError:
+                return  # it was advice only
+        self._handed_on = self._size
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._temporary is not None:
+                self._publish(self._temporary)
+        except OSError as problem:
+            raise self._named(problem) from None
+        finally:
+            try:
+                if self._temporary is not None and self._is_own(self._temporary):
+                    os.unlink(self._temporary)
+            finally:
+                os.close(self._descriptor)  # releases the lock
+
+    def _is_own(self, temporary: str) -> bool:
+        """Whether the path is still this temporary file.
+
+        A machine that shares the folder, but not its locks, may have removed it as the
+        file of a killed run.
+        """
+        return _is_at(temporary, self._descriptor)
+
+    def _named(self, error: OSError) -> OSError:
+        """The error as one of the file that was asked for: that name means something.
+
+        Made by number, it is of the same subclass again.
+        """
+        return OSError(error.errno, error.strerror, self._name)
+
+    def _publish(self, temporary: str) -> None:
+        if self._keep_same and _is_same(temporary, self._path):
+            return
+        if self._mode is not None:
+            os.fchmod(self._descriptor, self._mode)
+        os.fsync(self._descriptor)
+        if not self._is_own(temporary):
+            raise OSError(errno.ESTALE, "Another machine removed the temporary file")
+        os.replace(temporary, self._path)
+        self._temporary = None
+        sync(os.path.dirname(self._path))
+
+
+def _create_temporary(stem: str, mode: int) -> tuple[str, int]:
+    """Create a file for this process alone; return its path and a descriptor.
+
+    Files of other runs are kept, unless these were killed.
+    """
+    for number in range(_RUNS_AT_ONCE):
+        _remove_leftover(_temporary_path(stem, number))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    for number in range(_MOST_NUMBERS):
+        path = _temporary_path(stem, number)
+        try:
+            descriptor = os.open(path, flags, mode)
+        except FileExistsError:
+            continue
+        # Before it is locked, another run may remove it as a leftover.
+        if _lock(descriptor) and _is_at(path, descriptor):
+            return path, descriptor
+        os.close(descriptor)
+    raise FileExistsError(errno.EEXIST, "Too many temporary files of this name")
+
+
+def _temporary_path(stem: str, number: int) -> str:
+    return f"{stem}.{number}.tmp"
+
+
+def _remove_leftover(path: str) -> None:
+    """Remove a temporary file that no process has open any more."""
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # it may be a pipe
+    try:
+        try:
+            descriptor = os.open(path, os.O_RDWR | flags)  # locks on NFS need this
+        except PermissionError:
+            descriptor = os.open(path, os.O_RDONLY | flags)
+    except OSError:
+        return  # it does not exist, or belongs to another user
+    try:
+        flock(descriptor, LOCK_EX | LOCK_NB)
+        if _is_at(path, descriptor):
+            os.unlink(path)
+    except OSError:
+        pass  # it is being written, or this file system has no locks
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file; False if another process is about to remove it."""
+    try:
+        flock(descriptor, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks: no process can get one
+    return True
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether the open file is the one that *path* names."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def sync(path: str) -> None:
+    """See to it that what a file or a folder holds is on the disk.
+
+    Raises:
+        OSError: It cannot be read, or the disk failed.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that syncs no folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Whether both paths lead to one existing file."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether both files hold the same bytes; False where *other* does not exist."""
+    try:
+        with open(one, "rb") as first, open(other, "rb") as second:
+            while chunk := first.read(_COMPARED_AT_ONCE):
+                if chunk != second.read(_COMPARED_AT_ONCE):
+                    return False
+            return not second.read(1)
+    except FileNotFoundError:
+        return False

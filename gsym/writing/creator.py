@@ -1,0 +1,349 @@
+"""Build a GSYM file: functions come in, a finished file goes out.
+
+The engine keeps each function as an encoded record, so a creator needs little
+more memory than the file it makes. Strings and paths are known by number here,
+and each function crosses into the engine in one call with its rows and inline
+nodes packed in arrays.
+"""
+
+from __future__ import annotations
+
+from struct import (
+    Struct,
+    error as StructError,  # noqa: N812 - an exception, named as one
+)
+
+from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
+from gsym.errors import ClosedError
+from gsym.records import NamedTuple
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any, Protocol
+
+    from typing_extensions import Self
+
+    from gsym.model import CallSite, FunctionInfo, InlineInfo
+
+    CData = Any  # a cffi object, or a function of the engine
+
+    class _GsymFile(Protocol):
+        """What is used of a `Reader`, a neighbour that is not imported."""
+
+        @property
+        def path(self) -> str | None: ...
+        @property
+        def _image(self) -> CData: ...
+        def __len__(self) -> int: ...
+
+
+class CreatorReport(NamedTuple):
+    """What became of the functions added to a creator."""
+
+    functions_debug_info: int
+    functions_symbol_table: int
+    functions_merged: int
+    functions_pruned: int
+    functions_continued: int
+    functions: int
+    functions_with_lines: int
+    functions_with_inlines: int
+    duplicates_different: int
+    overlapping: int
+    strings: int
+    files: int
+    file_size: int
+    index_size: int
+
+
+_CHUNK_SIZE = 1 << 20
+
+# The engine's records, in the machine's byte order and without padding.
+_ROW = Struct("=QII")
+_RANGE = Struct("=QQ")
+_NODE = Struct("=Q6I")
+_CALL_SITE = Struct("=Q4I")
+_STRP = Struct("=Q")
+
+
+def iter_finished(creator: CData) -> Iterator[memoryview]:
+    """The bytes of a finished `gsym_creator`, in pieces of about 1 MB.
+
+    Each piece is valid until the next one is asked for.
+    """
+    chunk = bytearray(_CHUNK_SIZE)
+    view = memoryview(chunk)
+    target = ffi.from_buffer("uint8_t[]", chunk)
+    size, error = ffi.new("size_t *"), new_error()
+    while True:
+        check(lib.gsym_creator_read(creator, target, _CHUNK_SIZE, size, error), error)
+        if size[0] == 0:
+            return
+        yield view[: size[0]]
+
+
+class Creator:
+    """Collects functions and writes them as one GSYM file.
+
+    Of several functions with the same range the one that says most is written.
+    A creator writes once; it is not safe to use from several threads at a time.
+
+    Args:
+        version: Format version, 1 or 2. Version 1 is read by every LLVM; it
+            holds at most 4 GiB and a UUID of at most 20 bytes.
+        byteorder: "little" or "big", the order of the integers in the file.
+        base_address: The image base that addresses in the file count from; by
+            default the start of the first function.
+        uuid: Identifier of the binary that the functions belong to, as bytes or as
+            hexadecimal text.
+        index: Add an index of large functions, with which the first lookup in one is
+            as fast as any later one.
+
+    Raises:
+        LimitError: The UUID does not fit version 1.
+        TypeError: The UUID is neither bytes nor text.
+        ValueError: There is no such version or byte order, or the UUID is not
+            hexadecimal.
+    """
+
+    def __init__(
+        self,
+        version: int = 1,
+        byteorder: str = "little",
+        base_address: int | None = None,
+        uuid: bytes | str = b"",
+        *,
+        index: bool = False,
+    ) -> None:
+        if byteorder not in {"little", "big"}:
+            raise ValueError(f"byte order is 'little' or 'big', not {byteorder!r}")
+        identifier = uuid_bytes(uuid)
+        self._error: CData = new_error()
+        self._handle: CData = None
+        self._version = version
+        self._report: CreatorReport | None = None
+        self._strings: dict[str, int] = {"": 0}
+        self._files: dict[str, int] = {"": 0}
+        self._strp: CData = ffi.new("uint64_t *")
+        self._file: CData = ffi.new("uint32_t *")
+        options = ffi.new("gsym_creator_options *")
+        options.version = version
+        options.big_endian = byteorder == "big"
+        options.has_index = index
+        if base_address is not None:
+            options.has_base_address = 1
+            options.base_address = base_address
+        made = ffi.new("gsym_creator **")
+        check(lib.gsym_creator_create(options, made, self._error), self._error)
+        self._handle = ffi.gc(made[0], lib.gsym_creator_destroy)
+        self._call(lib.gsym_creator_set_uuid, identifier, len(identifier))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory back. What was not saved is lost."""
+        if self._handle is not None:
+            ffi.release(self._handle)
+            self._handle = None
+
+    @property
+    def report(self) -> CreatorReport | None:
+        """Counts of the file that was written; None before that."""
+        return self._report
+
+    def add(self, info: FunctionInfo) -> None:
+        """Add a function, with what is merged into it and its unknown InfoTypes.
+
+        Raises:
+            ClosedError: The creator has written its file or was closed.
+            LimitError: The function's size exceeds 32 bits, or its strings what
+                version 1 can hold.
+            ValueError: Rows do not ascend or leave the function, an inlined call
+                lies outside of its parent, the name is empty, a string holds a NUL,
+                an extra has an InfoType with a meaning, or a number is out of range.
+        """
+        alive: list[CData] = []
+        try:
+            function = self._describe(info, alive)
+        except (OverflowError, StructError) as problem:
+            raise ValueError(f"{info.name}: {problem}") from problem
+        self._call(lib.gsym_creator_add_function, function, lib.GSYM_ORIGIN_DEBUG_INFO)
+
+    def add_reader(self, reader: _GsymFile) -> None:
+        """Add all functions of another file, whatever they hold.
+
+        Where both files are of version 2, sections of a type that has no meaning
+        here are copied as well. UUID and base address are not.
+
+        Args:
+            reader: A `gsym.Reader`.
+
+        Raises:
+            ClosedError: The creator has written its file, or one of the two was
+                closed.
+            FormatError: A record of the other file is damaged.
+            LimitError: The result does not fit version 1.
+            ValueError: A record says what a creator does not write, such as a
+                call that lies outside of its caller.
+        """
+        image = reader._image  # noqa: SLF001 - the handle that siblings share
+        source = self._open_handle(), image
+        status = lib.gsym_creator_add_entries(*source, ffi.NULL, self._error)
+        check(status, self._error, reader.path)
+        status = lib.gsym_creator_add_sections(*source, self._error)
+        check(status, self._error, reader.path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, which appears at *path* whole or not at all.
+
+        The creator is closed, also where writing failed; only if no file can be
+        made at *path* it stays as it was.
+
+        Raises:
+            ClosedError: The creator has written its file or was closed.
+            EmptyError: No function was added.
+            LimitError: The file does not fit version 1.
+            OSError: The file cannot be made or written.
+            ValueError: A function lies below the base address.
+        """
+        self._open_handle()
+        with AtomicFile(path) as file:
+            for chunk in self._finish():
+                file.write(chunk)
+
+    def to_bytes(self) -> bytes:
+        """The file as bytes. The creator is closed.
+
+        Raises:
+            ClosedError: The creator has written its file or was closed.
+            EmptyError: No function was added.
+            LimitError: The file does not fit version 1.
+            ValueError: A function lies below the base address.
+        """
+        self._open_handle()
+        return b"".join(map(bytes, self._finish()))
+
+    def _finish(self) -> Iterator[memoryview]:
+        try:
+            report = ffi.new("gsym_creator_report *")
+            self._call(lib.gsym_creator_finish, report)
+            self._report = CreatorReport(
+                *(getattr(report, field) for field in CreatorReport._fields)
+            )
+            yield from iter_finished(self._handle)
+        finally:
+            self.close()
+
+    def _open_handle(self) -> CData:
+        if self._handle is None:
+            raise ClosedError("the creator is closed")
+        return self._handle
+
+    def _call(self, function: CData, *arguments: CData) -> None:
+        check(function(self._open_handle(), *arguments, self._error), self._error)
+
+    def _string(self, text: str) -> int:
+        strp = self._strings.get(text)
+        if strp is None:
+            raw = to_bytes(text)
+            self._call(lib.gsym_creator_add_string, raw, len(raw), self._strp)
+            strp = self._strings[text] = self._strp[0]
+        return strp
+
+    def _path(self, path: str) -> int:
+        file = self._files.get(path)
+        if file is None:
+            raw = to_bytes(path)
+            self._call(lib.gsym_creator_add_path, raw, len(raw), self._file)
+            file = self._files[path] = self._file[0]
+        return file
+
+    def _describe(self, info: FunctionInfo, alive: list[CData]) -> CData:
+        """The engine's view of *info*; *alive* holds what it points at."""
+        function = ffi.new("gsym_function *")
+        self._fill(function, info, alive)
+        if info.merged:
+            merged = ffi.new("gsym_function[]", len(info.merged))
+            alive.append(merged)
+            for child, child_info in zip(merged, info.merged, strict=True):
+                self._fill(child, child_info, alive)
+                child.merged_count = len(child_info.merged)  # refused by the engine
+            function.merged = merged
+            function.merged_count = len(merged)
+        return function
+
+    def _fill(self, function: CData, info: FunctionInfo, alive: list[CData]) -> None:
+        """Set all fields but those of merged functions."""
+
+        def array(kind: str, packed: list[bytes]) -> CData:
+            view = ffi.from_buffer(kind, b"".join(packed))
+            alive.append(view)
+            return view
+
+        function.address = info.address
+        function.size = info.size
+        function.name = self._string(info.name)
+        if info.line_table:
+            rows = [_ROW.pack(at, self._path(p), n) for at, p, n in info.line_table]
+            function.rows = array("gsym_line_row[]", rows)
+            function.row_count = len(rows)
+        # A root without calls adds nothing to the function, unless it names a file.
+        if info.inline is not None and (info.inline.children or info.inline.call_path):
+            nodes, ranges = self._pack_inline(info.inline)
+            function.nodes = array("gsym_inline_node[]", nodes)
+            function.node_count = len(nodes)
+            function.ranges = array("gsym_range[]", ranges)
+            function.range_count = len(ranges)
+        if info.call_sites:
+            sites, regexes = self._pack_call_sites(info.call_sites)
+            function.call_sites = array("gsym_call_site[]", sites)
+            function.call_site_count = len(sites)
+            function.regexes = array("uint64_t[]", regexes)
+            function.regex_count = len(regexes)
+        if info.extra:
+            extras = ffi.new("gsym_extra[]", len(info.extra))
+            alive.append(extras)
+            for extra, (kind, payload) in zip(extras, info.extra.items(), strict=True):
+                extra.type = kind
+                extra.size = len(payload)
+                extra.data = array("uint8_t[]", [payload])
+            function.extras = extras
+            function.extra_count = len(extras)
+
+    def _pack_inline(self, root: InlineInfo) -> tuple[list[bytes], list[bytes]]:
+        nodes: list[bytes] = []
+        ranges: list[bytes] = []
+        # A stack, for trees are as deep as their source says.
+        stack = [(root, 0)]
+        while stack:
+            node, depth = stack.pop()
+            name, file = self._string(node.name), self._path(node.call_path)
+            place = len(ranges), len(node.ranges)
+            nodes.append(_NODE.pack(name, file, node.call_line, depth, *place, 0))
+            ranges += [_RANGE.pack(start, end) for start, end in node.ranges]
+            stack += [(child, depth + 1) for child in reversed(node.children)]
+        return nodes, ranges
+
+    def _pack_call_sites(
+        self, call_sites: tuple[CallSite, ...]
+    ) -> tuple[list[bytes], list[bytes]]:
+        sites: list[bytes] = []
+        regexes: list[bytes] = []
+        for offset, flags, patterns in call_sites:
+            place = len(regexes), len(patterns)
+            sites.append(_CALL_SITE.pack(offset, flags, *place, 0))
+            regexes += [_STRP.pack(self._string(pattern)) for pattern in patterns]
+        return sites, regexes
