@@ -95,6 +95,15 @@ class Frame(NamedTuple):
         """Directory and file name joined as they were in the debug information."""
         return join_path(self.directory, self.filename)
 
+    def __str__(self) -> str:
+        """As `gsym lookup` prints it: `NAME + OFFSET at PATH:LINE [inlined]`."""
+        import gsym  # for its public function: records import nothing of the engine
+
+        offset = f" + {self.offset}" if self.offset else ""
+        source = f" at {self.path}:{self.line or '?'}" if self.path else ""
+        name = gsym.demangle(self.name)
+        return name + offset + source + " [inlined]" * self.inlined
+
 
 class Lookup(NamedTuple):
     """The answer to one address; *frames* innermost first, never empty."""
@@ -104,6 +113,14 @@ class Lookup(NamedTuple):
     frames: tuple[Frame, ...]
     call_site_patterns: tuple[str, ...] = ()
     merged: tuple[Lookup, ...] = ()
+
+    def __str__(self) -> str:
+        """As `gsym lookup` prints it, a line for each frame."""
+        lines = [str(frame) for frame in self.frames]
+        if self.call_site_patterns:
+            lines.append("calls " + ", ".join(self.call_site_patterns))
+        start = f"{self.address:#x}: "
+        return start + ("\n" + " " * len(start)).join(lines)
 
 
 class Header(NamedTuple):

@@ -136,6 +136,15 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
         gsym.nope  # type: ignore[attr-defined]  # noqa: B018 - the access is the test
 
 
+def test_a_type_checker_reports_a_misspelt_public_name(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api", reason="mypy is not installed")
+    program = tmp_path / "program.py"
+    program.write_text("import gsym\ngsym.open\ngsym.opens\n")
+    found, _, _ = api.run([str(program)])  # with the settings of the project
+    assert 'Module has no attribute "opens"' in found
+    assert "Found 1 error" in found
+
+
 def commands_shown(text: str) -> list[list[str]]:
     """The words of each command of ours in a part of a page, without variables."""
     spans = re.findall(r"`((?:[A-Z_]+=\S+ )?gsym(?:util)? [^`]+)`", text)

@@ -157,6 +157,9 @@ class Reader:
     def __len__(self) -> int:
         return self.header.num_addresses
 
+    def __iter__(self) -> Iterator[FunctionInfo]:
+        return self.functions()
+
     @property
     def path(self) -> str | None:
         """The name that errors carry; None for bytes without a name."""
