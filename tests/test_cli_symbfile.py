@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.symbfile.extraction import extract_ranges
+from gsym.symbfile.extraction import extract
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import (
     LineTableRow,
@@ -319,6 +319,6 @@ def test_a_report_on_an_extraction_has_the_warnings_of_the_conversion(
     assert run("extract", "--json", damaged) == 0
     printed = json.loads(capsys.readouterr().out)
     assert sum(printed["conversion"]["warnings"].values()) == 1
-    report = extract_ranges(damaged, damaged.with_name("ranges"))
+    report = extract(damaged, ranges=damaged.with_name("ranges"))
     assert report.conversion is not None
     assert report.conversion.warnings == printed["conversion"]["warnings"]

@@ -10,15 +10,11 @@ from hypothesis import given
 
 import gsym
 from gsym.cli.main import main
-from gsym.symbfile import function_pass
+from gsym.symbfile import extraction
 from gsym.symbfile.calls import recall_calls
+from gsym.symbfile.extraction import NoCallsError, extract, symbfile_blocks
 from gsym.symbfile.format import Decoder, ReturnPad, ReturnPadEntry
 from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.return_pads import (
-    NoCallsError,
-    extract_return_pads,
-    return_pad_blocks,
-)
 from gsym.symbfile.verification import verify
 from tests import machine_code, oracle
 from tests.creations import create
@@ -75,7 +71,7 @@ PADS = [
 
 def pads_of(reader: gsym.Reader, calls: Calls, **options: str) -> list[Record]:
     """The return pads that are written, in a sound symbfile."""
-    file = b"".join(return_pad_blocks(reader, calls, **options))
+    file = b"".join(symbfile_blocks(reader, calls=calls, **options))
     assert [each for each in verify(Decoder([file])) if each.is_error] == []
     return list(Decoder([file]).records())
 
@@ -164,7 +160,7 @@ def test_pads_are_the_same_whatever_is_visited_together(
         expected = pads_of(reader, calls)
         assert len(expected) == 60
         for size in (1, 2, 19, 20, 21):
-            monkeypatch.setattr(function_pass, "_ENTRIES_AT_ONCE", size)
+            monkeypatch.setattr(extraction, "_ENTRIES_AT_ONCE", size)
             assert pads_of(reader, calls) == expected
 
 
@@ -177,7 +173,7 @@ def test_a_closed_reader_has_no_pads() -> None:
     with gsym.Reader(create([chain()])) as reader:
         calls = machine_code.find_calls(reader, {START: CODE})
     with pytest.raises(gsym.ClosedError):
-        list(return_pad_blocks(reader, calls))
+        list(symbfile_blocks(reader, calls=calls))
 
 
 # ---- files
@@ -201,7 +197,7 @@ def test_the_pads_of_the_reference_implementation(
     fixtures: Path, tmp_path: Path
 ) -> None:
     output = str(tmp_path / "out")
-    extract_return_pads(fixtures / "symblib/inline-no-tco", output)
+    extract(fixtures / "symblib/inline-no-tco", return_pads=output)
     found = {
         record.elf_va: [(entry.func, entry.line) for entry in record.entries]
         for record in read(output)
@@ -215,7 +211,7 @@ def test_goroutines_of_a_real_program_have_an_end(
     fixtures: Path, tmp_path: Path
 ) -> None:
     output = str(tmp_path / "out")
-    extract_return_pads(fixtures / "symblib/go-1.24.0", output)
+    extract(fixtures / "symblib/go-1.24.0", return_pads=output)
     exits = [
         (record.elf_va, record.entries[0].line)
         for record in read(output)
@@ -240,32 +236,33 @@ def read(path: str) -> list[Record]:
     return list(open_symbfile(path).records())
 
 
-def extract(*words: str) -> int:
+def run(*words: str) -> int:
     return main(["symbfile", "extract", *words])
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_pads_of_a_gsym_file_need_its_binary() -> None:
-    report = extract_return_pads("a.gsym", "out", binary="a")
+    report = extract("a.gsym", return_pads="out", binary="a").kinds["returnpads"]
     assert read("out") == PADS
-    assert (report.return_pads, report.functions, report.losses) == (3, 1, {})
+    assert report.counts == {"return_pads": 3, "functions": 1, "instructions": 6}
+    assert report.losses == {}
     with pytest.raises(NoCallsError, match="machine code or call sites"):
-        extract_return_pads("a.gsym", "other")
+        extract("a.gsym", return_pads="other")
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_pads_of_a_binary_are_made_of_its_own_code() -> None:
-    report = extract_return_pads("a", "out")
+    report = extract("a", return_pads="out").kinds["returnpads"]
     assert read("out") == [pad(at, ("main", "", 0)) for at in (5, 11, 16)]
-    assert report.instructions == 6
+    assert report.counts["instructions"] == 6
 
 
 @pytest.mark.usefixtures("folder")
 def test_extract_writes_either_kind_or_both(capsys: pytest.CaptureFixture[str]) -> None:
-    assert extract("a.gsym", "--kind=returnpads", "--binary=a", "-o", "pads") == 0
+    assert run("a.gsym", "--kind=returnpads", "--binary=a", "-o", "pads") == 0
     assert "3 return pads in 1 functions" in capsys.readouterr().out
-    assert extract("a.gsym", "--kind=ranges", "-o", "ranges") == 0
-    assert extract("a.gsym", "--kind=both", "--binary=a") == 0
+    assert run("a.gsym", "--kind=ranges", "-o", "ranges") == 0
+    assert run("a.gsym", "--kind=both", "--binary=a") == 0
     assert read("pads") == read("a.gsym.returnpads.symbfile") == PADS
     assert read("ranges") == read("a.gsym.ranges.symbfile") != []
 
@@ -279,7 +276,7 @@ def test_any_number_of_threads_writes_the_same_files(
         folder = tmp_path / threads
         folder.mkdir()
         options = (*words, "--kind=both", f"--threads={threads}", "-q")
-        assert extract(binary, *options, "-o", str(folder / "x")) == 0
+        assert run(binary, *options, "-o", str(folder / "x")) == 0
     files = [
         {path.name: path.read_bytes() for path in folder.iterdir()}
         for folder in sorted(tmp_path.iterdir())
@@ -290,7 +287,7 @@ def test_any_number_of_threads_writes_the_same_files(
 
 @pytest.mark.usefixtures("folder")
 def test_parts_of_pads_are_whole_symbfiles() -> None:
-    assert extract("a.gsym", "--kind=both", "--binary=a", "--part-size=60", "-ox") == 0
+    assert run("a.gsym", "--kind=both", "--binary=a", "--part-size=60", "-ox") == 0
     parts = [f"x.returnpads.symbfile-{at}" for at in range(3)]
     assert [record for part in parts for record in read(part)] == PADS
 
@@ -298,12 +295,12 @@ def test_parts_of_pads_are_whole_symbfiles() -> None:
 def test_without_code_there_are_only_ranges_and_a_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert extract("a.gsym", "--kind=both", "-o", "out") == 0
+    assert run("a.gsym", "--kind=both", "-o", "out") == 0
     assert "return pads left out" in (told := capsys.readouterr().err)
     assert "use --binary" in told
     assert read("out.ranges.symbfile") != []
     assert not (folder / "out.returnpads.symbfile").exists()
-    assert extract("a.gsym", "--kind=returnpads", "-o", "out") == 1
+    assert run("a.gsym", "--kind=returnpads", "-o", "out") == 1
     assert "use --binary" in capsys.readouterr().err
 
 
@@ -313,7 +310,7 @@ def test_call_sites_stand_in_for_code(
     sites = tuple(gsym.CallSite(at, 0, ()) for at in (6, 12, 17))
     whole = chain()._replace(call_sites=sites)
     (folder / "b.gsym").write_bytes(create([whole]))
-    assert extract("b.gsym", "--kind=returnpads", "-o", "out") == 0
+    assert run("b.gsym", "--kind=returnpads", "-o", "out") == 0
     assert "3 return pads of call sites" in capsys.readouterr().out
     assert read("out") == PADS
 
@@ -322,8 +319,8 @@ def test_a_debug_file_has_the_pads_of_its_call_sites(folder: Path) -> None:
     sites = [Die(Tag.call_site, {At.call_return_pc: at}) for at in (0x1010, 0x1008)]
     image = program(unit(function("f", 0x1000, 0x1040, *sites), lines=LineProgram()))
     (folder / "a.debug").write_bytes(image)
-    report = extract_return_pads("a.debug", "out")
-    assert report.functions == 0
+    report = extract("a.debug", return_pads="out").kinds["returnpads"]
+    assert report.counts["functions"] == 0
     assert [r.elf_va for r in read("out")] == [0x1007, 0x100F]
 
 
@@ -334,9 +331,10 @@ def test_code_for_another_processor_leaves_the_call_sites(folder: Path) -> None:
     image = bytearray(program(made, text=(text,)))
     pack_into("<H", image, 18, elf.RISCV)
     (folder / "riscv").write_bytes(image)
-    report = extract_return_pads("riscv", "out")
-    assert (report.functions, [r.elf_va for r in read("out")]) == (0, [0x1007])
-    assert extract("riscv", "--kind=both") == 0
+    report = extract("riscv", return_pads="out").kinds["returnpads"]
+    assert report.counts["functions"] == 0
+    assert [r.elf_va for r in read("out")] == [0x1007]
+    assert run("riscv", "--kind=both") == 0
     assert read("riscv.returnpads.symbfile") == read("out")
 
 
@@ -346,9 +344,9 @@ def test_code_for_another_processor_without_call_sites_is_told(
     image = bytearray((folder / "a").read_bytes())
     pack_into("<H", image, 18, elf.RISCV)
     (folder / "riscv").write_bytes(image)
-    assert extract("riscv", "--kind=both") == 0
+    assert run("riscv", "--kind=both") == 0
     assert "the machine code is for riscv64" in capsys.readouterr().err
-    assert extract("riscv", "--kind=returnpads") == 1
+    assert run("riscv", "--kind=returnpads") == 1
 
 
 @pytest.mark.usefixtures("folder")
@@ -357,7 +355,7 @@ def test_what_code_could_not_be_read_is_told(
 ) -> None:
     broken = (folder / "a").read_bytes().replace(CODE, CODE[:6] + b"\x06" + CODE[7:])
     (folder / "broken").write_bytes(broken)
-    assert extract("a.gsym", "--kind=returnpads", "--binary=broken", "-o", "out") == 0
+    assert run("a.gsym", "--kind=returnpads", "--binary=broken", "-o", "out") == 0
     told = capsys.readouterr().err
     assert "Code behind an undefined instruction left out (once)" in told
     assert read("out") == PADS[:1]
@@ -375,5 +373,5 @@ def test_what_code_could_not_be_read_is_told(
 def test_what_makes_no_sense_is_refused(
     words: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert extract("a.gsym", *words) == 2
+    assert run("a.gsym", *words) == 2
     assert reason in capsys.readouterr().err

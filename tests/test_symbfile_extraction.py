@@ -13,7 +13,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.errors import LimitError
 from gsym.symbfile.comparison import compare
-from gsym.symbfile.extraction import extract_ranges, range_blocks
+from gsym.symbfile.extraction import extract, symbfile_blocks
 from gsym.symbfile.format import Decoder, LineTableRow, Range
 from gsym.symbfile.names import reduce_name
 from gsym.symbfile.opening import open_symbfile
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def ranges_of(data: bytes, names: str = "mangled") -> list[Range]:
-    file = b"".join(range_blocks(gsym.Reader(data), names=names))
+    file = b"".join(symbfile_blocks(gsym.Reader(data), names=names))
     assert [each for each in verify(Decoder([file])) if each.is_error] == []
     ranges = list(Decoder([file]).records())
     assert all(isinstance(each, Range) for each in ranges)
@@ -92,7 +92,7 @@ def test_odd_files_become_sound_ranges(file: oracle.GsymFile) -> None:
         reader = gsym.Reader(oracle.encode_file(file))
     except gsym.GsymError:
         return
-    records = b"".join(range_blocks(reader))
+    records = b"".join(symbfile_blocks(reader))
     assert [each for each in verify(Decoder([records])) if each.is_error] == []
 
 
@@ -379,7 +379,7 @@ def test_the_ranges_of_symblib_are_those_of_its_file(
     fixtures: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "ranges"
-    extract_ranges(fixtures / "symblib/inline-no-tco", output)
+    extract(fixtures / "symblib/inline-no-tco", ranges=output)
     theirs = open_symbfile(fixtures / "symblib/inline-no-tco.ranges.symbfile")
     more = list(compare(theirs.records(), open_symbfile(output).records()))
     # The symbols of functions without debug information are more than it has.
@@ -392,13 +392,13 @@ def test_the_ranges_of_symblib_are_those_of_its_file(
 
 def test_parts_say_the_same_as_one_file(fixtures: Path, tmp_path: Path) -> None:
     binary = fixtures / "symblib/go-1.22.12"
-    whole = extract_ranges(binary, tmp_path / "whole")
-    parts = extract_ranges(binary, tmp_path / "part", part_size=100_000)
+    whole = extract(binary, ranges=tmp_path / "whole").kinds["ranges"]
+    parts = extract(binary, ranges=tmp_path / "part", part_size=100_000).kinds["ranges"]
     assert parts.outputs == tuple(
         str(tmp_path / f"part-{index}") for index in range(len(parts.outputs))
     )
     assert len(parts.outputs) > 3
-    assert parts.ranges == whole.ranges
+    assert parts.counts == whole.counts
     records = [each for path in parts.outputs for each in open_symbfile(path).records()]
     assert records == list(open_symbfile(tmp_path / "whole").records())
 
@@ -420,10 +420,10 @@ def test_fewer_parts_leave_none_of_an_earlier_extraction(
 ) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    earlier = extract_ranges(many, folder / "x", part_size=1)
+    earlier = extract(many, ranges=folder / "x", part_size=1).kinds["ranges"]
     assert len(earlier.outputs) == 4
     assert earlier.removed == ()
-    report = extract_ranges(many, folder / "x", part_size=1 << 20)
+    report = extract(many, ranges=folder / "x", part_size=1 << 20).kinds["ranges"]
     assert report.outputs == earlier.outputs[:1]
     assert report.removed == earlier.outputs[1:]
     assert part_names(folder) == ["x-0"]
@@ -438,7 +438,7 @@ def test_what_is_no_part_behind_the_last_one_stays(
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / kept).write_bytes(b"symbfile\0\1")
-    extract_ranges(many, folder / "x", part_size=1 << 20)
+    extract(many, ranges=folder / "x", part_size=1 << 20)
     assert part_names(folder) == sorted(["x-0", kept])
 
 
@@ -451,7 +451,7 @@ def test_only_regular_symbfiles_are_parts(many: Path, tmp_path: Path) -> None:
     (folder / "link-1").symlink_to(other)
     (folder / "folder-1").mkdir()
     for name in ("text", "link", "folder"):
-        report = extract_ranges(many, folder / name, part_size=1 << 20)
+        report = extract(many, ranges=folder / name, part_size=1 << 20).kinds["ranges"]
         assert report.removed == ()
         assert (folder / f"{name}-1").exists()
 
@@ -460,13 +460,13 @@ def test_an_extraction_that_fails_removes_nothing(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     (tmp_path / "x-1").write_bytes(b"symbfile\0\1")
     with pytest.raises(gsym.GsymError):
-        extract_ranges(tmp_path / "text", tmp_path / "x", part_size=9)
+        extract(tmp_path / "text", ranges=tmp_path / "x", part_size=9)
     assert (tmp_path / "x-1").exists()
 
 
 def test_a_single_file_removes_no_parts(many: Path, tmp_path: Path) -> None:
-    extract_ranges(many, tmp_path / "x", part_size=1)
-    extract_ranges(many, tmp_path / "x")
+    extract(many, ranges=tmp_path / "x", part_size=1)
+    extract(many, ranges=tmp_path / "x")
     assert (tmp_path / "x-3").exists()
 
 
@@ -475,8 +475,8 @@ def test_a_gsym_file_gives_the_same_as_its_binary(
 ) -> None:
     binary = fixtures / "symblib/inline"
     gsym.convert(binary, tmp_path / "a.gsym")
-    extract_ranges(binary, tmp_path / "one")
-    extract_ranges(tmp_path / "a.gsym", tmp_path / "other")
+    extract(binary, ranges=tmp_path / "one")
+    extract(tmp_path / "a.gsym", ranges=tmp_path / "other")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 

@@ -12,7 +12,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.errors import ClosedError, EmptyError, FormatError, GsymError, LimitError
 from gsym.symbfile.address_index import AddressIndex, ChainFrame
-from gsym.symbfile.extraction import extract_ranges, range_blocks
+from gsym.symbfile.extraction import extract, symbfile_blocks
 from gsym.symbfile.format import (
     Decoder,
     LineTableRow,
@@ -499,10 +499,10 @@ def test_a_real_program_comes_back_with_equal_answers(
     fixtures: Path, tmp_path: Path
 ) -> None:
     ranges, output = tmp_path / "ranges", tmp_path / "out.gsym"
-    extract_ranges(fixtures / "symblib/go-1.22.12", ranges)
+    extract(fixtures / "symblib/go-1.22.12", ranges=ranges)
     convert_symbfiles([ranges], output)
     with gsym.open(output) as reader:
-        again = b"".join(range_blocks(reader, names="mangled"))
+        again = b"".join(symbfile_blocks(reader, names="mangled"))
     first = AddressIndex(Decoder([ranges.read_bytes()]).records())
     second = AddressIndex(Decoder([again]).records())
     records = list(Decoder([again]).records())

@@ -1,19 +1,32 @@
-"""Ranges of a symbfile, made of anything that can be converted to GSYM.
+"""Symbfiles of anything that can be converted: ranges, return pads or both.
 
 What a lookup in the GSYM file answers, the ranges answer, too, but for the names, which
-are written in another style. docs/symbfile.md tells what is lost.
+are written in another style; docs/symbfile.md lists what is lost. A return pad is just
+before the address that a call returns to: there a profiler looks up each frame of a
+stack but the innermost. Its frames are those at the call itself; what is inlined there
+may end right after it.
 """
 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
+from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 
+import gsym.reading.reader
+from gsym.containers.recognition import recognise_file
+from gsym.conversion.companions.dsym import open_fitting
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.workers import core_count, run_workers
+from gsym.errors import GsymError, UnsupportedError
 from gsym.records import NamedTuple
-from gsym.symbfile.function_pass import FunctionPass
-from gsym.symbfile.input_image import check_output, open_image
-from gsym.symbfile.names import NameTexts
-from gsym.symbfile.parts import PartFiles, finished_blocks
+from gsym.symbfile.calls import can_find_calls, find_calls, holds_code, recall_calls
+from gsym.symbfile.format import Encoder
+from gsym.symbfile.names import ImageNames, NameTexts
+from gsym.symbfile.parts import PartFiles, finished_blocks, is_part_of
+from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,39 +35,16 @@ if TYPE_CHECKING:
 
     from gsym.conversion.report import ConversionReport
     from gsym.reading.reader import Reader
+    from gsym.symbfile.calls import Calls
 
+    Outputs = list[tuple[Encoder, PartFiles]]
 
-class ExtractionReport(NamedTuple):
-    """What an extraction wrote.
+# As the paths of the protocol for uploads have them.
+KINDS = ("ranges", "returnpads")
 
-    Attributes:
-        outputs: Paths that were written: one, or one per part.
-        removed: Paths of parts of an earlier, longer output, which are gone.
-        functions: Functions in them.
-        ranges: Ranges of functions and of calls inlined into them.
-        inlined_calls: Of these, those of inlined calls.
-        line_rows: Rows of all line tables.
-        losses: What was left out -> how often.
-        file_size: Of all outputs, in bytes.
-        seconds: Wall time.
-        conversion: The report on the conversion of the input that was made for this
-            extraction alone, with its warnings; None where there was none.
-    """
-
-    outputs: tuple[str, ...]
-    removed: tuple[str, ...]
-    functions: int
-    ranges: int
-    inlined_calls: int
-    line_rows: int
-    losses: dict[str, int]
-    file_size: int
-    seconds: float
-    conversion: ConversionReport | None = None
-
-
-_COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
-_LOSSES = {
+_ENTRIES_AT_ONCE = 1 << 10
+_RANGE_COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
+_RANGE_LOSSES = {
     "losses.damaged": "Function left out: its record is damaged",
     "losses.functions_cut": "Function cut: another one answers for a part of it",
     "losses.functions_left_out": "Function left out: another one answers for all of it",
@@ -64,71 +54,376 @@ _LOSSES = {
 }
 
 
-def extract_ranges(
+class NoCallsError(GsymError):
+    """There is neither machine code nor a call site to make return pads of."""
+
+
+class SymbfileReport(NamedTuple):
+    """What was written of one kind.
+
+    Attributes:
+        outputs: Paths that were written: one, or one per part.
+        removed: Paths of parts of an earlier, longer output, which are gone.
+        counts: Of ranges: `functions`, `ranges` of these and of calls inlined into
+            them, those of `inlined_calls`, and `line_rows`. Of return pads:
+            `return_pads`, ranges of `functions` whose code was gone through, and
+            `instructions` in it; both 0 where the calls are those of the GSYM file.
+        losses: What was left out -> how often.
+        file_size: Of all outputs, in bytes.
+    """
+
+    outputs: tuple[str, ...]
+    removed: tuple[str, ...]
+    counts: dict[str, int]
+    losses: dict[str, int]
+    file_size: int
+
+
+class ExtractionReport(NamedTuple):
+    """What an extraction wrote.
+
+    Attributes:
+        kinds: The report on each of `KINDS` that was written.
+        missing: Why return pads that were asked for cannot be made; else "".
+        conversion: The report on the conversion of the input that was made for this
+            extraction alone, with its warnings; None where there was none.
+        seconds: Wall time.
+    """
+
+    kinds: dict[str, SymbfileReport]
+    missing: str
+    conversion: ConversionReport | None
+    seconds: float
+
+
+def extract(  # noqa: PLR0913 - keywords, each a choice of its own
     source: str | os.PathLike[str] | Reader,
-    output: str | os.PathLike[str],
     *,
-    names: str | NameTexts = "symblib",
+    ranges: str | os.PathLike[str] | None = None,
+    return_pads: str | os.PathLike[str] | None = None,
+    binary: str | os.PathLike[str] | None = None,
+    names: str = "symblib",
     part_size: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **conversion: Any,
 ) -> ExtractionReport:
-    """Write the functions, inlined calls and lines of a binary as ranges.
+    """Write the ranges of a binary, its return pads, or both.
+
+    Return pads that cannot be made are an error only where they alone are asked for.
 
     Args:
         source: What `gsym.convert` takes, a GSYM file, or a reader that has one open.
-        output: File to write. Of several parts each adds its number: `OUT-0`.
+        ranges: File for its functions, inlined calls and lines; None: not wanted. Of
+            several parts each adds its number: `OUT-0`.
+        return_pads: Likewise, for the chain of functions at each call.
+        binary: Has the machine code of *source*; by default *source* itself. Where that
+            has none, or it is for another processor, pads are made of the call sites
+            that its debug information has.
         names: "symblib" (demangled, without template arguments), "full" (demangled) or
-            "mangled"; or texts that several outputs of one input share.
-        part_size: Write several files of about so many bytes, each whole in itself.
-        progress: Called now and then with (work done, work in all).
+            "mangled".
+        part_size: Write several files of about so many bytes, each complete in itself.
+        progress: Called now and then with (work done, work in all), by any thread.
+        conversion: Other keywords of `gsym.convert`. With two `threads` or more each
+            kind has a pass of its own over the functions; the bytes are the same.
+
+    Raises:
+        GsymError: As for `gsym.convert` and `gsym.symbfile.calls.find_calls`.
+        NoCallsError: There is no code and no call site.
+        OSError: A file cannot be read or written.
+        ValueError: There is no such style of names, nothing is wanted, or an output is
+            *source*.
+    """
+    started = time.perf_counter()
+    wanted = zip(KINDS, (ranges, return_pads), strict=True)
+    targets = {kind: os.fspath(path) for kind, path in wanted if path is not None}
+    if not targets:
+        raise ValueError("ranges, return_pads: one at least must be a path")
+    for target in targets.values():
+        check_output(source, target, is_split=part_size is not None)
+    texts = NameTexts(names)
+    if return_pads is not None:
+        if binary is None and isinstance(source, (str, os.PathLike)):
+            binary = source if holds_code(source) else None
+        if binary is None or not can_find_calls(binary):
+            conversion["call_sites"] = True
+    calls, missing = None, ""
+    with _open_image(source, progress, **conversion) as (reader, converted):
+        if binary is not None:
+            with open_fitting(os.fspath(binary), reader.uuid):
+                pass  # it is the one
+        if return_pads is not None:
+            try:
+                calls = _calls_of(reader, binary)
+            except (NoCallsError, UnsupportedError) as error:
+                if ranges is None:
+                    raise
+                missing = error.reason
+                del targets["returnpads"]
+        functions = _FunctionPass(reader, texts, part_size, progress)
+        threads = conversion.get("threads") or core_count()
+        apart = len(targets) > 1 and threads > 1
+        other = _FunctionPass(reader, texts, part_size) if apart else functions
+        kinds = _write(functions, other, calls, targets, is_split=part_size is not None)
+    return ExtractionReport(kinds, missing, converted, time.perf_counter() - started)
+
+
+def symbfile_blocks(
+    reader: Reader, *, calls: Calls | None = None, names: str = "symblib"
+) -> Iterator[bytes]:
+    """The ranges of an open GSYM file as the bytes of a symbfile, in blocks.
+
+    Args:
+        reader: Stays open until the last of them.
+        calls: Of its functions: the return pads of these instead.
+        names: As for `extract`.
+
+    Raises:
+        ClosedError: The reader was closed.
+    """
+    functions = _FunctionPass(reader, NameTexts(names))
+    encoder = functions.output(calls)
+    for _ in functions.steps():
+        for block, _ in finished_blocks(encoder):
+            yield block
+
+
+def _write(
+    range_pass: _FunctionPass,
+    pad_pass: _FunctionPass,
+    calls: Calls | None,
+    targets: dict[str, str],
+    *,
+    is_split: bool,
+) -> dict[str, SymbfileReport]:
+    with ExitStack() as stack:
+        outputs: dict[str, tuple[Encoder, PartFiles]] = {}
+        for kind, target in targets.items():
+            made = range_pass.output() if kind == "ranges" else pad_pass.output(calls)
+            files = stack.enter_context(PartFiles(target, is_split=is_split))
+            outputs[kind] = made, files
+        if range_pass is pad_pass:
+            _run_together([(range_pass, [*outputs.values()])])
+        else:
+            ranges, pads = outputs.values()
+            _run_together([(range_pass, [ranges]), (pad_pass, [pads])])
+    reports = {}
+    for kind, (_, files) in outputs.items():
+        if kind == "ranges":
+            counts, losses = _range_counts(range_pass)
+        else:
+            counts, losses = _pad_counts(pad_pass, calls)
+        reports[kind] = SymbfileReport(
+            tuple(files.paths),
+            tuple(files.removed),
+            counts,
+            {text: count for text, count in losses.items() if count},
+            files.size,
+        )
+    return reports
+
+
+def _range_counts(functions: _FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
+    counted = functions.counts(tuple(_RANGE_LOSSES))
+    losses = {text: counted[name] for name, text in _RANGE_LOSSES.items()}
+    return functions.counts(_RANGE_COUNTS), losses
+
+
+def _pad_counts(
+    functions: _FunctionPass, calls: Any
+) -> tuple[dict[str, int], dict[str, int]]:
+    counted = functions.counts(("return_pads", "losses.damaged"))
+    counts = {
+        "return_pads": counted["return_pads"],
+        "functions": calls.ranges,
+        "instructions": calls.instructions,
+    }
+    losses = {
+        "Code behind an undefined instruction left out": calls.ended_early,
+        "Function left out: the binary has no code of it": calls.without_code,
+        "Function left out: its record is damaged": counted["losses.damaged"],
+    }
+    return counts, losses
+
+
+def _calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
+    """The calls in the code of a binary, or those that the GSYM file holds.
+
+    Raises:
+        GsymError: As for `gsym.symbfile.calls.find_calls`; its kinds, too.
+        NoCallsError: There is no binary and no call site.
+        UnsupportedError: The binary is for another processor, and there is none.
+    """
+    if binary is not None:
+        try:
+            return find_calls(reader, binary)
+        except UnsupportedError:
+            if not len(calls := recall_calls(reader)):
+                raise
+            return calls
+    calls = recall_calls(reader)
+    if not len(calls):
+        raise NoCallsError(
+            "return pads are made of machine code or call sites, and there are none",
+            path=reader.path,
+        )
+    return calls
+
+
+@contextmanager
+def _open_image(
+    source: str | os.PathLike[str] | Reader,
+    progress: Callable[[int, int], None] | None = None,
+    **conversion: Any,
+) -> Iterator[tuple[Reader, ConversionReport | None]]:
+    """A reader of a GSYM file, or of what a conversion makes of another input.
+
+    The report on the conversion comes with it, without its outputs, which are
+    temporary; None without a conversion.
+
+    Args:
+        source: What `gsym.convert` takes, a GSYM file, or a reader, which stays open.
+        progress: Called now and then with (work done, work in all) of a conversion.
         conversion: Other keywords of `gsym.convert`.
 
     Raises:
         GsymError: As for `gsym.convert`; its kinds, too.
-        OSError: A file cannot be read or written.
-        ValueError: There is no such style of names, or *output* is *source*.
+        OSError: The input cannot be read, or there is no room for what it becomes.
     """
-    started = time.perf_counter()
-    target = os.fspath(output)
-    is_split = part_size is not None
-    check_output(source, target, is_split=is_split)
-    texts = names if isinstance(names, NameTexts) else NameTexts(names)
-    with open_image(source, progress, **conversion) as (reader, converted):
-        extraction = FunctionPass(reader, texts, part_size, progress)
-        encoder = extraction.want_ranges()
-        with PartFiles(target, is_split=is_split) as files:
-            for _ in extraction.steps():
-                files.take(encoder)
-    report = range_report(extraction, files, time.perf_counter() - started)
-    return report._replace(conversion=converted)
+    if isinstance(source, gsym.reading.reader.Reader):
+        yield source, None
+        return
+    path = os.fspath(source)
+    if not os.path.isdir(path) and recognise_file(path) == "gsym":
+        with gsym.reading.reader.open(path) as reader:
+            yield reader, None
+        return
+    from gsym.conversion.job import convert
+
+    with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
+        converted = os.path.join(folder, "converted.gsym")
+        # Version 2 has no limits that a large input could meet.
+        report = convert(path, converted, version=2, progress=progress, **conversion)
+        with gsym.reading.reader.open(converted) as reader:
+            yield reader, report._replace(outputs=())
 
 
-def range_report(
-    extraction: FunctionPass, files: PartFiles, seconds: float
-) -> ExtractionReport:
-    """What a pass that is done wrote."""
-    counts: dict[str, Any] = extraction.counts(_COUNTS)
-    losses = extraction.counts(tuple(_LOSSES))
-    return ExtractionReport(
-        outputs=tuple(files.paths),
-        removed=tuple(files.removed),
-        **counts,
-        losses={text: losses[name] for name, text in _LOSSES.items() if losses[name]},
-        file_size=files.size,
-        seconds=seconds,
-    )
+def check_output(
+    source: str | os.PathLike[str] | Reader, target: str, *, is_split: bool = False
+) -> None:
+    """Refuse an output that would replace what it is made of, as a part if *is_split*.
+
+    Raises:
+        ValueError: It would.
+    """
+    path = _path_of(source)
+    if path is None:
+        return
+    if is_same_file(path, target) or (is_split and is_part_of(path, target)):
+        raise ValueError(f"{target}: the output would replace the input")
 
 
-def range_blocks(reader: Reader, *, names: str = "symblib") -> Iterator[bytes]:
-    """The ranges of an open GSYM file as the bytes of one symbfile, in blocks.
+def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:
+    if isinstance(source, gsym.reading.reader.Reader):
+        return source.path
+    return os.fspath(source)
+
+
+class _FunctionPass:
+    """One pass over the functions of a GSYM file, which makes ranges and return pads.
 
     Args:
-        reader: Stays open until the last of them.
-        names: As for `extract_ranges`.
+        reader: The file; it stays open until the last step.
+        texts: Of its names.
+        part_size: Of each output; None: one file.
+        progress: Called with (entries visited, entries in all).
     """
-    extraction = FunctionPass(reader, NameTexts(names))
-    encoder = extraction.want_ranges()
-    for _ in extraction.steps():
-        for block, _ in finished_blocks(encoder):
-            yield block
+
+    def __init__(
+        self,
+        reader: Reader,
+        texts: NameTexts,
+        part_size: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._reader = reader
+        self._texts = texts
+        self._part_size = part_size
+        self._progress = progress
+        self._error: Any = new_error()
+        self._wanted: list[tuple[Encoder, ImageNames]] = []
+        place = ffi.new("gsym_symbfile_extraction **")
+        status = lib.gsym_symbfile_extraction_create(
+            reader._image,  # noqa: SLF001 - a sibling's handle
+            place,
+            self._error,
+        )
+        check(status, self._error, reader.path)
+        self._handle = ffi.gc(place[0], lib.gsym_symbfile_extraction_destroy)
+
+    def output(self, calls: Calls | None = None) -> Encoder:
+        """What the ranges of all functions will be written to.
+
+        Args:
+            calls: The return pads of these instead; they live until the last step.
+        """
+        encoder = Encoder(self._part_size)
+        names = ImageNames(self._reader, encoder, self._texts, self._progress)
+        self._wanted.append((encoder, names))
+        handles = self._handle, names.handle, encoder.handle
+        if calls is None:
+            lib.gsym_symbfile_extraction_want_ranges(*handles)
+        else:
+            lib.gsym_symbfile_extraction_want_return_pads(*handles, calls.handle)
+        return encoder
+
+    def steps(self) -> Iterator[None]:
+        """Goes on by some functions at a time; each wanted output has more then.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: The records of the file lie over each other.
+        """
+        is_done, visited, total = ffi.new("uint32_t *"), 0, len(self._reader)
+        while not is_done[0]:
+            self._reader._open_image()  # noqa: SLF001 - fails where it was closed
+            status = lib.gsym_symbfile_extraction_next(
+                self._handle, _ENTRIES_AT_ONCE, is_done, self._error
+            )
+            check(status, self._error, self._reader.path)
+            if is_done[0]:
+                for encoder, _ in self._wanted:
+                    encoder.finish()
+            visited = min(visited + _ENTRIES_AT_ONCE, total)
+            if self._progress is not None:
+                self._progress(visited, total)
+            yield
+
+    def counts(self, names: tuple[str, ...]) -> dict[str, int]:
+        """Fields of the engine's `gsym_symbfile_extraction_counts`."""
+        counts: Any = ffi.new("gsym_symbfile_extraction_counts *")
+        lib.gsym_symbfile_extraction_count(self._handle, counts)
+        return {name: attrgetter(name)(counts) for name in names}
+
+
+class _StoppedError(Exception):
+    """The other pass failed, or the process was interrupted."""
+
+
+def _run_together(passes: list[tuple[_FunctionPass, Outputs]]) -> None:
+    """Run each pass in a thread of its own."""
+    waiting = list(passes)
+    is_stopped = False
+
+    def work() -> None:
+        functions, outputs = waiting.pop()
+        for _ in functions.steps():
+            if is_stopped:
+                raise _StoppedError
+            for encoder, files in outputs:
+                files.take(encoder)
+
+    def stop() -> None:
+        nonlocal is_stopped
+        is_stopped = True
+
+    run_workers(work, len(passes), None, stop)

@@ -126,3 +126,26 @@ def _hash(head: bytes, tail: bytes, size: int) -> bytes:
     """A file of less than 8 KiB is hashed twice in part."""
     digest = hashlib.sha256(head + tail + size.to_bytes(8, "big"))
     return digest.digest()[:_SIZE]
+
+
+def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
+    """That of a kernel or of a module, which is made of its build id.
+
+    Args:
+        path: An ELF file that is loaded, or its debug file.
+        debug_file: The FileID of its debug file is asked for.
+
+    Raises:
+        FormatError: It is no binary, or damaged.
+        GsymError: It has no build id.
+        OSError: It cannot be read.
+    """
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+    from gsym.errors import GsymError
+
+    with ObjectFile(map_file(path), path) as binary:
+        build_id = binary.uuid if binary.is_elf else b""
+    if not build_id:
+        raise GsymError("it has no build id to make a FileID of", path=path)
+    return FileId.of_kernel(build_id, debug_file=debug_file)

@@ -13,8 +13,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError, LimitError
 from gsym.records import NamedTuple
 from gsym.symbfile.calls import holds_code
-from gsym.symbfile.extraction import ExtractionReport
-from gsym.symbfile.kinds import KINDS, extract_kinds
+from gsym.symbfile.extraction import KINDS, extract
 from gsym.symbfile.opening import decode, inflated_pieces
 from gsym.symbfile.upload import MOST_PARTS, UploadPart
 from gsym.writing.atomic_file import AtomicFile
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.conversion.report import ConversionReport
+    from gsym.symbfile.extraction import ExtractionReport
     from gsym.symbfile.file_id import FileId
-    from gsym.symbfile.kinds import KindReports
 
 
 class Upload(NamedTuple):
@@ -70,10 +69,10 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
             `gsym.convert` takes, or a GSYM file.
         kinds: Of `KINDS`.
         part_size: About so many bytes go into each part.
-        extraction: Other keywords of `extract_kinds`.
+        extraction: Other keywords of `extract`.
 
     Raises:
-        GsymError: As for `extract_kinds`; its kinds, too. Also: *executable* has no
+        GsymError: As for `extract`. Also: *executable* has no
             machine code, *debug_file* is of another one, or the parts are too many.
         OSError: A file cannot be read or written.
         ValueError: There is no such style of names.
@@ -82,17 +81,23 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
     if not holds_code(executable):
         reason = "it has no machine code, and so is not the file that is deployed"
         raise GsymError(reason, path=executable)
-    outputs = {kind: os.path.join(folder, kind) for kind in kinds}
-    source = executable if debug_file is None else debug_file
-    reports = extract_kinds(
-        source, outputs, binary=executable, part_size=part_size, **extraction
+    ranges, return_pads = (
+        os.path.join(folder, kind) if kind in kinds else None for kind in KINDS
+    )
+    report = extract(
+        executable if debug_file is None else debug_file,
+        ranges=ranges,
+        return_pads=return_pads,
+        binary=executable,
+        part_size=part_size,
+        **extraction,
     )
     parts: list[UploadPart] = []
     losses: dict[str, int] = {}
-    for kind, report in reports.written.items():
-        parts += _numbered(report.outputs, kind, file_id)
-        losses.update(report.losses)
-    return Upload(tuple(parts), tuple(_notes(reports)), losses, reports.conversion)
+    for kind, written in report.kinds.items():
+        parts += _numbered(written.outputs, kind, file_id)
+        losses.update(written.losses)
+    return Upload(tuple(parts), tuple(_notes(report)), losses, report.conversion)
 
 
 def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
@@ -117,13 +122,13 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
     return Upload(tuple(part for each in parts for part in each), (), {})
 
 
-def _notes(reports: KindReports) -> Iterator[str]:
-    if reports.missing:
-        yield f"return pads left out: {reports.missing}"
-    ranges, converted = reports.written.get("ranges"), reports.conversion
+def _notes(report: ExtractionReport) -> Iterator[str]:
+    if report.missing:
+        yield f"return pads left out: {report.missing}"
+    ranges, converted = report.kinds.get("ranges"), report.conversion
     if converted is not None and not converted.functions_debug_info:
         return  # the warnings of the conversion report it
-    if isinstance(ranges, ExtractionReport) and not ranges.line_rows:
+    if ranges is not None and not ranges.counts["line_rows"]:
         yield "no lines: there is no debug information that tells them"
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import gsym
 from gsym.symbfile.calls import find_calls
+from gsym.symbfile.extraction import symbfile_blocks
 from gsym.symbfile.format import Decoder, ReturnPad
-from gsym.symbfile.return_pads import return_pad_blocks
 from tests.differential import peers
 from tests.differential.chains import unexplained
 from tests.differential.targets import TARGETS, dsym, executable
@@ -30,7 +30,7 @@ def compare(binary: Path, judge: Path, code: Path, output: Path) -> None:
         chains = [
             tuple(peers.Frame(*entry) for entry in reversed(pad.entries))
             for pad in Decoder(
-                return_pad_blocks(reader, calls, names="mangled")
+                symbfile_blocks(reader, calls=calls, names="mangled")
             ).records()
             if isinstance(pad, ReturnPad)
         ]

@@ -8,7 +8,7 @@ import pytest
 
 import gsym
 from gsym.symbfile.address_index import AddressIndex
-from gsym.symbfile.extraction import extract_ranges
+from gsym.symbfile.extraction import extract
 from gsym.symbfile.opening import open_symbfile
 from tests.differential import peers
 from tests.differential.chains import unexplained
@@ -45,7 +45,7 @@ def compare(binary: Path, judge: Path, folder: Path) -> None:
     """The chain at each address is that of llvm-symbolizer."""
     output, ranges = folder / "out.gsym", folder / "out.symbfile"
     gsym.convert(binary, output)
-    extract_ranges(output, ranges, names="mangled")
+    extract(output, ranges=ranges, names="mangled")
     addresses = addresses_of(output)
     assert addresses
     assert unexplained(output, judge, addresses, chains(ranges, addresses))[:5] == []

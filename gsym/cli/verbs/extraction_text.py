@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gsym.cli.terminal import printable
-from gsym.symbfile.return_pads import ReturnPadReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,25 +11,24 @@ if TYPE_CHECKING:
     from gsym.symbfile.extraction import ExtractionReport
 
 
-def extraction_lines(
-    path: str, report: ExtractionReport | ReturnPadReport
-) -> Iterator[str]:
+def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
     """What was written of *path*."""
-    for output in report.outputs:
-        yield printable(f"{path} -> {output}")
-    for part in report.removed:
-        yield printable(f"  removed {part}, a part of an earlier extraction")
-    if isinstance(report, ReturnPadReport):
-        origin = (
-            f"in {report.functions} functions" if report.functions else "of call sites"
-        )
-        found = f"{report.return_pads} return pads {origin}"
-    else:
-        found = (
-            f"{report.functions} functions, {report.inlined_calls} ranges of inlined "
-            f"calls, {report.line_rows} lines"
-        )
-    yield f"  {found}; {report.file_size} bytes in {report.seconds:.2f} s"
+    for kind, written in report.kinds.items():
+        for output in written.outputs:
+            yield printable(f"{path} -> {output}")
+        for part in written.removed:
+            yield printable(f"  removed {part}, a part of an earlier extraction")
+        counts = written.counts
+        functions = f"{counts['functions']} functions"
+        if kind == "ranges":
+            found = (
+                f"{functions}, {counts['inlined_calls']} ranges of inlined calls, "
+                f"{counts['line_rows']} lines"
+            )
+        else:
+            origin = f"in {functions}" if counts["functions"] else "of call sites"
+            found = f"{counts['return_pads']} return pads {origin}"
+        yield f"  {found}; {written.file_size} bytes in {report.seconds:.2f} s"
 
 
 def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:

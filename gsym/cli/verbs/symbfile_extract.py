@@ -15,16 +15,14 @@ from gsym.cli.verbs.symbfile_options import (
     read_kinds,
 )
 from gsym.errors import GsymError
-from gsym.symbfile.input_image import check_output
-from gsym.symbfile.kinds import KINDS, extract_kinds
-from gsym.symbfile.return_pads import NoCallsError
+from gsym.symbfile.extraction import KINDS, NoCallsError, check_output, extract
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.options import Values
-    from gsym.symbfile.kinds import KindReports
+    from gsym.symbfile.extraction import ExtractionReport
 
 COMMAND = Command(
     "gsym symbfile extract",
@@ -75,9 +73,10 @@ def run(arguments: list[str]) -> int:
     part_size = values.number("--part-size", minimum=1)
     progress = None if values.flag("--quiet") else progress_for(path)
     try:
-        reports = extract_kinds(
+        report = extract(
             path,
-            outputs,
+            ranges=outputs.get("ranges"),
+            return_pads=outputs.get("returnpads"),
             binary=values.text("--binary"),
             part_size=part_size,
             progress=progress,
@@ -90,25 +89,26 @@ def run(arguments: list[str]) -> int:
     finally:
         if progress is not None:
             progress.clear()
-    _print_reports(path, reports, values)
+    _print_report(path, report, values)
     return 0
 
 
-def _print_reports(path: str, reports: KindReports, values: Values) -> None:
+def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
+    is_quiet = values.flag("--quiet")
     if values.flag("--json"):
-        _print_json(path, reports)
-    if reports.conversion is not None and not values.flag("--quiet"):
-        for line in input_warning_lines(reports.conversion):
-            print(line, file=sys.stderr)
-    for report in reports.written.values():
-        if not values.flag("--json") and not values.flag("--quiet"):
-            print(*extraction_lines(path, report), sep="\n")
-        if not values.flag("--quiet"):
-            for line in loss_lines(path, report.losses):
+        _print_json(path, report)
+    elif not is_quiet:
+        print(*extraction_lines(path, report), sep="\n")
+    if not is_quiet:
+        if report.conversion is not None:
+            for line in input_warning_lines(report.conversion):
                 print(line, file=sys.stderr)
-    if reports.missing:
+        for written in report.kinds.values():
+            for line in loss_lines(path, written.losses):
+                print(line, file=sys.stderr)
+    if report.missing:
         way_out = "" if values.text("--binary") else ": use --binary"
-        warning = f"return pads left out: {reports.missing}{way_out}"
+        warning = f"return pads left out: {report.missing}{way_out}"
         print(printable(f"{path}: warning: {warning}"), file=sys.stderr)
 
 
@@ -130,15 +130,21 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
     return outputs
 
 
-def _print_json(path: str, reports: KindReports) -> None:
+def _print_json(path: str, report: ExtractionReport) -> None:
     """One object with the report of each kind, null for what was not written."""
     import json
 
     record: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
-    record["input"], record["missing"] = path, reports.missing or None
-    if reports.conversion is not None:
-        record["conversion"] = json_report(reports.conversion)
-    for kind, report in reports.written.items():
-        record[kind] = report._asdict()
-        del record[kind]["conversion"]  # the same for all kinds
+    record["input"], record["missing"] = path, report.missing or None
+    if report.conversion is not None:
+        record["conversion"] = json_report(report.conversion)
+    for kind, written in report.kinds.items():
+        record[kind] = {
+            "outputs": written.outputs,
+            "removed": written.removed,
+            **written.counts,
+            "losses": written.losses,
+            "file_size": written.file_size,
+            "seconds": report.seconds,
+        }
     print(json.dumps(record))

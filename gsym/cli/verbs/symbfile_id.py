@@ -6,8 +6,7 @@ import json
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.cli.terminal import printable
-from gsym.symbfile.file_id import FileId
-from gsym.symbfile.input_image import kernel_id
+from gsym.symbfile.file_id import FileId, kernel_id
 
 COMMAND = Command(
     "gsym symbfile id",

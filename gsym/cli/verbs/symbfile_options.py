@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.cli.options import Option
 from gsym.cli.search_options import SEARCH_OPTIONS, search_options
-from gsym.symbfile.kinds import KINDS
+from gsym.symbfile.extraction import KINDS
 from gsym.symbfile.names import STYLES
 
 TYPE_CHECKING = False
