@@ -1,18 +1,25 @@
-"""Compile csrc/ into gsym.engine._core; the marked part of gsym/gsym.h is the cdef."""
+"""Compile csrc/ into gsym.engine._core; marked parts of its public headers are the cdef."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from cffi import FFI
 
 CSRC = Path(__file__).resolve().parent
-CONTRACT = (CSRC / "include/gsym/gsym.h").read_text(encoding="utf-8")
+INCLUDE = CSRC / "include"
 BEGIN, END = "/* cffi: begin */", "/* cffi: end */"
+# gsym.h includes each header after those that it depends on.
+HEADERS = re.findall(r"#include <(.+)>", (INCLUDE / "gsym/gsym.h").read_text("utf-8"))
+CONTRACT = "".join(
+    (INCLUDE / name).read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    for name in HEADERS
+)
 
 ffi = FFI()
-ffi.cdef(CONTRACT.partition(BEGIN)[2].partition(END)[0])
+ffi.cdef(CONTRACT)
 ffi.set_source(
     "gsym.engine._core",
     "#include <gsym/gsym.h>",

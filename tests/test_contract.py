@@ -15,18 +15,19 @@ import pytest
 from setuptools import find_packages
 
 import gsym
+from csrc.build_core import CONTRACT, HEADERS
 from gsym.cli.dropins import gsymutil_options
 from gsym.cli.main import VERBS
 from gsym.cli.verbs.store import VERBS as STORE_VERBS
 from gsym.cli.verbs.symbfile import VERBS as SYMBFILE_VERBS
 from gsym.cli.verbs.trace import VERBS as TRACE_VERBS
 from gsym.engine.native import ffi, lib
+from tests.conftest import find_peer
 from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = (ROOT / "csrc/include/gsym/gsym.h").read_text(encoding="utf-8")
-REGION = HEADER.partition("/* cffi: begin */")[2].partition("/* cffi: end */")[0]
-REGION_CODE = re.sub(r"/\*.*?\*/", "", REGION, flags=re.DOTALL)
+INCLUDE = ROOT / "csrc/include"
+REGION_CODE = re.sub(r"/\*.*?\*/", "", CONTRACT, flags=re.DOTALL)
 
 # What a process that answers one address has no time to import.
 FORBIDDEN_ON_THE_LOOKUP_PATH = {
@@ -43,13 +44,38 @@ FORBIDDEN_ON_THE_LOOKUP_PATH = {
 }
 
 
-# ---- header and binding
+# ---- headers and binding
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [("gcc", "c11"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")],
+)
+@pytest.mark.parametrize("header", ["gsym/gsym.h", *HEADERS])
+def test_each_header_compiles_alone(header: str, compiler: str, standard: str) -> None:
+    language = standard.rstrip("0123456789")
+    program = find_peer(compiler, f"{compiler}-19")
+    warnings = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(
+        [program, "-x", language, f"-std={standard}", *warnings]
+        + ["-fsyntax-only", f"-I{INCLUDE}", "-"],
+        input=f"#include <{header}>\n",
+        text=True,
+        check=True,
+    )
+
+
+def test_gsym_h_includes_every_header() -> None:
+    assert {f"gsym/{path.name}" for path in INCLUDE.glob("gsym/*.h")} == {
+        "gsym/gsym.h",
+        *HEADERS,
+    }
 
 
 def declared() -> cffi.FFI:
     """The contract as the header states it now."""
     fresh = cffi.FFI()
-    fresh.cdef(REGION)
+    fresh.cdef(CONTRACT)
     return fresh
 
 

@@ -2,8 +2,8 @@
  *
  * Writers put first and ask once: an allocation that fails sets `failed` and
  * turns later puts into nothing. */
-#ifndef GSYM_BUFFER_H
-#define GSYM_BUFFER_H
+#ifndef GSYM_BASE_BUFFER_H
+#define GSYM_BASE_BUFFER_H
 
 #include "base/internal.h"
 

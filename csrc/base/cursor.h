@@ -4,8 +4,8 @@
  * end gives 0 and sets `failed`, which stays set; the caller may read a whole
  * record first and test once. The `_covered` reads and the loads check nothing: the
  * caller must have checked the size. */
-#ifndef GSYM_CURSOR_H
-#define GSYM_CURSOR_H
+#ifndef GSYM_BASE_CURSOR_H
+#define GSYM_BASE_CURSOR_H
 
 #include "base/internal.h"
 

@@ -2,8 +2,8 @@
  *
  * All write at `at`, behind a buffer_reserve() that covers the size given here, of which
  * they may use more than the digits, and give back the place behind the digits. */
-#ifndef GSYM_DIGITS_H
-#define GSYM_DIGITS_H
+#ifndef GSYM_BASE_DIGITS_H
+#define GSYM_BASE_DIGITS_H
 
 #include "base/cursor.h"
 

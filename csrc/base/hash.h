@@ -2,8 +2,8 @@
  *
  * The checksum is XXH64 with seed 0, as its specification defines it: 64 bits, the same in
  * either byte order. It detects accidental changes, not deliberate ones. */
-#ifndef GSYM_HASH_H
-#define GSYM_HASH_H
+#ifndef GSYM_BASE_HASH_H
+#define GSYM_BASE_HASH_H
 
 #include "base/internal.h"
 

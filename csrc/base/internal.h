@@ -1,6 +1,6 @@
 /* internal.h - what every .c file of the engine includes. */
-#ifndef GSYM_INTERNAL_H
-#define GSYM_INTERNAL_H
+#ifndef GSYM_BASE_INTERNAL_H
+#define GSYM_BASE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* lists.h - growing arrays of the contract's records, filled with ARRAY_RESERVE. */
-#ifndef GSYM_LISTS_H
-#define GSYM_LISTS_H
+#ifndef GSYM_BASE_LISTS_H
+#define GSYM_BASE_LISTS_H
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
 /* number_map.h - numbers that an input gives to things -> what they stand for. */
-#ifndef GSYM_NUMBER_MAP_H
-#define GSYM_NUMBER_MAP_H
+#ifndef GSYM_BASE_NUMBER_MAP_H
+#define GSYM_BASE_NUMBER_MAP_H
 
 #include "base/internal.h"
 

@@ -1,6 +1,6 @@
 /* pages.h - pages of files that are mapped. */
-#ifndef GSYM_PAGES_H
-#define GSYM_PAGES_H
+#ifndef GSYM_BASE_PAGES_H
+#define GSYM_BASE_PAGES_H
 
 #include <stddef.h>
 

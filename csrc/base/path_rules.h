@@ -1,6 +1,6 @@
 /* path_rules.h - source paths that start with one prefix get another. */
-#ifndef GSYM_PATH_RULES_H
-#define GSYM_PATH_RULES_H
+#ifndef GSYM_BASE_PATH_RULES_H
+#define GSYM_BASE_PATH_RULES_H
 
 #include "base/buffer.h"
 

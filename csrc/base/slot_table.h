@@ -2,8 +2,8 @@
  *
  * What a number stands for, and whether equal hashes mean equal content, is for the owner
  * of the table to tell. */
-#ifndef GSYM_SLOT_TABLE_H
-#define GSYM_SLOT_TABLE_H
+#ifndef GSYM_BASE_SLOT_TABLE_H
+#define GSYM_BASE_SLOT_TABLE_H
 
 #include "base/buffer.h"
 

@@ -1,6 +1,6 @@
 /* sync.h - the one mutex and condition variable a conversion needs. */
-#ifndef GSYM_SYNC_H
-#define GSYM_SYNC_H
+#ifndef GSYM_BASE_SYNC_H
+#define GSYM_BASE_SYNC_H
 
 #include <pthread.h>
 #include <stdatomic.h>

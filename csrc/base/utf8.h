@@ -1,6 +1,6 @@
 /* utf8.h - is it UTF-8? */
-#ifndef GSYM_UTF8_H
-#define GSYM_UTF8_H
+#ifndef GSYM_BASE_UTF8_H
+#define GSYM_BASE_UTF8_H
 
 #include "base/internal.h"
 

@@ -1,6 +1,6 @@
 /* aarch64_instruction.h - calls among the instructions of AArch64. */
-#ifndef GSYM_AARCH64_INSTRUCTION_H
-#define GSYM_AARCH64_INSTRUCTION_H
+#ifndef GSYM_CODE_AARCH64_INSTRUCTION_H
+#define GSYM_CODE_AARCH64_INSTRUCTION_H
 
 #include "base/cursor.h"
 

@@ -1,6 +1,6 @@
 /* calls.h - a list of calls as the engine's own sources see it. */
-#ifndef GSYM_CALLS_H
-#define GSYM_CALLS_H
+#ifndef GSYM_CODE_CALLS_H
+#define GSYM_CODE_CALLS_H
 
 #include "base/buffer.h"
 

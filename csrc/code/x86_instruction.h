@@ -1,6 +1,6 @@
 /* x86_instruction.h - how long an instruction of x86-64 is, and whether it is a call. */
-#ifndef GSYM_X86_INSTRUCTION_H
-#define GSYM_X86_INSTRUCTION_H
+#ifndef GSYM_CODE_X86_INSTRUCTION_H
+#define GSYM_CODE_X86_INSTRUCTION_H
 
 #include "base/cursor.h"
 

@@ -1,6 +1,6 @@
 /* elf.h - what the engine's own sources use of an ELF file, besides gsym.h. */
-#ifndef GSYM_ELF_H
-#define GSYM_ELF_H
+#ifndef GSYM_CONTAINERS_ELF_H
+#define GSYM_CONTAINERS_ELF_H
 
 #include "containers/object.h"
 

@@ -1,6 +1,6 @@
 /* macho.h - what the engine's own sources use of a Mach-O file, besides gsym.h. */
-#ifndef GSYM_MACHO_H
-#define GSYM_MACHO_H
+#ifndef GSYM_CONTAINERS_MACHO_H
+#define GSYM_CONTAINERS_MACHO_H
 
 #include "containers/object.h"
 

@@ -2,8 +2,8 @@
  *
  * Each format has one `object_format`; object.c recognises a file by its first bytes
  * and dispatches. */
-#ifndef GSYM_OBJECT_H
-#define GSYM_OBJECT_H
+#ifndef GSYM_CONTAINERS_OBJECT_H
+#define GSYM_CONTAINERS_OBJECT_H
 
 #include "base/cursor.h"
 

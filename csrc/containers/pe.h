@@ -1,6 +1,6 @@
 /* pe.h - what the engine's own sources use of a PE or COFF file, besides gsym.h. */
-#ifndef GSYM_PE_H
-#define GSYM_PE_H
+#ifndef GSYM_CONTAINERS_PE_H
+#define GSYM_CONTAINERS_PE_H
 
 #include "containers/object.h"
 

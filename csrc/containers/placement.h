@@ -1,6 +1,6 @@
 /* placement.h - addresses for the sections of a relocatable file. */
-#ifndef GSYM_PLACEMENT_H
-#define GSYM_PLACEMENT_H
+#ifndef GSYM_CONTAINERS_PLACEMENT_H
+#define GSYM_CONTAINERS_PLACEMENT_H
 
 #include "base/internal.h"
 

@@ -1,6 +1,6 @@
 /* relocations.h - relocations of debug sections, however a container stores them. */
-#ifndef GSYM_RELOCATIONS_H
-#define GSYM_RELOCATIONS_H
+#ifndef GSYM_CONTAINERS_RELOCATIONS_H
+#define GSYM_CONTAINERS_RELOCATIONS_H
 
 #include "base/cursor.h"
 

@@ -1,6 +1,6 @@
 /* creator.h - what sources inside the engine use of the creator, besides gsym.h. */
-#ifndef GSYM_CREATOR_H
-#define GSYM_CREATOR_H
+#ifndef GSYM_CREATE_CREATOR_H
+#define GSYM_CREATE_CREATOR_H
 
 #include "base/buffer.h"
 #include "base/hash.h"

@@ -6,8 +6,8 @@
  * named_call_sites.c adds call sites to the remaining functions, continuations.c adds
  * entries for the rest of functions after those nested in them, layout.c lays out the
  * file and hands out its bytes. */
-#ifndef GSYM_CREATOR_STATE_H
-#define GSYM_CREATOR_STATE_H
+#ifndef GSYM_CREATE_CREATOR_STATE_H
+#define GSYM_CREATE_CREATOR_STATE_H
 
 #include "create/creator.h"
 #include "gsym/function_info.h"

@@ -2,8 +2,8 @@
  *
  * What is known of one image lives for one call of the API only: nothing tells
  * when an image makes room for another at the same address. */
-#ifndef GSYM_ENTRY_COPY_H
-#define GSYM_ENTRY_COPY_H
+#ifndef GSYM_CREATE_ENTRY_COPY_H
+#define GSYM_CREATE_ENTRY_COPY_H
 
 #include "create/creator_state.h"
 #include "gsym/image.h"

@@ -1,6 +1,6 @@
 /* inline_builder.h - inlined calls that name their level and ranges, as a tree. */
-#ifndef GSYM_INLINE_BUILDER_H
-#define GSYM_INLINE_BUILDER_H
+#ifndef GSYM_CREATE_INLINE_BUILDER_H
+#define GSYM_CREATE_INLINE_BUILDER_H
 
 #include "gsym/function_info.h"
 

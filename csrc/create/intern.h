@@ -3,8 +3,8 @@
  * Both give equal content one number. The string table is kept as the bytes
  * that the file will hold; offset 0 is the empty string. Entry 0 of the file
  * table is {0, 0}, no file. */
-#ifndef GSYM_INTERN_H
-#define GSYM_INTERN_H
+#ifndef GSYM_CREATE_INTERN_H
+#define GSYM_CREATE_INTERN_H
 
 #include "base/slot_table.h"
 

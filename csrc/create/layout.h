@@ -1,6 +1,6 @@
 /* layout.h - sizes in a file that layout.c makes and segment.c foresees. */
-#ifndef GSYM_LAYOUT_H
-#define GSYM_LAYOUT_H
+#ifndef GSYM_CREATE_LAYOUT_H
+#define GSYM_CREATE_LAYOUT_H
 
 #include <stdint.h>
 

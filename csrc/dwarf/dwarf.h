@@ -8,8 +8,8 @@
  * DIEs may stand in several files. An `offset` of a DIE counts from the start of
  * .debug_info of its unit's file; where a reference leads on to the supplementary file,
  * DWARF_SUPPLEMENTARY is added to the offset there. */
-#ifndef GSYM_DWARF_H
-#define GSYM_DWARF_H
+#ifndef GSYM_DWARF_DWARF_H
+#define GSYM_DWARF_DWARF_H
 
 #include <stdatomic.h>
 

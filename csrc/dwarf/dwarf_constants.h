@@ -1,8 +1,8 @@
 /* dwarf_constants.h - the DW_* numbers the engine gives a meaning to, nothing more.
  *
  * Source: DWARF 5, sections 7.5.1 to 7.25; GNU and LLVM vendor extensions. */
-#ifndef GSYM_DWARF_CONSTANTS_H
-#define GSYM_DWARF_CONSTANTS_H
+#ifndef GSYM_DWARF_DWARF_CONSTANTS_H
+#define GSYM_DWARF_DWARF_CONSTANTS_H
 
 enum {
     DW_UT_compile = 0x01,

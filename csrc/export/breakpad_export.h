@@ -1,6 +1,6 @@
 /* breakpad_export.h - an export under way: what its two files share. */
-#ifndef GSYM_BREAKPAD_EXPORT_H
-#define GSYM_BREAKPAD_EXPORT_H
+#ifndef GSYM_EXPORT_BREAKPAD_EXPORT_H
+#define GSYM_EXPORT_BREAKPAD_EXPORT_H
 
 #include "export/function_walk.h"
 #include "text/text.h"

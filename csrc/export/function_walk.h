@@ -2,8 +2,8 @@
  * which a lookup answers with it: so written elsewhere, none of them overlap.
  *
  * A walk visits each record twice: first for the names that it uses, then as a whole. */
-#ifndef GSYM_FUNCTION_WALK_H
-#define GSYM_FUNCTION_WALK_H
+#ifndef GSYM_EXPORT_FUNCTION_WALK_H
+#define GSYM_EXPORT_FUNCTION_WALK_H
 
 #include "gsym/function_info.h"
 #include "gsym/image.h"

@@ -1,7 +1,7 @@
 /* fxt.h - the format of Fuchsia traces: records of whole words of 64 bits, in the byte
  * order of the machine that wrote them. docs/fxt.md has what the document leaves open. */
-#ifndef GSYM_FXT_H
-#define GSYM_FXT_H
+#ifndef GSYM_FXT_FXT_H
+#define GSYM_FXT_FXT_H
 
 #include "base/cursor.h"
 

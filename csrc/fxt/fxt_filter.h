@@ -1,6 +1,6 @@
 /* fxt_filter.h - which records of a trace are handed out. */
-#ifndef GSYM_FXT_FILTER_H
-#define GSYM_FXT_FILTER_H
+#ifndef GSYM_FXT_FXT_FILTER_H
+#define GSYM_FXT_FXT_FILTER_H
 
 #include "fxt/fxt_strings.h"
 

@@ -2,8 +2,8 @@
  *
  * What is read comes out as columns. A record whose fields do not fit into it leaves the
  * cursor of its body failed, and none of it is kept. */
-#ifndef GSYM_FXT_READER_H
-#define GSYM_FXT_READER_H
+#ifndef GSYM_FXT_FXT_READER_H
+#define GSYM_FXT_FXT_READER_H
 
 #include "fxt/fxt.h"
 #include "fxt/fxt_filter.h"

@@ -1,8 +1,8 @@
 /* fxt_strings.h - numbers for the strings of a trace, equal ones for equal strings.
  *
  * Whoever takes the records decodes a string once, when its number is new. */
-#ifndef GSYM_FXT_STRINGS_H
-#define GSYM_FXT_STRINGS_H
+#ifndef GSYM_FXT_FXT_STRINGS_H
+#define GSYM_FXT_FXT_STRINGS_H
 
 #include "base/slot_table.h"
 

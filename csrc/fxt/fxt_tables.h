@@ -1,7 +1,7 @@
 /* fxt_tables.h - what the records of a trace refer to: strings and threads, which each
  * provider numbers for itself, and how long its ticks are. */
-#ifndef GSYM_FXT_TABLES_H
-#define GSYM_FXT_TABLES_H
+#ifndef GSYM_FXT_FXT_TABLES_H
+#define GSYM_FXT_FXT_TABLES_H
 
 #include "fxt/fxt_strings.h"
 #include "base/number_map.h"

@@ -1,6 +1,6 @@
 /* address_order.h - addresses in ascending order. */
-#ifndef GSYM_ADDRESS_ORDER_H
-#define GSYM_ADDRESS_ORDER_H
+#ifndef GSYM_GSYM_ADDRESS_ORDER_H
+#define GSYM_GSYM_ADDRESS_ORDER_H
 
 #include "base/internal.h"
 

@@ -1,7 +1,7 @@
 /* address_sweep.h - the frames at many addresses, worked out in ascending order and kept in
  * the order that was asked. */
-#ifndef GSYM_ADDRESS_SWEEP_H
-#define GSYM_ADDRESS_SWEEP_H
+#ifndef GSYM_GSYM_ADDRESS_SWEEP_H
+#define GSYM_GSYM_ADDRESS_SWEEP_H
 
 #include "gsym/address_order.h"
 #include "gsym/function_sweep.h"

@@ -1,7 +1,7 @@
 /* answer_queue.h - lines that wait for their answers: looked up together, answered in the
  * order in which they came. */
-#ifndef GSYM_ANSWER_QUEUE_H
-#define GSYM_ANSWER_QUEUE_H
+#ifndef GSYM_GSYM_ANSWER_QUEUE_H
+#define GSYM_GSYM_ANSWER_QUEUE_H
 
 #include "gsym/address_sweep.h"
 

@@ -1,7 +1,7 @@
 /* call_boundaries.h - a tree of inlined calls, flattened: from one boundary to the next
  * all addresses have the same innermost call. */
-#ifndef GSYM_CALL_BOUNDARIES_H
-#define GSYM_CALL_BOUNDARIES_H
+#ifndef GSYM_GSYM_CALL_BOUNDARIES_H
+#define GSYM_GSYM_CALL_BOUNDARIES_H
 
 #include "gsym/function_info.h"
 

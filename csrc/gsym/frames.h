@@ -1,6 +1,6 @@
 /* frames.h - which calls of a function are frames, and what they say. */
-#ifndef GSYM_FRAMES_H
-#define GSYM_FRAMES_H
+#ifndef GSYM_GSYM_FRAMES_H
+#define GSYM_GSYM_FRAMES_H
 
 #include "gsym/image.h"
 

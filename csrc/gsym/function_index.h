@@ -3,8 +3,8 @@
  * The line program gets a checkpoint every few opcodes, and the tree of inlined calls is
  * flattened: from one boundary to the next all addresses have the same innermost call.
  * An index answers exactly as decoding the record would. */
-#ifndef GSYM_FUNCTION_INDEX_H
-#define GSYM_FUNCTION_INDEX_H
+#ifndef GSYM_GSYM_FUNCTION_INDEX_H
+#define GSYM_GSYM_FUNCTION_INDEX_H
 
 #include "gsym/call_boundaries.h"
 

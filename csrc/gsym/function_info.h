@@ -3,8 +3,8 @@
  * line_table.c, inline_info.c and function_info.c each hold both directions of
  * one record kind. Offsets of strings take strp_size bytes (version 1: 4,
  * version 2: 8); the byte order is the buffer's or the cursor's. */
-#ifndef GSYM_FUNCTION_INFO_H
-#define GSYM_FUNCTION_INFO_H
+#ifndef GSYM_GSYM_FUNCTION_INFO_H
+#define GSYM_GSYM_FUNCTION_INFO_H
 
 #include "base/buffer.h"
 #include "base/cursor.h"

@@ -5,8 +5,8 @@
  * and none overlap within a level. Ranges come in pre-order. The rows of a range are of
  * the addresses at which it is the innermost one, and of one file: where the file
  * changes, the range ends and another one begins. */
-#ifndef GSYM_FUNCTION_LEVELS_H
-#define GSYM_FUNCTION_LEVELS_H
+#ifndef GSYM_GSYM_FUNCTION_LEVELS_H
+#define GSYM_GSYM_FUNCTION_LEVELS_H
 
 #include "gsym/function_info.h"
 

@@ -1,6 +1,6 @@
 /* function_sweep.h - the frames at ascending addresses of one function. */
-#ifndef GSYM_FUNCTION_SWEEP_H
-#define GSYM_FUNCTION_SWEEP_H
+#ifndef GSYM_GSYM_FUNCTION_SWEEP_H
+#define GSYM_GSYM_FUNCTION_SWEEP_H
 
 #include "gsym/image.h"
 

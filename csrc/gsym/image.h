@@ -1,6 +1,6 @@
 /* image.h - an open GSYM file as the lookups and decoders see it. */
-#ifndef GSYM_IMAGE_H
-#define GSYM_IMAGE_H
+#ifndef GSYM_GSYM_IMAGE_H
+#define GSYM_GSYM_IMAGE_H
 
 #include "gsym/index_cache.h"
 #include "gsym/index_section.h"

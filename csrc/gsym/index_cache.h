@@ -1,6 +1,6 @@
 /* index_cache.h - the indexes of an image's large records, made as lookups come. */
-#ifndef GSYM_INDEX_CACHE_H
-#define GSYM_INDEX_CACHE_H
+#ifndef GSYM_GSYM_INDEX_CACHE_H
+#define GSYM_GSYM_INDEX_CACHE_H
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* index_measures.h - what the indexes in memory and those in a file are made by. */
-#ifndef GSYM_INDEX_MEASURES_H
-#define GSYM_INDEX_MEASURES_H
+#ifndef GSYM_GSYM_INDEX_MEASURES_H
+#define GSYM_GSYM_INDEX_MEASURES_H
 
 enum {
     INDEX_LEAST_PAYLOAD = 128,  /* bytes of lines or of calls: fewer are decoded as fast */

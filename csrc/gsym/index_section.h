@@ -1,6 +1,6 @@
 /* index_section.h - the indexes of all functions as one part of a file. */
-#ifndef GSYM_INDEX_SECTION_H
-#define GSYM_INDEX_SECTION_H
+#ifndef GSYM_GSYM_INDEX_SECTION_H
+#define GSYM_GSYM_INDEX_SECTION_H
 
 #include "gsym/stored_index.h"
 

@@ -1,6 +1,6 @@
 /* record_fault.h - what is wrong with a record, as llvm-gsymutil would say it. */
-#ifndef GSYM_RECORD_FAULT_H
-#define GSYM_RECORD_FAULT_H
+#ifndef GSYM_GSYM_RECORD_FAULT_H
+#define GSYM_GSYM_RECORD_FAULT_H
 
 #include "gsym/image.h"
 

@@ -7,8 +7,8 @@
  *
  * An index comes from a file: its numbers are no more trusted than those of a record, and
  * one that does not fit the record is passed over. */
-#ifndef GSYM_STORED_INDEX_H
-#define GSYM_STORED_INDEX_H
+#ifndef GSYM_GSYM_STORED_INDEX_H
+#define GSYM_GSYM_STORED_INDEX_H
 
 #include "gsym/function_info.h"
 

@@ -5,8 +5,8 @@
  * that have been gathered, beside the reader; inline_builder.c makes the tree of their
  * INLINE records. breakpad_publics.c waits for the end of the text, breakpad_numbers.c
  * keeps what FILE and INLINE_ORIGIN define. */
-#ifndef GSYM_BREAKPAD_H
-#define GSYM_BREAKPAD_H
+#ifndef GSYM_SOURCES_BREAKPAD_H
+#define GSYM_SOURCES_BREAKPAD_H
 
 #include "create/creator.h"
 #include "base/cursor.h"

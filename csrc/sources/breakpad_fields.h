@@ -3,8 +3,8 @@
  * Fields stand between blanks, as many as there are. A number that is missing, runs
  * into something else or does not fit its type is false, and nothing is promised of
  * where the cursor stands then. */
-#ifndef GSYM_BREAKPAD_FIELDS_H
-#define GSYM_BREAKPAD_FIELDS_H
+#ifndef GSYM_SOURCES_BREAKPAD_FIELDS_H
+#define GSYM_SOURCES_BREAKPAD_FIELDS_H
 
 #include "base/cursor.h"
 

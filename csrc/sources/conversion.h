@@ -1,6 +1,6 @@
 /* conversion.h - what the files of a conversion share, besides gsym.h. */
-#ifndef GSYM_CONVERSION_H
-#define GSYM_CONVERSION_H
+#ifndef GSYM_SOURCES_CONVERSION_H
+#define GSYM_SOURCES_CONVERSION_H
 
 #include "base/sync.h"
 #include "sources/unit_functions.h"

@@ -1,6 +1,6 @@
 /* debug_files.h - the sets of debug sections that a conversion reads. */
-#ifndef GSYM_DEBUG_FILES_H
-#define GSYM_DEBUG_FILES_H
+#ifndef GSYM_SOURCES_DEBUG_FILES_H
+#define GSYM_SOURCES_DEBUG_FILES_H
 
 #include "dwarf/dwarf.h"
 

@@ -5,8 +5,8 @@
  * places of its parts, names, the files of each unit, paths, pc-value tables (go_values.h)
  * and the functions, in order of address. go_search.c finds the table, go_module.c what it
  * leaves to the module data. */
-#ifndef GSYM_GO_PCLNTAB_H
-#define GSYM_GO_PCLNTAB_H
+#ifndef GSYM_SOURCES_GO_PCLNTAB_H
+#define GSYM_SOURCES_GO_PCLNTAB_H
 
 #include "containers/object.h"
 

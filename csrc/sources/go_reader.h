@@ -2,8 +2,8 @@
  *
  * go_functions.c takes one function after the other and makes its lines, go_files.c
  * numbers names and files, go_calls.c makes the tree of its inlined calls. */
-#ifndef GSYM_GO_READER_H
-#define GSYM_GO_READER_H
+#ifndef GSYM_SOURCES_GO_READER_H
+#define GSYM_SOURCES_GO_READER_H
 
 #include "sources/conversion.h"
 #include "sources/go_values.h"

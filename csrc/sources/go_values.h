@@ -3,8 +3,8 @@
  * Pairs of ULEB128: by how much the value differs from the one before (zig-zag; at first
  * it is -1), and for how many quanta of code it holds. A difference of 0 ends the table,
  * unless it stands at the start of the function. */
-#ifndef GSYM_GO_VALUES_H
-#define GSYM_GO_VALUES_H
+#ifndef GSYM_SOURCES_GO_VALUES_H
+#define GSYM_SOURCES_GO_VALUES_H
 
 #include "sources/go_pclntab.h"
 

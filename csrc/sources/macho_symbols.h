@@ -1,6 +1,6 @@
 /* macho_symbols.h - reading the functions of a Mach-O symbol table. */
-#ifndef GSYM_MACHO_SYMBOLS_H
-#define GSYM_MACHO_SYMBOLS_H
+#ifndef GSYM_SOURCES_MACHO_SYMBOLS_H
+#define GSYM_SOURCES_MACHO_SYMBOLS_H
 
 #include "base/buffer.h"
 #include "containers/macho.h"

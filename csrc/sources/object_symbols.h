@@ -1,6 +1,6 @@
 /* object_symbols.h - the functions that a symbol table names, whatever the container. */
-#ifndef GSYM_OBJECT_SYMBOLS_H
-#define GSYM_OBJECT_SYMBOLS_H
+#ifndef GSYM_SOURCES_OBJECT_SYMBOLS_H
+#define GSYM_SOURCES_OBJECT_SYMBOLS_H
 
 #include "containers/object.h"
 

@@ -1,6 +1,6 @@
 /* unit_files.h - the source files that a unit's functions name, as numbered paths. */
-#ifndef GSYM_UNIT_FILES_H
-#define GSYM_UNIT_FILES_H
+#ifndef GSYM_SOURCES_UNIT_FILES_H
+#define GSYM_SOURCES_UNIT_FILES_H
 
 #include "sources/unit_functions.h"
 

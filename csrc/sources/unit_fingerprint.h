@@ -1,6 +1,6 @@
 /* unit_fingerprint.h - tells repeated functions before they are encoded. */
-#ifndef GSYM_UNIT_FINGERPRINT_H
-#define GSYM_UNIT_FINGERPRINT_H
+#ifndef GSYM_SOURCES_UNIT_FINGERPRINT_H
+#define GSYM_SOURCES_UNIT_FINGERPRINT_H
 
 #include "sources/unit_functions.h"
 

@@ -2,8 +2,8 @@
  *
  * Names and paths have numbers of their own here, in order of their first use;
  * the ordered step of a conversion maps them to those of the output. */
-#ifndef GSYM_UNIT_FUNCTIONS_H
-#define GSYM_UNIT_FUNCTIONS_H
+#ifndef GSYM_SOURCES_UNIT_FUNCTIONS_H
+#define GSYM_SOURCES_UNIT_FUNCTIONS_H
 
 #include "dwarf/dwarf.h"
 

@@ -1,8 +1,8 @@
 /* protobuf.h - fields of a protobuf message, as bytes (developers.google.com/protocol-
  * buffers, "Encoding"): a key, which is the number and the wire type of a field, and its
  * value. Nothing here knows what fields mean. */
-#ifndef GSYM_PROTOBUF_H
-#define GSYM_PROTOBUF_H
+#ifndef GSYM_SYMBFILE_PROTOBUF_H
+#define GSYM_SYMBFILE_PROTOBUF_H
 
 #include "base/buffer.h"
 #include "base/cursor.h"

@@ -1,6 +1,6 @@
 /* return_pads.h - the chains of functions at calls as return pads of a symbfile. */
-#ifndef GSYM_RETURN_PADS_H
-#define GSYM_RETURN_PADS_H
+#ifndef GSYM_SYMBFILE_RETURN_PADS_H
+#define GSYM_SYMBFILE_RETURN_PADS_H
 
 #include "code/calls.h"
 #include "gsym/function_levels.h"

@@ -1,8 +1,8 @@
 /* symbfile.h - the symbfile format: messages of protobuf, each behind its length and its
  * type. What its reader and its writer share; the schema is that of Elastic's and
  * OpenTelemetry's profilers, docs/symbfile.md has the whole format. */
-#ifndef GSYM_SYMBFILE_H
-#define GSYM_SYMBFILE_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_H
+#define GSYM_SYMBFILE_SYMBFILE_H
 
 #include "symbfile/protobuf.h"
 

@@ -2,8 +2,8 @@
  *
  * symbfile_functions.c gathers ranges that are independent of all others,
  * symbfile_function_tree.c converts them to functions with lines and trees of calls. */
-#ifndef GSYM_SYMBFILE_FUNCTIONS_H
-#define GSYM_SYMBFILE_FUNCTIONS_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_FUNCTIONS_H
+#define GSYM_SYMBFILE_SYMBFILE_FUNCTIONS_H
 
 #include "gsym/function_info.h"
 #include "symbfile/symbfile_texts.h"

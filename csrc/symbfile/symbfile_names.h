@@ -1,6 +1,6 @@
 /* symbfile_names.h - names and paths of an image as strings of a symbfile. */
-#ifndef GSYM_SYMBFILE_NAMES_H
-#define GSYM_SYMBFILE_NAMES_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_NAMES_H
+#define GSYM_SYMBFILE_SYMBFILE_NAMES_H
 
 #include "export/function_walk.h"
 

@@ -3,8 +3,8 @@
  *
  * State goes from record to record: the address of the last one, range or return pad, and
  * the string table. */
-#ifndef GSYM_SYMBFILE_READ_RECORDS_H
-#define GSYM_SYMBFILE_READ_RECORDS_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_READ_RECORDS_H
+#define GSYM_SYMBFILE_SYMBFILE_READ_RECORDS_H
 
 #include "symbfile/symbfile_read_strings.h"
 

@@ -3,8 +3,8 @@
  *
  * A string gets its number when a record uses it, and one of a table keeps it: whoever
  * takes the records decodes it once. */
-#ifndef GSYM_SYMBFILE_READ_STRINGS_H
-#define GSYM_SYMBFILE_READ_STRINGS_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_READ_STRINGS_H
+#define GSYM_SYMBFILE_SYMBFILE_READ_STRINGS_H
 
 #include "symbfile/symbfile.h"
 

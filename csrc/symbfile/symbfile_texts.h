@@ -3,8 +3,8 @@
  * A reader gives all of its numbers up now and then, while a function still waits for
  * calls that are inlined into it. Here a string keeps its index until that function is
  * finished. It goes into the file when the file needs it, and not before. */
-#ifndef GSYM_SYMBFILE_TEXTS_H
-#define GSYM_SYMBFILE_TEXTS_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_TEXTS_H
+#define GSYM_SYMBFILE_SYMBFILE_TEXTS_H
 
 #include "create/creator.h"
 

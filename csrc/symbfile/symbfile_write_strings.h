@@ -3,8 +3,8 @@
  *
  * Strings are numbered from 1 on and kept to the end. Those that a batch uses more than
  * once stand in its table, the most used ones in front, so that references are short. */
-#ifndef GSYM_SYMBFILE_WRITE_STRINGS_H
-#define GSYM_SYMBFILE_WRITE_STRINGS_H
+#ifndef GSYM_SYMBFILE_SYMBFILE_WRITE_STRINGS_H
+#define GSYM_SYMBFILE_SYMBFILE_WRITE_STRINGS_H
 
 #include "base/slot_table.h"
 

@@ -3,8 +3,8 @@
  * Stacks of one program repeat a few thousand addresses. What stands in place of an
  * element is kept when it comes for the second time, up to a number of bytes, in parts:
  * one for each frame, without the number in front of it, which differs. */
-#ifndef GSYM_ELEMENT_TEXTS_H
-#define GSYM_ELEMENT_TEXTS_H
+#ifndef GSYM_TEXT_ELEMENT_TEXTS_H
+#define GSYM_TEXT_ELEMENT_TEXTS_H
 
 #include "base/buffer.h"
 #include "text/markup_element.h"

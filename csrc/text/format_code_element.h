@@ -1,6 +1,6 @@
 /* format_code_element.h - what stands in place of one element with an address of code. */
-#ifndef GSYM_FORMAT_CODE_ELEMENT_H
-#define GSYM_FORMAT_CODE_ELEMENT_H
+#ifndef GSYM_TEXT_FORMAT_CODE_ELEMENT_H
+#define GSYM_TEXT_FORMAT_CODE_ELEMENT_H
 
 #include "text/markup_element.h"
 #include "text/text.h"

@@ -1,6 +1,6 @@
 /* markup_element.h - the elements of symbolizer markup that stand for an address of code. */
-#ifndef GSYM_MARKUP_ELEMENT_H
-#define GSYM_MARKUP_ELEMENT_H
+#ifndef GSYM_TEXT_MARKUP_ELEMENT_H
+#define GSYM_TEXT_MARKUP_ELEMENT_H
 
 #include "base/internal.h"
 

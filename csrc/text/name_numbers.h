@@ -2,8 +2,8 @@
  *
  * A bit for each byte of the string table tells which strings are members; their
  * numbers are counted from the bits when they are asked for. */
-#ifndef GSYM_NAME_NUMBERS_H
-#define GSYM_NAME_NUMBERS_H
+#ifndef GSYM_TEXT_NAME_NUMBERS_H
+#define GSYM_TEXT_NAME_NUMBERS_H
 
 #include "base/internal.h"
 

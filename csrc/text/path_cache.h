@@ -1,6 +1,6 @@
 /* path_cache.h - paths of files, joined once for many frames. */
-#ifndef GSYM_PATH_CACHE_H
-#define GSYM_PATH_CACHE_H
+#ifndef GSYM_TEXT_PATH_CACHE_H
+#define GSYM_TEXT_PATH_CACHE_H
 
 #include "base/buffer.h"
 #include "gsym/image.h"

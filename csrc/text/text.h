@@ -1,6 +1,6 @@
 /* text.h - appending to a gsym_text: what all that writes text shares. */
-#ifndef GSYM_TEXT_H
-#define GSYM_TEXT_H
+#ifndef GSYM_TEXT_TEXT_H
+#define GSYM_TEXT_TEXT_H
 
 #include "gsym/answer_queue.h"
 #include "base/buffer.h"

@@ -1,6 +1,6 @@
 /* text_class.h - whether bytes can be printed as they are. */
-#ifndef GSYM_TEXT_CLASS_H
-#define GSYM_TEXT_CLASS_H
+#ifndef GSYM_TEXT_TEXT_CLASS_H
+#define GSYM_TEXT_TEXT_CLASS_H
 
 #include "base/internal.h"
 

@@ -1,0 +1,416 @@
+/* convert.h - object files, their code, debug information and symbols to functions. */
+#ifndef GSYM_CONVERT_H
+#define GSYM_CONVERT_H
+
+#include <gsym/create.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi: begin */
+
+/* ---- object files: ELF, Mach-O, PE/COFF -------------------------------------- */
+
+/* A binary or object file; its format is recognized by content. */
+typedef struct gsym_object gsym_object;
+
+typedef enum gsym_object_format {
+    GSYM_OBJECT_ELF = 1,
+    GSYM_OBJECT_MACHO = 2,
+    GSYM_OBJECT_PE = 3
+} gsym_object_format;
+
+typedef enum gsym_compression {
+    GSYM_COMPRESSION_NONE = 0,
+    GSYM_COMPRESSION_ZLIB = 1,
+    GSYM_COMPRESSION_ZSTD = 2,
+    GSYM_COMPRESSION_UNKNOWN = 3
+} gsym_compression;
+
+typedef enum gsym_debug_section {
+    GSYM_DEBUG_INFO = 0,
+    GSYM_DEBUG_ABBREV,
+    GSYM_DEBUG_LINE,
+    GSYM_DEBUG_STR,
+    GSYM_DEBUG_LINE_STR,
+    GSYM_DEBUG_RANGES,
+    GSYM_DEBUG_RNGLISTS,
+    GSYM_DEBUG_ADDR,
+    GSYM_DEBUG_STR_OFFSETS,
+    GSYM_DEBUG_TYPES,
+    GSYM_DEBUG_CU_INDEX,
+    GSYM_DEBUG_TU_INDEX,
+    GSYM_DEBUG_SECTION_COUNT
+} gsym_debug_section;
+
+typedef struct gsym_object_header {
+    uint32_t format; /* gsym_object_format */
+    uint32_t is_64;
+    uint32_t big_endian;
+    uint32_t machine;        /* e_machine, cputype, Machine */
+    uint32_t machine_kind;   /* cpusubtype; else 0 */
+    uint32_t type;           /* e_type, filetype, Characteristics */
+    uint32_t is_relocatable; /* its sections have no addresses yet */
+    uint32_t section_count;
+    uint32_t has_base_address;
+    uint32_t reserved;
+    uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
+                            * ImageBase */
+} gsym_object_header;
+
+typedef struct gsym_object_section {
+    uint32_t present;
+    uint32_t index;
+    const char *name; /* in the file; not NUL-terminated */
+    size_t name_size;
+    uint64_t address; /* in a relocatable file: assigned by gsym_object_open */
+    uint64_t offset;  /* of the payload in the file */
+    uint64_t size;    /* of the payload in the file; may be 0 */
+    uint64_t uncompressed_size; /* equal to size unless compressed */
+    uint64_t memory_size;       /* of the memory loaded at `address` */
+    uint64_t flags;
+    uint32_t type;
+    uint32_t compression; /* gsym_compression */
+    uint32_t holds_code;
+    uint32_t has_relocations; /* needs gsym_object_relocate */
+} gsym_object_section;
+
+gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                             gsym_error *error);
+void gsym_object_close(gsym_object *object);
+void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
+/* Section `index` < header.section_count; `present` 0: no such section. */
+gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
+                                   gsym_object_section *section_ret, gsym_error *error);
+/* The first section of a name, from index `first`; `present` 0: none. */
+gsym_status gsym_object_find_section(const gsym_object *object, uint32_t first,
+                                     const char *name, size_t name_size,
+                                     gsym_object_section *section_ret, gsym_error *error);
+/* A DWARF section under any of the names it has in this format; `is_split` 1: that of
+ * split units (NAME.dwo). `present` 0: none. */
+gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_section which,
+                                      uint32_t is_split, gsym_object_section *section_ret,
+                                      gsym_error *error);
+/* The build's identifier: GNU build id, LC_UUID or CodeView GUID; size 0: none. */
+gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
+                                   size_t *size_ret, gsym_error *error);
+/* Apply the relocations of section `index` to `bytes`, its uncompressed payload. Those
+ * that cannot be applied are counted in *failed_ret and change nothing. */
+gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                                 size_t size, uint64_t *failed_ret, gsym_error *error);
+
+/* ---- calls in machine code --------------------------------------------------- */
+
+/* Machine code and its load address. */
+typedef struct gsym_code {
+    const uint8_t *bytes; /* NULL: none */
+    uint64_t size;
+    uint64_t address;
+} gsym_code;
+
+/* The code of a binary, piece by piece: *next is 0 at first; `bytes` is NULL after the
+ * last piece. Pieces are sections or, in an ELF file without sections, segments. */
+gsym_status gsym_object_next_code(const gsym_object *object, uint32_t *next,
+                                  gsym_code *code_ret, gsym_error *error);
+
+typedef enum gsym_instruction_set {
+    GSYM_INSTRUCTIONS_X86_64 = 1,
+    GSYM_INSTRUCTIONS_AARCH64 = 2
+} gsym_instruction_set;
+
+typedef struct gsym_call_columns {
+    size_t count;
+    const uint64_t *address; /* of a call; ascending in valid files */
+    const uint8_t *size;     /* of its instruction; the return address follows it */
+    const uint8_t *has_line; /* 0: not a call, but code returns there without one, as in
+                              * the first function of a goroutine */
+    uint64_t ranges;         /* of functions that were decoded */
+    uint64_t ended_early;    /* of these: stopped at an undefined or truncated
+                              * instruction */
+    uint64_t instructions;
+    uint64_t without_code; /* ranges without code */
+    uint64_t damaged;      /* entries with damaged records */
+} gsym_call_columns;
+
+/* Find the calls in the functions of a file by decoding each from its start. Pieces of
+ * code ascend and do not overlap; they are not needed afterwards. */
+typedef struct gsym_calls gsym_calls;
+gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
+                            const gsym_code *code, size_t code_count,
+                            gsym_calls **calls_ret, gsym_error *error);
+/* The same from the call sites in the file, without code: return addresses are known, and
+ * each call is taken to be the byte before one. Includes tail calls. */
+gsym_status gsym_calls_recall(const gsym_image *image, gsym_calls **calls_ret,
+                              gsym_error *error);
+void gsym_calls_columns(const gsym_calls *calls, gsym_call_columns *columns_ret);
+void gsym_calls_destroy(gsym_calls *calls);
+
+/* ---- debug maps: the object files that a linked Mach-O file was made of ----- */
+
+typedef struct gsym_debug_map gsym_debug_map;
+
+typedef struct gsym_debug_map_entry {
+    const char *path; /* of an object file, or ARCHIVE(MEMBER) */
+    size_t path_size;
+    uint64_t mtime; /* of the object file at link time, seconds since 1970 */
+    uint64_t function_count;
+} gsym_debug_map_entry;
+
+/* The debug map of an object, which must outlive it; may be empty. */
+gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
+                                  gsym_error *error);
+void gsym_debug_map_destroy(gsym_debug_map *map);
+size_t gsym_debug_map_count(const gsym_debug_map *map);
+/* Entry `index` < gsym_debug_map_count. */
+void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
+                             gsym_debug_map_entry *entry_ret);
+
+/* ---- conversion: DWARF and symbols to a creator ------------------------------- */
+
+typedef struct gsym_conversion gsym_conversion;
+
+typedef enum gsym_conversion_flags {
+    GSYM_CONVERT_CALL_SITES = 1,
+    GSYM_CONVERT_KEEP_WARNINGS = 2, /* keep warnings, not only counts */
+    GSYM_CONVERT_FULL_WALK = 4,     /* visit every DIE, for tests of the skips */
+    GSYM_CONVERT_KEEP_REPEATED = 8  /* pass repeated functions to the creator, which merges
+                                     * them */
+} gsym_conversion_flags;
+
+typedef struct gsym_conversion_options {
+    uint32_t flags;
+    uint32_t thread_count; /* threads that will call gsym_conversion_work */
+    uint32_t big_endian;
+    uint32_t reserved;
+} gsym_conversion_options;
+
+typedef enum gsym_warning_category {
+    GSYM_WARN_UNIT_SKIPPED = 0,
+    GSYM_WARN_ABBREVIATIONS,
+    GSYM_WARN_DIE_DAMAGED,
+    GSYM_WARN_REFERENCE,
+    GSYM_WARN_NO_NAME,
+    GSYM_WARN_RANGE_INVALID,
+    GSYM_WARN_RANGE_OUTSIDE_TEXT,
+    GSYM_WARN_RANGE_LIST,
+    GSYM_WARN_LINE_PROGRAM,
+    GSYM_WARN_LINE_FILE_INDEX,
+    GSYM_WARN_LINE_ORDER,
+    GSYM_WARN_DECL_FILE_INDEX,
+    GSYM_WARN_CALL_FILE_INDEX,
+    GSYM_WARN_INLINE_UNCONTAINED,
+    GSYM_WARN_INLINE_EMPTY,
+    GSYM_WARN_DEPTH,
+    GSYM_WARN_SYMBOL,
+    GSYM_WARN_LIMIT,
+    GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
+    GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the missing file */
+    /* pclntab. Offset: of the function in the file; value: its address. */
+    GSYM_WARN_GO_FUNCTION,
+    GSYM_WARN_GO_VALUES,
+    GSYM_WARN_GO_CALLS,
+    GSYM_WARN_COUNT
+} gsym_warning_category;
+
+typedef struct gsym_warning {
+    uint32_t category; /* gsym_warning_category */
+    uint32_t file;     /* number from gsym_conversion_add_file */
+    uint64_t offset; /* of the DIE in .debug_info, or as the category says */
+    uint64_t value;  /* the invalid address, index or offset */
+} gsym_warning;
+
+gsym_status gsym_conversion_create(gsym_creator *creator,
+                                   const gsym_conversion_options *options,
+                                   gsym_conversion **conversion_ret, gsym_error *error);
+void gsym_conversion_destroy(gsym_conversion *conversion);
+/* Addresses that may contain code, for main files without address spans. Default: all. */
+gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
+                                           uint64_t end, gsym_error *error);
+/* Add the code sections of an object as text ranges. */
+gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
+                                            const gsym_object *object, gsym_error *error);
+
+/* Role of a set of debug sections. */
+typedef enum gsym_dwarf_role {
+    GSYM_DWARF_MAIN = 0, /* its units are converted; file 0 exists from the start */
+    GSYM_DWARF_SUPPLEMENTARY = 1, /* shared by main files: .gnu_debugaltlink, .debug_sup */
+    GSYM_DWARF_SPLIT = 2 /* a .dwo or .dwp: its units complete skeleton units */
+} gsym_dwarf_role;
+
+/* Add a set of debug sections; *file_ret is its number. Main files and the one
+ * supplementary file are added before gsym_conversion_scan. */
+gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
+                                     uint32_t *file_ret, gsym_error *error);
+/* `data` must be valid until gsym_conversion_collect. `is_file_mapping` 1: finished pages
+ * may be released (MADV_DONTNEED). */
+gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t file,
+                                        gsym_debug_section which, const uint8_t *data,
+                                        size_t size, uint32_t is_file_mapping,
+                                        gsym_error *error);
+/* Move functions of main file `file` that start in [start, start + size) to `address`.
+ * Spans do not overlap. With at least one span, even an empty one, functions outside of
+ * all spans are dropped. */
+gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
+                                             uint64_t start, uint64_t size,
+                                             uint64_t address, gsym_error *error);
+/* Move functions of main file `file`, whose sections are those of `object`, to the
+ * addresses that entry `index` of a debug map gives for their names. *missing_ret counts
+ * names that `object` does not have. */
+gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t file,
+                                          const gsym_debug_map *map, size_t index,
+                                          const gsym_object *object, uint64_t *missing_ret,
+                                          gsym_error *error);
+/* Replace the prefix `old` of source paths; the first matching rule applies. */
+gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
+                                         size_t old_size, const char *new_bytes,
+                                         size_t new_size, gsym_error *error);
+/* Find the units of the main files; call once, before the workers. */
+gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
+
+/* A skeleton unit of a main file. */
+typedef struct gsym_skeleton {
+    uint64_t unit_offset; /* in .debug_info */
+    uint64_t dwo_id;
+    const char *dwo_name; /* path, relative to comp_dir; bytes of a section */
+    size_t dwo_name_size;
+    const char *comp_dir;
+    size_t comp_dir_size;
+    uint32_t file;        /* the main file */
+    uint32_t is_complete; /* by gsym_conversion_link_split */
+} gsym_skeleton;
+
+/* Valid after gsym_conversion_scan. */
+size_t gsym_conversion_skeleton_count(gsym_conversion *conversion);
+gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
+                                     gsym_skeleton *skeleton_ret, gsym_error *error);
+/* After the sections of a split file are set, between scan and workers: complete the
+ * skeletons whose dwo_id it has. *matched_ret counts those. */
+gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
+                                       uint64_t *matched_ret, gsym_error *error);
+
+/* Convert units until none is left; called once by each worker thread. */
+gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error);
+/* Bytes of .debug_info done and in total; callable while workers run. */
+void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
+                              uint64_t *total_ret);
+void gsym_conversion_cancel(gsym_conversion *conversion);
+/* After the workers: pass the functions to the creator. */
+gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
+/* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). The bytes
+ * of the object must be valid until gsym_creator_finish, which copies the names that it
+ * needs. */
+gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               gsym_error *error);
+/* Add the functions of a Go binary's pclntab, after gsym_conversion_collect;
+ * `only_undescribed` 1: skip all if an existing function starts where one of them does.
+ * *count_ret is the number added, 0 without a pclntab. Fails if it is damaged or of a Go
+ * before 1.16. */
+gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
+                                             const gsym_object *object,
+                                             uint32_t only_undescribed,
+                                             uint64_t *count_ret, gsym_error *error);
+uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
+                                       gsym_warning_category category);
+/* Kept warnings, ordered by file and offset. */
+const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
+                                             size_t *count_ret);
+
+/* ---- Breakpad: .sym files to a creator ----------------------------------------- */
+
+typedef struct gsym_breakpad gsym_breakpad;
+
+/* Longer lines are not records. */
+#define GSYM_BREAKPAD_LINE_SIZE_LIMIT 1048576
+/* Further findings are only counted. */
+#define GSYM_BREAKPAD_FINDING_LIMIT 10000
+
+typedef enum gsym_breakpad_fault {
+    /* The record is dropped. */
+    GSYM_BREAKPAD_UNKNOWN_RECORD = 0,
+    GSYM_BREAKPAD_LONG_LINE,
+    GSYM_BREAKPAD_NUMBER,      /* missing, damaged or too large */
+    GSYM_BREAKPAD_MODULE,      /* incomplete, or the second one */
+    GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, of over 4 GiB or past the last address */
+    GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
+    /* Part of the record is dropped. */
+    GSYM_BREAKPAD_NAME,      /* missing, or cut at a NUL */
+    GSYM_BREAKPAD_OUTSIDE,   /* line record or INLINE outside of its FUNC */
+    GSYM_BREAKPAD_OVERLAP,   /* line records or INLINE of one level that overlap */
+    GSYM_BREAKPAD_UNCOVERED, /* INLINE outside of its parent */
+    GSYM_BREAKPAD_NO_FILE,   /* undefined FILE number */
+    GSYM_BREAKPAD_NO_ORIGIN, /* undefined INLINE_ORIGIN number */
+    GSYM_BREAKPAD_REDEFINED, /* number defined again differently */
+    GSYM_BREAKPAD_LIMIT,     /* INLINE nested too deeply or split into too many pieces */
+    GSYM_BREAKPAD_FAULT_COUNT
+} gsym_breakpad_fault;
+
+typedef struct gsym_breakpad_finding {
+    uint32_t fault; /* gsym_breakpad_fault */
+    uint32_t reserved;
+    uint64_t line;   /* of the record, from 1; for some faults of the FUNC */
+    uint64_t offset; /* of that line */
+    uint64_t value;  /* the invalid address or number */
+} gsym_breakpad_finding;
+
+typedef struct gsym_breakpad_counts {
+    uint64_t functions; /* FUNC records */
+    uint64_t publics;
+    uint64_t lines;
+    uint64_t inlines;
+    uint64_t files;
+    uint64_t inline_origins;
+    uint64_t stack_records; /* skipped */
+    uint64_t bad_records;   /* dropped */
+} gsym_breakpad_counts;
+
+/* `keep_findings` 1: keep findings, not only their counts. */
+gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
+                                 gsym_breakpad **breakpad_ret, gsym_error *error);
+void gsym_breakpad_destroy(gsym_breakpad *breakpad);
+/* As gsym_conversion_add_path_map; before the first FILE. */
+gsym_status gsym_breakpad_add_path_map(gsym_breakpad *breakpad, const char *old_bytes,
+                                       size_t old_size, const char *new_bytes,
+                                       size_t new_size, gsym_error *error);
+/* Read the next bytes of the text, split anywhere. Faults of records are findings; only
+ * lack of memory and limits of the output are errors. */
+gsym_status gsym_breakpad_feed(gsym_breakpad *breakpad, const uint8_t *bytes, size_t size,
+                               gsym_error *error);
+/* The end of the text: functions do not wait for further numbers. */
+gsym_status gsym_breakpad_finish(gsym_breakpad *breakpad, gsym_error *error);
+
+/* Functions that the reader passes to the creator. */
+typedef struct gsym_breakpad_batch gsym_breakpad_batch;
+
+/* The functions that were read, once they are many or the text has ended; else NULL.
+ * Encode and keep each batch. The reader owns it; the caller must keep both alive. */
+gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
+                                     gsym_breakpad_batch **batch_ret, gsym_error *error);
+/* Encode a batch; may run in another thread than the reader. */
+gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *error);
+/* Pass the functions to the creator and return the batch to the reader, in the order of
+ * gsym_breakpad_next_batch. */
+gsym_status gsym_breakpad_keep_batch(gsym_breakpad *breakpad, gsym_breakpad_batch *batch,
+                                     gsym_error *error);
+/* After the last batch and gsym_creator_merge_functions: add PUBLIC records outside of all
+ * functions, each up to the next address that has a record. */
+gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error);
+/* The MODULE and the first INFO records, in file order; NULL after the last. Valid until
+ * the next gsym_breakpad_feed. */
+const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
+                               size_t *size_ret);
+void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret);
+uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
+                                   gsym_breakpad_fault fault);
+/* Kept findings, ordered by line. */
+const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
+                                                    size_t *count_ret);
+
+/* cffi: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,132 @@
+/* create.h - functions to a GSYM file. */
+#ifndef GSYM_CREATE_H
+#define GSYM_CREATE_H
+
+#include <gsym/file.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi: begin */
+
+/* ---- creator: functions -> a GSYM file -------------------------------------- */
+
+typedef struct gsym_creator gsym_creator;
+
+typedef struct gsym_creator_options {
+    uint32_t version;    /* GSYM_VERSION_1 or GSYM_VERSION_2 */
+    uint32_t big_endian; /* 1: the file is big-endian */
+    uint32_t has_base_address;
+    uint32_t keep_all; /* 1: no function is pruned; they come in ascending order */
+    uint64_t base_address; /* else: the first function's start */
+    uint32_t has_index;    /* 1: write an index of large functions */
+    uint32_t reserved;
+} gsym_creator_options;
+
+typedef enum gsym_origin {
+    GSYM_ORIGIN_DEBUG_INFO = 0, /* debug information */
+    GSYM_ORIGIN_SYMBOL_TABLE = 1
+} gsym_origin;
+
+gsym_status gsym_creator_create(const gsym_creator_options *options,
+                                gsym_creator **creator_ret, gsym_error *error);
+void gsym_creator_destroy(gsym_creator *creator);
+gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
+                                  gsym_error *error);
+/* Intern a string (no NUL inside). */
+gsym_status gsym_creator_add_string(gsym_creator *creator, const char *bytes, size_t size,
+                                    uint64_t *strp_ret, gsym_error *error);
+/* Intern a path, split so that joining directory and base name restores it. */
+gsym_status gsym_creator_add_path(gsym_creator *creator, const char *bytes, size_t size,
+                                  uint32_t *file_ret, gsym_error *error);
+/* Intern a file by directory and base name. */
+gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
+                                  uint64_t basename, uint32_t *file_ret,
+                                  gsym_error *error);
+/* Leave out strings that the string table of a binary has: bytes[0 .. size), which begin
+ * `distance` bytes after the end of the file. Must be the first call. From then on only
+ * strings of `all`, a creator with the same content, can be interned. `bytes` must outlive
+ * the creator. */
+gsym_status gsym_creator_share_strings(gsym_creator *creator, const gsym_creator *all,
+                                       const uint8_t *bytes, size_t size,
+                                       uint64_t distance, gsym_error *error);
+/* Encode and keep a function; its strings and files must be interned. */
+gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,
+                                      gsym_origin origin, gsym_error *error);
+
+/* Select functions of a file: those with one of the names, if by_name is not 0, that cover
+ * one of the ranges, if by_address is not 0. */
+typedef struct gsym_selection {
+    uint32_t by_name;
+    uint32_t by_address;
+    const uint64_t *names; /* strp in the file, ascending */
+    size_t name_count;
+    const gsym_range *ranges;
+    size_t range_count;
+} gsym_selection;
+
+/* Copy all or the selected functions of another file with their strings and files. If a
+ * function that others are merged into is not selected, the first selected one of these
+ * replaces it. */
+gsym_status gsym_creator_add_entries(gsym_creator *creator, const gsym_image *image,
+                                     const gsym_selection *selection, gsym_error *error);
+/* Intern all strings and files of another file, in order. */
+gsym_status gsym_creator_add_tables(gsym_creator *creator, const gsym_image *image,
+                                    gsym_error *error);
+/* Copy entries from `first` while their records in the file take less than `size` bytes;
+ * the last one may exceed it, and so may those with the same start. *end_ret is the next
+ * entry. */
+gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
+                                     uint32_t first, uint64_t size, uint32_t *end_ret,
+                                     gsym_error *error);
+/* Copy a version-2 section of an unknown type into a version-2 output. */
+gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
+                                     const uint8_t *data, size_t size, gsym_error *error);
+/* Copy all sections of unknown types, except types that the output already has. Does
+ * nothing if either file is of version 1. */
+gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
+                                      gsym_error *error);
+/* Merge functions of equal range into the first of them. Call before symbols of the symbol
+ * table are added. */
+gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error);
+
+/* Add the call sites of functions[0 .. count), of which only name and call sites are used,
+ * to the first function of each name or to the one that replaces it if it is pruned. Call
+ * when all functions are added. *missing_ret is the index of the first one whose name no
+ * function has, then nothing is added; else `count`. */
+gsym_status gsym_creator_add_call_sites(gsym_creator *creator,
+                                        const gsym_function *functions, size_t count,
+                                        size_t *missing_ret, gsym_error *error);
+
+typedef struct gsym_creator_report {
+    uint64_t functions_debug_info;   /* added, before pruning */
+    uint64_t functions_symbol_table; /* added, before pruning */
+    uint64_t functions_merged;       /* merged as children, or dropped as repeats */
+    uint64_t functions_pruned;
+    uint64_t functions_continued;    /* entries for the remainder of an outer function */
+    uint64_t functions;              /* in the file */
+    uint64_t functions_with_lines;
+    uint64_t functions_with_inlines;
+    uint64_t duplicates_different; /* equal ranges, different debug info */
+    uint64_t overlapping;
+    uint64_t strings;
+    uint64_t files;
+    uint64_t file_size;
+    uint64_t index_size; /* of the index in the file */
+} gsym_creator_report;
+
+/* Sort, resolve duplicates, lay out. Nothing can be added afterwards. */
+gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
+                                gsym_error *error);
+/* The next bytes of the finished file; *size_ret 0: its end. */
+gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
+                              size_t *size_ret, gsym_error *error);
+
+/* cffi: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

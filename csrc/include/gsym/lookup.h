@@ -1,0 +1,102 @@
+/* lookup.h - addresses to frames, one at a time or many as columns. */
+#ifndef GSYM_LOOKUP_H
+#define GSYM_LOOKUP_H
+
+#include <gsym/file.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi: begin */
+
+/* ---- lookup --------------------------------------------------------------- */
+
+typedef enum gsym_lookup_flags {
+    /* The rules of LLVM's GsymReader, with its bugs: a missing row or file fails the
+     * lookup, inlined calls without a line table are dropped, offsets have 32 bits. Errors
+     * have LLVM's texts. */
+    GSYM_LOOKUP_LLVM = 1
+} gsym_lookup_flags;
+
+typedef struct gsym_frame {
+    uint64_t name;
+    uint64_t offset; /* address - start of the function or of its first inline range */
+    uint32_t file;
+    uint32_t line;
+    uint32_t inlined; /* 1 on all frames but the last */
+    uint32_t reserved;
+} gsym_frame;
+
+typedef struct gsym_answer {
+    uint64_t function_address;
+    uint64_t function_size;
+    uint64_t function_name;
+    uint32_t found;        /* 0: no function covers the address */
+    uint32_t entry;        /* index in the address table */
+    uint32_t frame_count;  /* may exceed the capacity given */
+    uint32_t regex_count;  /* call-site patterns at exactly this address */
+    uint32_t merged_count; /* identical functions folded into this one */
+    uint32_t reserved;
+} gsym_answer;
+
+/* Buffers for the results of a lookup besides the answer. */
+typedef struct gsym_lookup_room {
+    gsym_frame *frames;
+    size_t frame_capacity;
+    uint64_t *regexes;
+    size_t regex_capacity;
+} gsym_lookup_room;
+
+/* Find the function that covers `address`; write its frames, innermost first, and the
+ * patterns of the call site that returns to exactly this address, as far as `room` has
+ * capacity (NULL: none). `child` 0: the function itself; 1 .. merged_count: a function
+ * merged into it. Thread-safe on one image; allocates indexes only. */
+gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
+                              uint32_t flags, const gsym_lookup_room *room,
+                              gsym_answer *answer_ret, gsym_error *error);
+
+/* Frames of many addresses as columns. Addresses without an answer have no frames; those
+ * with damaged records are counted in `damaged` as well. */
+typedef struct gsym_batch gsym_batch;
+typedef struct gsym_columns {
+    size_t count;                  /* number of frames */
+    const uint32_t *address_index; /* index of the address */
+    const uint32_t *function;      /* entry in the address table */
+    const uint64_t *name;
+    const uint32_t *file;
+    const uint32_t *line;
+    const uint64_t *offset;
+    const uint8_t *inlined;
+    uint64_t found;
+    uint64_t damaged;
+} gsym_columns;
+gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
+                                   size_t count, gsym_batch **batch_ret,
+                                   gsym_error *error);
+/* Allocate a batch for the frames of several; gsym_batch_join fills it. */
+gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,
+                                     gsym_batch **batch_ret, gsym_error *error);
+/* Copy the frames of parts[index] into their position; their addresses are numbered from
+ * `first_address`. Thread-safe for different parts. */
+void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
+                     uint32_t first_address);
+void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret);
+void gsym_batch_destroy(gsym_batch *batch);
+
+/* The distinct values of a column of integers of `width` 4 or 8 bytes, in order of first
+ * occurrence, and for each row the index of its value. */
+typedef struct gsym_distinct gsym_distinct;
+gsym_status gsym_distinct_create(const void *column, size_t count, unsigned width,
+                                 gsym_distinct **distinct_ret, gsym_error *error);
+void gsym_distinct_destroy(gsym_distinct *distinct);
+const uint32_t *gsym_distinct_codes(const gsym_distinct *distinct);
+const uint64_t *gsym_distinct_values(const gsym_distinct *distinct, size_t *count_ret);
+
+/* cffi: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+/* status.h - status codes and errors. */
+#ifndef GSYM_STATUS_H
+#define GSYM_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi: begin */
+
+/* ---- status and errors ------------------------------------------------- */
+
+typedef enum gsym_status {
+    GSYM_OK = 0,
+    GSYM_E_NO_MEMORY,   /* an allocation failed */
+    GSYM_E_FORMAT,      /* the bytes are damaged or of another format */
+    GSYM_E_UNSUPPORTED, /* valid, but a version or encoding that is unknown */
+    GSYM_E_LIMIT,       /* the result does not fit the chosen output version */
+    GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
+    GSYM_E_EMPTY,       /* there is no function to write */
+    GSYM_E_CANCELLED    /* gsym_conversion_cancel was called */
+} gsym_status;
+
+#define GSYM_ERROR_TEXT_SIZE 240
+
+typedef struct gsym_error {
+    gsym_status status;
+    uint64_t offset;
+    char what[GSYM_ERROR_TEXT_SIZE]; /* reason, NUL-terminated, no newline */
+} gsym_error;
+
+/* cffi: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

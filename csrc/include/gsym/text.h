@@ -1,0 +1,367 @@
+/* text.h - answers, dumps and exports as text; demangled names. */
+#ifndef GSYM_TEXT_H
+#define GSYM_TEXT_H
+
+#include <gsym/lookup.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cffi: begin */
+
+/* ---- names ---------------------------------------------------------------------- */
+
+/* Maximum size of a C++ name to demangle: the C++ runtime may overflow the stack on longer
+ * ones. */
+#define GSYM_MAX_CXX_NAME_SIZE 1024
+
+/* An estimate of the size of a mangled C++ name when demangled, in bytes. */
+uint64_t gsym_cxx_name_work(const char *name, size_t size);
+
+/* Copy a demangled C++ name without its template arguments to `out`, which has room for
+ * `size` bytes; unchanged if its brackets do not match. Returns the size. */
+size_t gsym_name_without_template_arguments(const char *name, size_t size, char *out);
+
+/* The C++ runtime's demangler, and limits for its use. */
+typedef struct gsym_cxx_demangler {
+    char *(*demangle)(const char *name, char *text, size_t *size, int *status);
+    void (*release)(char *text);
+    uint64_t most_work; /* of gsym_cxx_name_work() */
+    uint64_t most_text_size;
+} gsym_cxx_demangler;
+
+/* Demangle many names. Names that are not mangled, are longer than GSYM_MAX_CXX_NAME_SIZE
+ * or cannot be demangled stay unchanged. Rust, Swift and D names and those with a dot, a
+ * version or more work than the limit are left to the caller. */
+typedef struct gsym_cxx_texts gsym_cxx_texts;
+gsym_status gsym_cxx_texts_create(const gsym_image *image, const uint64_t *strps,
+                                  size_t count, const gsym_cxx_demangler *demangler,
+                                  uint32_t without_arguments, gsym_cxx_texts **texts_ret,
+                                  gsym_error *error);
+void gsym_cxx_texts_destroy(gsym_cxx_texts *texts);
+/* All texts, each with a NUL; those left to the caller are empty, and `left_ret` lists
+ * their indexes. */
+void gsym_cxx_texts_view(const gsym_cxx_texts *texts, const char **bytes_ret,
+                         size_t *size_ret, const uint32_t **left_ret,
+                         size_t *left_count_ret);
+
+/* ---- text, as llvm-gsymutil prints it -------------------------------------- */
+
+/* Growing text, read by gsym_text_bytes and emptied by gsym_text_clear. */
+typedef struct gsym_text gsym_text;
+gsym_status gsym_text_create(gsym_text **text_ret, gsym_error *error);
+void gsym_text_destroy(gsym_text *text);
+void gsym_text_clear(gsym_text *text);
+const char *gsym_text_bytes(const gsym_text *text, size_t *size_ret);
+/* Append bytes unchanged. */
+gsym_status gsym_text_put(gsym_text *text, const char *bytes, size_t size,
+                          gsym_error *error);
+/* From now on write ASCII control characters in names and paths as \xNN, except in names
+ * from a gsym_name_texts, which are written unchanged. */
+void gsym_text_escape(gsym_text *text);
+/* Reserve memory for `size` more bytes. */
+gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
+
+typedef enum gsym_text_flags {
+    GSYM_TEXT_MERGED = 1,    /* also the functions merged at the address */
+    GSYM_TEXT_BLANK_LINE = 2 /* an empty line after each answer */
+} gsym_text_flags;
+
+/* Append the answers to many addresses, by LLVM's lookup rules. If an address has none, a
+ * line says why; only lack of memory is an error. */
+gsym_status gsym_text_lookup_many(gsym_text *text, const gsym_image *image,
+                                  const uint64_t *addresses, size_t count, uint32_t flags,
+                                  gsym_error *error);
+/* Like gsym_text_lookup_many with GSYM_TEXT_MERGED, but only those functions at
+ * `address` whose keep[] is not 0: keep[0] is the function itself, keep[i] its child
+ * `i`. NULL: all. */
+gsym_status gsym_text_lookup_merged(gsym_text *text, const gsym_image *image,
+                                    uint64_t address, const uint8_t *keep,
+                                    size_t keep_count, gsym_error *error);
+/* Common to all functions that answer lines: lines are looked up in batches and
+ * answered until the text has `limit` bytes. *used_ret counts the bytes of answered
+ * lines; 0 if the next line has another format or no end. With NULL for `lines`, the
+ * lines of the previous call, which may be freed by then, are continued; all other
+ * arguments must be the same. */
+
+/* Answer lines "ADDRESS PATH\n", each PATH being `path`, to a line of any other form. */
+gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
+                                   const char *path, size_t path_size, uint32_t flags,
+                                   const char *lines, size_t size, size_t limit,
+                                   size_t *used_ret, gsym_error *error);
+/* Append the dump of entry `index`; nothing if its record is damaged or has an InfoType
+ * that LLVM does not know. */
+gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
+                                 gsym_record *record, uint32_t index, gsym_error *error);
+
+/* Texts to print for names, by string offset. Where a name has no text yet, the output
+ * gets a gap. */
+#define GSYM_PLAIN_STRING 0x8000000000000000 /* set in the offset of a string that is not a
+                                              * name */
+typedef struct gsym_name_texts gsym_name_texts;
+gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error);
+void gsym_name_texts_destroy(gsym_name_texts *texts);
+/* The names without a text, each once. */
+const uint64_t *gsym_name_texts_missing(const gsym_name_texts *texts, size_t *count_ret);
+/* Add the texts of these names, in order, each with a NUL. */
+gsym_status gsym_name_texts_add(gsym_name_texts *texts, const char *bytes, size_t size,
+                                gsym_error *error);
+/* Memory used by the table, in bytes. */
+size_t gsym_name_texts_size(const gsym_name_texts *texts);
+/* Fill each gap with its text. */
+gsym_status gsym_text_fill(gsym_text *text, const gsym_name_texts *texts,
+                           gsym_error *error);
+
+/* Position in a dump; zeroed at the start. */
+typedef struct gsym_dump_place {
+    uint32_t part; /* of the dump; GSYM_DUMP_DONE at the end */
+    uint32_t reserved;
+    uint64_t next; /* entry, file or string offset within the part */
+} gsym_dump_place;
+
+#define GSYM_DUMP_DONE 6
+
+/* Append the next part of the dump of a file, slightly more than `size` bytes. A damaged
+ * record gets an error line. */
+gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
+                           gsym_dump_place *place, size_t size, gsym_error *error);
+
+/* ---- text, as `gsym lookup` prints it --------------------------------------------- */
+
+typedef enum gsym_lookup_text_flags {
+    GSYM_LOOKUP_TEXT_JSON = 1,
+    GSYM_LOOKUP_TEXT_DEMANGLED = 2 /* function names are those in `texts` */
+} gsym_lookup_text_flags;
+
+typedef struct gsym_lookup_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t shift; /* added to an address before it is looked up */
+    uint64_t first; /* the module's lowest address; `last` the highest */
+    uint64_t last;
+    uint64_t missed;  /* incremented: addresses without an answer */
+    uint64_t damaged; /* incremented: those with damaged records */
+} gsym_lookup_style;
+
+/* Answer lines with one number, decimal or with 0x, between optional blanks; blank lines
+ * are skipped. `texts` are asked for strings that are not printable ASCII, and must be
+ * escaped for JSON if that is requested. */
+gsym_status gsym_text_lookup(gsym_text *text, const gsym_image *image,
+                             gsym_name_texts *texts, gsym_lookup_style *style,
+                             const char *lines, size_t size, size_t limit,
+                             size_t *used_ret, gsym_error *error);
+
+/* ---- text, as GNU addr2line prints it ----------------------------------------- */
+
+typedef enum gsym_addr2line_flags {
+    GSYM_ADDR2LINE_ADDRESSES = 1,
+    GSYM_ADDR2LINE_FUNCTIONS = 2,
+    GSYM_ADDR2LINE_INLINES = 4,
+    GSYM_ADDR2LINE_PRETTY = 8,
+    GSYM_ADDR2LINE_BASENAMES = 16,
+    GSYM_ADDR2LINE_32_BITS = 32 /* addresses have 32 bits, 8 digits */
+} gsym_addr2line_flags;
+
+typedef struct gsym_addr2line_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t line_size; /* longer lines are split; one less than a buffer */
+    /* Sections that addresses are relative to; the first with an answer wins. None:
+     * link-time addresses. */
+    const gsym_range *sections;
+    size_t section_count;
+} gsym_addr2line_style;
+
+/* Answer lines that begin with a hexadecimal number, up to one with a symbol name; many
+ * gaps stop it like a full text. Without `texts` names are printed unchanged; without an
+ * image nothing is found. Only lack of memory is an error. */
+gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts, const gsym_addr2line_style *style,
+                                const char *lines, size_t size, size_t limit,
+                                size_t *used_ret, gsym_error *error);
+
+/* ---- text, as llvm-symbolizer prints it ---------------------------------------- */
+
+typedef enum gsym_symbolizer_flags {
+    GSYM_SYMBOLIZER_ADDRESSES = 1,
+    GSYM_SYMBOLIZER_FUNCTIONS = 2,
+    GSYM_SYMBOLIZER_INLINES = 4,
+    GSYM_SYMBOLIZER_OUTER_NAME = 8, /* without INLINES: name of the outermost frame */
+    GSYM_SYMBOLIZER_PRETTY = 16,
+    GSYM_SYMBOLIZER_BASENAMES = 32,
+    GSYM_SYMBOLIZER_GNU = 64,
+    GSYM_SYMBOLIZER_JSON = 128
+} gsym_symbolizer_flags;
+
+typedef struct gsym_symbolizer_style {
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t shift; /* added to an address before it is looked up */
+    const char *module; /* its name, escaped for JSON */
+    size_t module_size;
+} gsym_symbolizer_style;
+
+/* Answer lines "PREFIX NUMBER\n", `prefix` being everything before the number, up to a
+ * line of another format; many gaps stop it like a full text. Without `texts` names are
+ * printed unchanged; JSON requires texts, escaped for it. Only lack of memory is an
+ * error. */
+gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
+                                gsym_name_texts *texts,
+                                const gsym_symbolizer_style *style, const char *prefix,
+                                size_t prefix_size, const char *lines, size_t size,
+                                size_t limit, size_t *used_ret, gsym_error *error);
+
+/* ---- text, as filters of symbolizer markup print it ----------------------------- */
+
+typedef enum gsym_markup_flags {
+    GSYM_MARKUP_INLINES = 1,
+    GSYM_MARKUP_BASENAMES = 2,
+    GSYM_MARKUP_ADJUSTED = 4, /* print the address that is looked up, not the logged one */
+    GSYM_MARKUP_COLUMNS = 8,  /* columns, always 0, and <invalid> for unknown values */
+    GSYM_MARKUP_INDENTS = 16, /* repeat the indent of a frame on all its lines */
+    GSYM_MARKUP_STOPS_AT_ESCAPE = 32,
+    GSYM_MARKUP_COLOURED = 64,
+    /* Fuchsia's format, repeating the text around a frame on each of its lines; frames may
+     * have messages. */
+    GSYM_MARKUP_FUCHSIA_FRAMES = 128,
+    GSYM_MARKUP_PLAIN_PC_RETURNS = 256, /* a `pc` without a kind is a return address */
+    GSYM_MARKUP_OUTERMOST_PC = 512      /* a `pc` is named after the outermost function */
+} gsym_markup_flags;
+
+/* Longer texts around a frame are not repeated. */
+#define GSYM_MARKUP_MOST_REPEATED 4096
+
+typedef struct gsym_markup_module {
+    const gsym_image *image; /* NULL: unknown */
+    const char *name;
+    size_t name_size;
+    uint64_t unknown; /* incremented: addresses without a frame */
+    uint64_t is_map;  /* the image is a mapped file that does not change */
+} gsym_markup_module;
+
+typedef struct gsym_markup_segment {
+    uint64_t start; /* in memory */
+    uint64_t size;
+    uint64_t address; /* where it was linked */
+    uint64_t module;  /* its index */
+} gsym_markup_segment;
+
+typedef struct gsym_markup_job {
+    uint32_t flags;
+    uint32_t version; /* of the mappings; texts are kept while it is the same */
+    gsym_markup_module *modules; /* fewer than 32768 */
+    size_t module_count;
+    const gsym_markup_segment *segments; /* sorted, without overlap */
+    size_t segment_count;
+    size_t line_limit;  /* bytes of a line with an element */
+    size_t prefix_size; /* bytes of a line that are repeated before each of its frames */
+    const char *lines;  /* internal */
+    size_t at;
+} gsym_markup_job;
+
+/* Bits of a name's offset in `texts`; the index of its module is above them. */
+#define GSYM_MARKUP_MODULE_SHIFT 48
+
+/* Answer lines of a log without markup, with one `bt` element or with `pc` elements, up to
+ * a line of another format, an address in no segment or a line without an end; many gaps
+ * stop it like a full text. The lines must stay in place while it continues. Without
+ * `texts` names are printed unchanged. Only lack of memory is an error. */
+gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
+                             const char *lines, size_t size, size_t limit,
+                             size_t *used_ret, gsym_error *error);
+
+/* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
+
+/* Texts for the values of a column of a batch, concatenated. */
+typedef struct gsym_column_texts {
+    const uint32_t *codes; /* of each row: index of its text */
+    const char *bytes;
+    const uint64_t *ends; /* of each text; it begins where the previous one ends */
+    size_t count;         /* of texts */
+} gsym_column_texts;
+
+/* The answers to consecutive offsets of a module. */
+typedef struct gsym_frame_part {
+    gsym_columns columns;    /* of a batch of these offsets */
+    gsym_column_texts names; /* "NAME", quotes and all */
+    gsym_column_texts files; /* ,"file":"PATH" or nothing */
+    size_t end;              /* of the offsets of the module */
+} gsym_frame_part;
+
+/* The frames of a module in the order of use. */
+typedef struct gsym_frame_queue {
+    const gsym_image *image; /* may be NULL without parts */
+    const char *head;        /* of each frame, up to its offset */
+    size_t head_size;
+    const uint64_t *offsets;
+    size_t count;
+    const gsym_frame_part *parts; /* later offsets have no answer */
+    size_t part_count;
+    const uint64_t *unknown; /* indexes of unknown offsets, ascending; printed as -0x1 */
+    size_t unknown_count;
+    size_t next; /* the next frame; below, its position in the arrays */
+    size_t next_part, next_row, next_unknown;
+} gsym_frame_queue;
+
+/* Maximum text size of all frames of a queue without its parts, and of one part, in
+ * bytes. */
+uint64_t gsym_frame_queue_size(const gsym_frame_queue *queue);
+uint64_t gsym_frame_part_size(const gsym_frame_part *part);
+
+/* Append stacks, each a JSON array, separated by commas: for each of modules[] the next
+ * frame of that queue; -1 is the last queue. ends[i] is the end of the i-th stack in
+ * modules[]. */
+gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
+                             size_t queue_count, const int64_t *modules,
+                             const uint64_t *ends, size_t stack_count, gsym_error *error);
+
+/* What is lost when functions are written without overlaps. */
+typedef struct gsym_walk_losses {
+    uint64_t damaged;            /* entries with damaged records */
+    uint64_t functions_cut;      /* at the start of another one */
+    uint64_t functions_left_out; /* with the same start as another one */
+    uint64_t merged_left_out;    /* functions merged into another one */
+} gsym_walk_losses;
+
+/* ---- text, as Breakpad's symbol files have it --------------------------------- */
+
+typedef struct gsym_breakpad_export_counts {
+    uint64_t functions;      /* FUNC records */
+    uint64_t public_symbols; /* PUBLIC records: functions without a size */
+    uint64_t lines;
+    uint64_t inlined_calls;
+    uint64_t files;
+    uint64_t inline_origins;
+    /* What the format cannot express: */
+    gsym_walk_losses losses;
+    uint64_t details_left_out;       /* symbols without a size that have lines or calls */
+    uint64_t inlined_calls_left_out; /* outside of their caller or overlapping a sibling */
+    uint64_t call_sites_left_out;
+    uint64_t unknown_left_out; /* unknown InfoTypes */
+    uint64_t names_changed; /* empty, of several lines or not UTF-8 */
+    uint64_t visited;       /* entries; each is visited twice */
+} gsym_breakpad_export_counts;
+
+/* FILE, INLINE_ORIGIN, FUNC, INLINE, line and PUBLIC records of all functions of a file.
+ * Addresses are relative to base_address. */
+typedef struct gsym_breakpad_export gsym_breakpad_export;
+gsym_status gsym_breakpad_export_create(const gsym_image *image,
+                                        gsym_breakpad_export **export_ret,
+                                        gsym_error *error);
+void gsym_breakpad_export_destroy(gsym_breakpad_export *exporter);
+/* Append the next records, slightly more than `size` bytes, or none while names are
+ * collected. *is_done_ret 1: these were the last. */
+gsym_status gsym_breakpad_export_next(gsym_breakpad_export *exporter, gsym_text *text,
+                                      size_t size, uint32_t *is_done_ret,
+                                      gsym_error *error);
+void gsym_breakpad_export_count(const gsym_breakpad_export *exporter,
+                                gsym_breakpad_export_counts *counts_ret);
+
+/* cffi: end */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
