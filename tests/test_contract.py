@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -15,7 +16,6 @@ import pytest
 from setuptools import find_packages
 
 import gsym
-from csrc.build_core import CONTRACT, HEADERS
 from gsym.cli.dropins import gsymutil_options
 from gsym.cli.main import VERBS
 from gsym.cli.verbs.store import VERBS as STORE_VERBS
@@ -27,6 +27,9 @@ from tests.differential.differences import CLASSES
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "csrc/include"
+BUILD = runpy.run_path(str(ROOT / "csrc/build_core.py"))
+CONTRACT: str = BUILD["CONTRACT"]
+HEADERS: list[str] = BUILD["HEADERS"]
 REGION_CODE = re.sub(r"/\*.*?\*/", "", CONTRACT, flags=re.DOTALL)
 
 # What a process that answers one address has no time to import.
@@ -55,10 +58,9 @@ FORBIDDEN_ON_THE_LOOKUP_PATH = {
 def test_each_header_compiles_alone(header: str, compiler: str, standard: str) -> None:
     language = standard.rstrip("0123456789")
     program = find_peer(compiler, f"{compiler}-19")
-    warnings = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+    options = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(
-        [program, "-x", language, f"-std={standard}", *warnings]
-        + ["-fsyntax-only", f"-I{INCLUDE}", "-"],
+        [program, "-x", language, *options, "-fsyntax-only", f"-I{INCLUDE}", "-"],
         input=f"#include <{header}>\n",
         text=True,
         check=True,
