@@ -24,7 +24,7 @@ mkdir -p build/fuzz/engine
 ls csrc/*/*.c | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 8 sh -c '
     for source in "$@"; do
         $CLANG $FLAGS -fsanitize=fuzzer-no-link,address,undefined -c "$source" \
-            -o "build/fuzz/engine/$(basename "$source" .c).o" || exit 255
+            -o "build/fuzz/engine/$(echo "$source" | tr / _).o" || exit 255
     done' compile
 
 fuzz() {
@@ -34,7 +34,7 @@ fuzz() {
     for seed in "$@"; do
         cp "$seed" "$folder/corpus/seed-$(basename "$seed")"
     done
-    objects=$(for source in csrc/*/*.c; do echo "build/fuzz/engine/$(basename "$source" .c).o"; done)
+    objects=$(ls csrc/*/*.c | tr / _ | sed 's|.*|build/fuzz/engine/&.o|')
     $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$(basename "$folder").c" \
         $objects -o "$folder/fuzz"
     "$folder/fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \

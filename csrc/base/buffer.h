@@ -5,7 +5,7 @@
 #ifndef GSYM_BASE_BUFFER_H
 #define GSYM_BASE_BUFFER_H
 
-#include "base/internal.h"
+#include "base/error.h"
 
 typedef struct buffer {
     uint8_t *bytes;
@@ -115,5 +115,15 @@ void *zeroed_table(size_t count, size_t item_size);
     (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
      array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
                    sizeof *(list).items))
+
+typedef struct row_list {
+    gsym_line_row *items;
+    size_t count, capacity;
+} row_list;
+
+typedef struct range_list {
+    gsym_range *items;
+    size_t count, capacity;
+} range_list;
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef GSYM_BASE_CURSOR_H
 #define GSYM_BASE_CURSOR_H
 
-#include "base/internal.h"
+#include "base/error.h"
 
 typedef struct cursor {
     const uint8_t *at;

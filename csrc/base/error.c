@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/internal.h"
+#include "base/error.h"
 
 gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
                       const char *format, ...) {

@@ -5,7 +5,7 @@
 #ifndef GSYM_BASE_HASH_H
 #define GSYM_BASE_HASH_H
 
-#include "base/internal.h"
+#include "base/error.h"
 
 uint64_t xxh64(const uint8_t *bytes, size_t size);
 

@@ -2,7 +2,7 @@
 #ifndef GSYM_BASE_UTF8_H
 #define GSYM_BASE_UTF8_H
 
-#include "base/internal.h"
+#include "base/error.h"
 
 /* Bytes of the well-formed sequence at `at`, 0 where it is none. */
 size_t utf8_size(const uint8_t *at, size_t left);

@@ -3,6 +3,7 @@
 #define GSYM_CODE_CALLS_H
 
 #include "base/buffer.h"
+#include "base/cursor.h"
 
 struct gsym_calls {
     struct {
@@ -18,5 +19,14 @@ struct gsym_calls {
 
 /* Append a call. False where memory ran out. */
 bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line);
+
+/* Bytes of the instruction at the cursor, which stays where it is; 0 where none is
+ * defined or it is cut off. Calls are CALL, near and far, direct and indirect, SYSCALL
+ * and INT n: what code comes back from. */
+unsigned x86_instruction_size(const cursor *code, bool *is_call_ret);
+
+/* Bytes of the instruction at the cursor, which stays where it is: 4, or 0 where it is cut
+ * off. Calls are BL, BLR and SVC, and BLR with pointer authentication. */
+unsigned aarch64_instruction_size(const cursor *code, bool *is_call_ret);
 
 #endif

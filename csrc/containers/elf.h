@@ -1,4 +1,4 @@
-/* elf.h - what the engine's own sources use of an ELF file, besides gsym.h. */
+/* elf.h - ELF files, for the other files of the engine. */
 #ifndef GSYM_CONTAINERS_ELF_H
 #define GSYM_CONTAINERS_ELF_H
 

@@ -1,4 +1,4 @@
-/* macho.h - what the engine's own sources use of a Mach-O file, besides gsym.h. */
+/* macho.h - Mach-O files, for the other files of the engine. */
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 

@@ -127,3 +127,51 @@ const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) 
     name = cursor_name(&names, size_ret);
     return names.failed ? NULL : name;
 }
+
+#define FAT_MAGIC 0xcafebabe
+#define FAT_MAGIC_64 0xcafebabf
+
+enum { FEWEST_JAVA_VERSION = 43 }; /* where a fat file has the number of its slices */
+
+static bool is_elf(const uint8_t *data, size_t size) {
+    return size >= 4 && memcmp(data, "\177ELF", 4) == 0;
+}
+
+static bool is_fat(const uint8_t *data, size_t size) {
+    cursor c = cursor_at(data, size, 0, true);
+    uint32_t magic = cursor_u32(&c), count = cursor_u32(&c);
+    return magic == FAT_MAGIC_64 || (magic == FAT_MAGIC && count < FEWEST_JAVA_VERSION);
+}
+
+static gsym_status find_section(const gsym_object *object, const char *name,
+                                uint64_t *offset_ret, uint64_t *size_ret,
+                                gsym_error *error) {
+    gsym_object_section section;
+    GSYM_TRY(gsym_object_find_section(object, 0, name, strlen(name), &section, error));
+    if (section.size == 0)
+        return gsym_fail(error, GSYM_E_FORMAT, 0,
+                         "no GSYM file is embedded here: there is no section %s", name);
+    if (section.compression != GSYM_COMPRESSION_NONE)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, section.offset,
+                         "section %s is compressed", name);
+    *offset_ret = section.offset;
+    *size_ret = section.size;
+    return GSYM_OK;
+}
+
+gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offset_ret,
+                               uint64_t *size_ret, gsym_error *error) {
+    gsym_object *object;
+    gsym_status status;
+    *offset_ret = 0;
+    *size_ret = size;
+    if (is_fat(data, size))
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, 0,
+                         "a universal file: take out one slice with lipo -thin");
+    if (!is_elf(data, size) && !macho_is_magic(data, size)) return GSYM_OK;
+    GSYM_TRY(gsym_object_open(data, size, &object, error));
+    status = find_section(object, is_elf(data, size) ? ".gsym" : "__gsym", offset_ret,
+                          size_ret, error);
+    gsym_object_close(object);
+    return status;
+}

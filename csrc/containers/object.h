@@ -1,4 +1,4 @@
-/* object.h - what a container format is to the engine's own sources, besides gsym.h.
+/* object.h - the interface of a container format.
  *
  * Each format has one `object_format`; object.c recognises a file by its first bytes
  * and dispatches. */

@@ -1,4 +1,4 @@
-/* pe.h - what the engine's own sources use of a PE or COFF file, besides gsym.h. */
+/* pe.h - PE or COFF files, for the other files of the engine. */
 #ifndef GSYM_CONTAINERS_PE_H
 #define GSYM_CONTAINERS_PE_H
 

@@ -1,8 +1,9 @@
-/* relocations.h - relocations of debug sections, however a container stores them. */
+/* relocations.h - relocations in debug sections, and addresses for the sections of relocatable files. */
 #ifndef GSYM_CONTAINERS_RELOCATIONS_H
 #define GSYM_CONTAINERS_RELOCATIONS_H
 
 #include "base/cursor.h"
+#include "base/error.h"
 
 /* S is the value of the symbol, A the addend, P the place. */
 typedef enum relocation_operation {
@@ -60,5 +61,20 @@ bool relocation_apply(const relocation_target *target, const relocation *r,
 /* The types that occur in debug sections; none for a machine that is not known. */
 const relocation_type *relocation_types(const gsym_object_header *header,
                                         size_t *count_ret);
+
+typedef struct placed_section {
+    uint64_t address; /* 0: it has none yet */
+    uint64_t size;
+    uint64_t alignment; /* a power of two; else it has none */
+    bool is_loaded;
+    bool is_code;
+} placed_section;
+
+/* Give each loaded section without an address one behind the other: first those that hold
+ * code, so that the first of them keeps the addresses which other tools use. They stand
+ * behind those that have an address, where they would overlap. False if they do not fit
+ * the address space; *culprit_ret is then the first that does not. */
+bool place_sections(placed_section *sections, uint32_t count, bool is_64,
+                    uint32_t *culprit_ret);
 
 #endif

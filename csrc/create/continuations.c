@@ -9,7 +9,7 @@
  * functions with the same start to the first entry, as in a lookup. */
 #include <inttypes.h>
 
-#include "create/creator_state.h"
+#include "create/state.h"
 
 enum {
     /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */

@@ -4,7 +4,7 @@
  * file is read out; their strings and files are interned when they come. */
 #include <inttypes.h>
 
-#include "create/creator_state.h"
+#include "create/state.h"
 
 enum {
     CHUNK_SIZE = 1 << 20,

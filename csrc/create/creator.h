@@ -1,4 +1,4 @@
-/* creator.h - what sources inside the engine use of the creator, besides gsym.h. */
+/* creator.h - the creator, for sources inside the engine. */
 #ifndef GSYM_CREATE_CREATOR_H
 #define GSYM_CREATE_CREATOR_H
 

@@ -79,7 +79,7 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
 
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash) {
-    const slot *slots = table->slots.slots;
+    const hash_slot *slots = table->slots.slots;
     size_t mask = table->slots.mask, at = (size_t)hash & mask;
     for (; slots[at].number != 0; at = (at + 1) & mask) {
         if (slots[at].hash != hash) continue;
@@ -156,7 +156,7 @@ static gsym_status file_table_append(file_table *table, file_entry file, uint64_
 gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
                               uint32_t *file_ret, gsym_error *error) {
     uint64_t hash = hash_fold(directory ^ HASH_KEY_A, basename ^ HASH_KEY_B);
-    const slot *slots = table->pairs.slots;
+    const hash_slot *slots = table->pairs.slots;
     size_t mask = table->pairs.mask, at = (size_t)hash & mask;
     if (directory == 0 && basename == 0) {
         *file_ret = 0;
@@ -197,7 +197,7 @@ gsym_status file_table_intern_path(file_table *table, string_table *strings,
     path_parts parts = split_path(path, size);
     const char *basename = path + parts.basename_start;
     size_t basename_size = size - parts.basename_start;
-    const slot *slots = table->paths.slots;
+    const hash_slot *slots = table->paths.slots;
     size_t mask = table->paths.mask, at = (size_t)hash & mask;
     file_entry file = {0, 0};
     if (size == 0) {

@@ -6,7 +6,7 @@
 #ifndef GSYM_CREATE_INTERN_H
 #define GSYM_CREATE_INTERN_H
 
-#include "base/slot_table.h"
+#include "base/tables.h"
 
 typedef struct string_table {
     uint8_t *bytes;

@@ -20,13 +20,12 @@
  * What stands up to the file table is made at once; strings, records and
  * sections are handed out from where they lie, so that the file never stands in
  * memory as a whole. */
-#include "create/layout.h"
-
 #include <inttypes.h>
 
-#include "create/creator_state.h"
-#include "gsym/index_section.h"
 #include "base/hash.h"
+#include "create/state.h"
+#include "gsym/image.h"
+#include "gsym/index.h"
 
 enum { FOREIGN_ALIGNMENT = INDEX_ALIGNMENT, SHARING_ALIGNMENT = 8 };
 
@@ -379,4 +378,57 @@ gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capa
     }
     *size_ret = size;
     return GSYM_OK;
+}
+
+/* The index that a finished file should have. */
+
+struct gsym_index {
+    buffer made;
+};
+
+/* Where the part of a version-1 file begins, or would begin. */
+static uint64_t part_start(const gsym_image *image) {
+    if (image->index.size != 0) return image->header.index_offset;
+    return (image->size + INDEX_ALIGNMENT - 1) / INDEX_ALIGNMENT * INDEX_ALIGNMENT;
+}
+
+static void add_entries(buffer *made, const gsym_image *image) {
+    for (uint32_t i = 0; i < image->header.num_addresses; ++i) {
+        cursor record;
+        gsym_error ignored;
+        /* Records that lie over each other may stand for more than a file holds. */
+        if (made->size > image->size) return;
+        if (image_record(image, i, &record, &ignored) == GSYM_OK)
+            index_section_add(made, i, &record, image->strp_size);
+    }
+}
+
+gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
+                              gsym_error *error) {
+    gsym_index *index = calloc(1, sizeof *index);
+    if (index == NULL) return gsym_fail_memory(error);
+    index->made.swap = image->swap;
+    index_section_begin(&index->made, image->header.num_addresses);
+    add_entries(&index->made, image);
+    if (image->header.version == GSYM_VERSION_1)
+        index_section_fill_up(&index->made, part_start(image));
+    index_section_end(&index->made, image->header.num_addresses);
+    index_section_identify(&index->made, image->data, image_head_size(image));
+    if (index->made.failed) {
+        gsym_index_destroy(index);
+        return gsym_fail_memory(error);
+    }
+    *index_ret = index;
+    return GSYM_OK;
+}
+
+void gsym_index_destroy(gsym_index *index) {
+    if (index == NULL) return;
+    buffer_deinit(&index->made);
+    free(index);
+}
+
+const uint8_t *gsym_index_bytes(const gsym_index *index, size_t *size_ret) {
+    *size_ret = index->made.size;
+    return index->made.bytes;
 }

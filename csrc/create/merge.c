@@ -9,9 +9,10 @@
  *     hide the tail of that function from lookups (LLVM keeps it);
  *   - a weak symbol yields to every function that covers its address.
  * Other ranges that overlap are all kept and counted. */
+#include <inttypes.h>
 #include <stdio.h>
 
-#include "create/creator_state.h"
+#include "create/state.h"
 
 enum {
     AHEAD = 8, /* records to fetch in advance: they lie in no order */
@@ -309,4 +310,256 @@ gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     free(records->items);
     *records = p.kept;
     return records->count == 0 ? GSYM_OK : settle(creator, error);
+}
+
+/* Which function comes first, and which of two says more.
+ *
+ * Records are ordered by address, size and the order in which they were kept.
+ * Among functions of one range the richer is chosen as LLVM orders them: first
+ * by the number of inlined calls, and if that is equal by line rows (none, fewer,
+ * more, then row by row by address alone). */
+
+/* ---- by address ------------------------------------------------------------- */
+
+enum {
+    DIGIT_BITS = 8,
+    DIGIT_VALUES = 1 << DIGIT_BITS,
+    SIZE_DIGITS = 4,
+    DIGITS = SIZE_DIGITS + 8
+};
+
+/* Digits count from the least significant: those of the size, then the address. */
+static inline unsigned key_digit(const record_key *key, unsigned digit) {
+    uint64_t value = digit < SIZE_DIGITS ? key->size : key->address;
+    unsigned place = digit < SIZE_DIGITS ? digit : digit - SIZE_DIGITS;
+    return (unsigned)(value >> (place * DIGIT_BITS)) & (DIGIT_VALUES - 1);
+}
+
+static void count_digits(const record_key *keys, size_t count,
+                         uint32_t counts[DIGITS][DIGIT_VALUES]) {
+    memset(counts, 0, sizeof(uint32_t) * DIGITS * DIGIT_VALUES);
+    for (size_t i = 0; i < count; ++i)
+        for (unsigned digit = 0; digit < DIGITS; ++digit)
+            counts[digit][key_digit(&keys[i], digit)]++;
+}
+
+static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
+                          const uint32_t counts[DIGIT_VALUES], record_key *sorted) {
+    uint32_t next[DIGIT_VALUES], sum = 0;
+    for (unsigned value = 0; value < DIGIT_VALUES; ++value) {
+        next[value] = sum;
+        sum += counts[value];
+    }
+    for (size_t i = 0; i < count; ++i) sorted[next[key_digit(&keys[i], digit)]++] = keys[i];
+}
+
+gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
+                              gsym_error *error) {
+    uint32_t counts[DIGITS][DIGIT_VALUES];
+    size_t count = records->count;
+    record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
+    if (keys == NULL || spare == NULL) {
+        free(keys);
+        free(spare);
+        return gsym_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const creator_record *record = &records->items[i];
+        keys[i] = (record_key){record->address, (uint32_t)record->size, (uint32_t)i};
+    }
+    count_digits(keys, count, counts);
+    for (unsigned digit = 0; digit < DIGITS; ++digit) {
+        record_key *swap = keys;
+        if (counts[digit][key_digit(&keys[0], digit)] == count) continue; /* all equal */
+        sort_by_digit(keys, count, digit, counts[digit], spare);
+        keys = spare;
+        spare = swap;
+    }
+    free(spare);
+    *keys_ret = keys;
+    return GSYM_OK;
+}
+
+size_t record_order_run_end(const record_key *keys, size_t count, size_t from) {
+    size_t end = from + 1;
+    while (end < count && keys[end].address == keys[from].address &&
+           keys[end].size == keys[from].size)
+        end++;
+    return end;
+}
+
+/* ---- by content ------------------------------------------------------------- */
+
+bool record_order_same_bytes(const creator_record *left, const creator_record *right) {
+    return left->blob_size == right->blob_size &&
+           (left->blob == right->blob ||
+            memcmp(left->blob, right->blob, left->blob_size) == 0);
+}
+
+record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
+                              gsym_info_type type) {
+    cursor c = cursor_at(record->blob, record->blob_size, 4 + creator->strp_size,
+                         creator_big_endian(creator));
+    record_parts parts = {.before = (size_t)cursor_offset(&c)};
+    record_info info;
+    gsym_error ignored;
+    while (function_info_next(&c, &info, &ignored) == GSYM_OK &&
+           info.type != GSYM_INFO_END_OF_LIST && info.type <= (uint32_t)type) {
+        if (info.type == (uint32_t)type) {
+            parts.is_found = true;
+            parts.payload = info.payload;
+            parts.after = (size_t)cursor_offset(&c);
+            return parts;
+        }
+        parts.before = (size_t)cursor_offset(&c);
+    }
+    parts.after = parts.before;
+    return parts;
+}
+
+static bool has_lower_rows(const gsym_creator *creator, const creator_record *left,
+                           const creator_record *right) {
+    record_parts a = record_order_cut(creator, left, GSYM_INFO_LINE_TABLE);
+    record_parts b = record_order_cut(creator, right, GSYM_INFO_LINE_TABLE);
+    return a.is_found && b.is_found &&
+           line_table_compare_addresses(&a.payload, &b.payload) < 0;
+}
+
+bool record_order_is_poorer(const gsym_creator *creator, const creator_record *left,
+                            const creator_record *right) {
+    record_parts a, b;
+    if (left->node_count != right->node_count) return left->node_count < right->node_count;
+    a = record_order_cut(creator, left, GSYM_INFO_INLINE_INFO);
+    b = record_order_cut(creator, right, GSYM_INFO_INLINE_INFO);
+    if (a.is_found != b.is_found) return b.is_found;
+    if (left->row_count != right->row_count) return left->row_count < right->row_count;
+    return has_lower_rows(creator, left, right);
+}
+
+/* Equal ranges folded into one record (InfoType 3).
+ *
+ * Identical functions that the linker put at one address keep all their names:
+ * the first in LLVM's order becomes the parent, the others its children. */
+
+/* ---- order of the functions of one range ------------------------------------ */
+
+/* Merge sort, poorest first; equals keep the order in which they were added. */
+static void sort_by_richness(const gsym_creator *creator, record_key *keys, size_t count,
+                             record_key *spare) {
+    const creator_record *records = creator->records.items;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t from = 0; from + width < count; from += 2 * width) {
+            size_t middle = from + width, left = from, right = middle;
+            size_t end = count - middle < width ? count : middle + width;
+            memcpy(spare + from, keys + from, (end - from) * sizeof *keys);
+            for (size_t at = from; at < end; ++at) {
+                bool take_right =
+                    left == middle ||
+                    (right < end &&
+                     record_order_is_poorer(creator, &records[spare[right].index],
+                                            &records[spare[left].index]));
+                keys[at] = take_right ? spare[right++] : spare[left++];
+            }
+        }
+    }
+}
+
+/* ---- records in records ----------------------------------------------------- */
+
+/* Append the children that a record has already; returns how many. */
+static uint32_t put_own_children(buffer *out, const record_parts *parts) {
+    cursor c = parts->payload;
+    uint32_t count;
+    if (!parts->is_found) return 0;
+    count = cursor_u32(&c);
+    buffer_put(out, c.at, cursor_left(&c));
+    return count;
+}
+
+/* Append a record as a child, and its own children as its siblings. */
+static uint32_t put_child(const gsym_creator *creator, buffer *out,
+                          const creator_record *record) {
+    record_parts parts = record_order_cut(creator, record, GSYM_INFO_MERGED_FUNCTIONS);
+    size_t rest = record->blob_size - parts.after;
+    buffer_put_u32(out, (uint32_t)(parts.before + rest));
+    buffer_put(out, record->blob, parts.before);
+    buffer_put(out, record->blob + parts.after, rest);
+    return 1 + put_own_children(out, &parts);
+}
+
+/* The first of a run, with the others as its children. */
+static gsym_status fold(gsym_creator *creator, const record_key *run, size_t count,
+                        creator_record *parent_ret, gsym_error *error) {
+    const creator_record *records = creator->records.items;
+    const creator_record *parent = &records[run[0].index], *last_child = NULL;
+    record_parts parts = record_order_cut(creator, parent, GSYM_INFO_MERGED_FUNCTIONS);
+    buffer *out = &creator->encoded;
+    uint32_t children;
+    size_t payload;
+    out->size = 0;
+    buffer_put(out, parent->blob, parts.before);
+    buffer_put_u32(out, GSYM_INFO_MERGED_FUNCTIONS);
+    buffer_put_u32(out, 0);
+    payload = out->size;
+    buffer_put_u32(out, 0);
+    children = put_own_children(out, &parts);
+    for (size_t i = 1; i < count; ++i) {
+        const creator_record *child = &records[run[i].index];
+        if (last_child != NULL && record_order_same_bytes(last_child, child)) continue;
+        children += put_child(creator, out, child);
+        last_child = child;
+    }
+    buffer_patch_u32(out, payload - 4, (uint32_t)(out->size - payload));
+    buffer_patch_u32(out, payload, children);
+    buffer_put(out, parent->blob + parts.after, parent->blob_size - parts.after);
+    if (out->failed) return gsym_fail_memory(error);
+    if (out->size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the functions merged at 0x%" PRIx64 " exceed 4 GiB",
+                         parent->address);
+    *parent_ret = *parent;
+    parent_ret->blob_size = (uint32_t)out->size;
+    return creator_store(creator, out->bytes, out->size, &parent_ret->blob, error);
+}
+
+static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t count,
+                            record_key *spare, record_list *folded, gsym_error *error) {
+    for (size_t from = 0, end; from < count; from = end) {
+        creator_record *parent = &folded->items[folded->count++];
+        end = record_order_run_end(keys, count, from);
+        sort_by_richness(creator, keys + from, end - from, spare + from);
+        *parent = creator->records.items[keys[from].index];
+        if (end - from > 1)
+            GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error) {
+    record_list *records = &creator->records, folded = {NULL, 0, 0};
+    record_key *keys, *spare;
+    gsym_status status;
+    GSYM_TRY(creator_check_open(creator, error));
+    for (size_t i = 0; i < records->count; ++i)
+        if (records->items[i].origin & RECORD_NAME_PENDING)
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                             "functions can be merged before symbols are added only");
+    if (records->count < 2) return GSYM_OK;
+    GSYM_TRY(record_order_sort(records, &keys, error));
+    spare = calloc(records->count, sizeof *spare);
+    if (spare != NULL && array_reserve(&folded.items, &folded.capacity, records->count,
+                                       sizeof *folded.items))
+        status = fold_all(creator, keys, records->count, spare, &folded, error);
+    else
+        status = gsym_fail_memory(error);
+    free(keys);
+    free(spare);
+    if (status != GSYM_OK) {
+        free(folded.items);
+        return status;
+    }
+    creator->report.functions_merged += records->count - folded.count;
+    free(records->items);
+    *records = folded;
+    return GSYM_OK;
 }

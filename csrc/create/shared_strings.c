@@ -4,7 +4,7 @@
  * Any tail of a string there will do, as `main` is one of `_main`. So the binary's
  * table is read once, backwards, with a hash that grows from the end of a string to
  * its front: each tail costs one step and one look-up among the wanted strings. */
-#include "create/creator_state.h"
+#include "create/state.h"
 
 enum { OWN_STRINGS_ALIGNMENT = 8 }; /* of their end: the file's size is a multiple */
 

@@ -1,8 +1,8 @@
 /* dwarf.h - private interface of the DWARF kernel.
  *
- * Flow: dwarf_unit.c finds units and opens them, dwarf_abbrev.c compiles their
- * abbreviations, dwarf_walk.c visits the DIEs once, dwarf_line.c runs the line
- * program, dwarf_names.c resolves names on demand, unit_functions.c joins the
+ * Flow: unit.c finds units and opens them, abbrev.c compiles their
+ * abbreviations, walk.c visits the DIEs once, line.c runs the line
+ * program, names.c resolves names on demand, unit_functions.c joins the
  * three into functions ready to be encoded. Nothing here knows of GSYM files.
  *
  * DIEs may stand in several files. An `offset` of a DIE counts from the start of
@@ -15,9 +15,8 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-#include "base/lists.h"
 #include "base/path_rules.h"
-#include "dwarf/dwarf_constants.h"
+#include "dwarf/constants.h"
 
 #define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
 #define DWARF_MAX_REFERENCE_CHAIN 64  /* of abstract_origin and specification */

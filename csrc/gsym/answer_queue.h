@@ -3,7 +3,7 @@
 #ifndef GSYM_GSYM_ANSWER_QUEUE_H
 #define GSYM_GSYM_ANSWER_QUEUE_H
 
-#include "gsym/address_sweep.h"
+#include "gsym/sweep.h"
 
 typedef struct waiting_line {
     uint64_t address; /* as the line has it */

@@ -2,9 +2,9 @@
  *
  * Addresses are worked out in ascending order, a function at a time, and their answers
  * put back into the order that was asked. */
-#include "gsym/address_sweep.h"
+#include "gsym/sweep.h"
 #include "base/buffer.h"
-#include "gsym/frames.h"
+#include "gsym/lookup.h"
 
 enum {
     /* Addresses that are put in order together: what they are worked out in should stay

@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-#include "base/lists.h"
 
 /* Rows must ascend and none may lie below `start`. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,

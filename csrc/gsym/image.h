@@ -2,8 +2,7 @@
 #ifndef GSYM_GSYM_IMAGE_H
 #define GSYM_GSYM_IMAGE_H
 
-#include "gsym/index_cache.h"
-#include "gsym/index_section.h"
+#include "gsym/index.h"
 
 struct gsym_image {
     const uint8_t *data; /* of the GSYM file, which may be a part of a binary */

@@ -1,18 +1,17 @@
-/* breakpad.h - what the files of the Breakpad reader share, besides gsym.h.
+/* breakpad.h - the state of a Breakpad reader.
  *
- * breakpad.c cuts the text into lines, breakpad_records.c reads one line,
- * breakpad_function.c gathers what belongs to a FUNC. breakpad_batch.c encodes functions
- * that have been gathered, beside the reader; inline_builder.c makes the tree of their
- * INLINE records. breakpad_publics.c waits for the end of the text, breakpad_numbers.c
- * keeps what FILE and INLINE_ORIGIN define. */
+ * breakpad.c splits the text into lines, encodes batches of functions and keeps PUBLIC
+ * records until the end of the text; breakpad_records.c reads one line; breakpad_function.c
+ * gathers the records of a FUNC; create/inline_builder.c makes the tree of its INLINE
+ * records. */
 #ifndef GSYM_SOURCES_BREAKPAD_H
 #define GSYM_SOURCES_BREAKPAD_H
 
-#include "create/creator.h"
 #include "base/cursor.h"
-#include "create/inline_builder.h"
-#include "base/number_map.h"
 #include "base/path_rules.h"
+#include "base/tables.h"
+#include "create/creator.h"
+#include "create/inline_builder.h"
 
 /* ---- numbers of FILE and INLINE_ORIGIN ------------------------------------------ */
 

@@ -1,8 +1,8 @@
-/* conversion.h - what the files of a conversion share, besides gsym.h. */
+/* conversion.h - the state of a conversion that symbol tables and Go use. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
 
-#include "base/sync.h"
+#include "base/system.h"
 #include "sources/unit_functions.h"
 
 #include "create/creator.h"

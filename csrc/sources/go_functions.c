@@ -1,5 +1,5 @@
 /* go_functions.c - functions of a pclntab with lines and inlined calls -> creator. */
-#include "sources/go_reader.h"
+#include "sources/go.h"
 
 enum {
     /* Values and calls to a byte of the table. Functions share the tables that are equal,
@@ -178,4 +178,233 @@ gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
     status = add_functions(&reader, count_ret, error);
     deinit(&reader);
     return status;
+}
+
+/* The names and source files of Go functions as those of the output, each taken
+ * once: any number of functions may share one, and be it as long as names can be. */
+
+gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
+                           uint64_t *name_ret, gsym_error *error) {
+    uint64_t known = 0; /* plus 1; 0: there is no name */
+    if (!number_map_find(&reader->names, place, &known)) {
+        size_t size;
+        const char *text = go_pclntab_name(&reader->table, place, &size);
+        if (text != NULL) {
+            GSYM_TRY(creator_intern(reader->creator, text, size, string_hash(text, size),
+                                    &known, error));
+            known++;
+        }
+        if (!number_map_set(&reader->names, place, known)) return gsym_fail_memory(error);
+    }
+    *is_known_ret = known != 0;
+    *name_ret = known != 0 ? known - 1 : 0;
+    return GSYM_OK;
+}
+
+static gsym_status intern_path(go_reader *reader, const char *text, size_t size,
+                               uint32_t *file_ret, gsym_error *error) {
+    buffer *path = &reader->path;
+    path->size = 0;
+    buffer_put(path, text, size);
+    path_rules_apply(conversion_input(reader->conversion)->path_rules, path, 0);
+    if (path->failed) return gsym_fail_memory(error);
+    return creator_intern_path(reader->creator, (const char *)path->bytes, path->size,
+                               string_hash((const char *)path->bytes, path->size),
+                               file_ret, error);
+}
+
+gsym_status go_file_number(go_reader *reader, const go_function *function, int32_t number,
+                           uint32_t *file_ret, gsym_error *error) {
+    uint32_t place;
+    size_t size;
+    uint64_t known;
+    const char *text;
+    *file_ret = 0;
+    if (!go_pclntab_path_place(&reader->table, function->unit, number, &place))
+        return GSYM_OK;
+    if (number_map_find(&reader->files, place, &known)) {
+        *file_ret = (uint32_t)known;
+        return GSYM_OK;
+    }
+    text = go_pclntab_path(&reader->table, place, &size);
+    if (text != NULL && size > 0)
+        GSYM_TRY(intern_path(reader, text, size, file_ret, error));
+    return number_map_set(&reader->files, place, *file_ret) ? GSYM_OK
+                                                            : gsym_fail_memory(error);
+}
+
+/* The inlined calls of a Go function as a tree.
+ *
+ * A pc-value table tells for each part of a function which call it was inlined by. The
+ * calls stand elsewhere, each with its name and with the place of its caller: since Go
+ * 1.20 as an address in the function, whose own file, line and call are the caller's. */
+
+enum {
+    CALL_SIZE = 16,        /* since Go 1.20 */
+    CALL_SIZE_BEFORE = 20
+};
+
+/* ---- which bytes are of which call ------------------------------------------------- */
+
+/* Fill the spans; *count_ret is how many calls there are at least. */
+static gsym_status read_spans(go_reader *reader, const go_function *function,
+                              uint32_t size, uint32_t *count_ret, gsym_error *error) {
+    go_values values = go_values_at(&reader->table, function->calls);
+    *count_ret = 0;
+    reader->spans.count = 0;
+    while (values.end < size && go_values_next(&values)) {
+        uint32_t end = values.end < size ? (uint32_t)values.end : size;
+        if (!go_reader_spend(reader, 1)) break;
+        if (values.value < 0 || values.start >= end) continue;
+        if (!ARRAY_RESERVE(reader->spans, 1)) return gsym_fail_memory(error);
+        reader->spans.items[reader->spans.count++] =
+            (go_call_span){(uint32_t)values.start, end, (uint32_t)values.value};
+        if ((uint32_t)values.value >= *count_ret) *count_ret = (uint32_t)values.value + 1;
+    }
+    return GSYM_OK;
+}
+
+/* The call that the byte at `offset` is of. */
+static uint32_t call_at(const go_reader *reader, uint32_t offset) {
+    const go_call_span *spans = reader->spans.items;
+    size_t low = 0, high = reader->spans.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < reader->spans.count && spans[low].start <= offset ? spans[low].call
+                                                                   : GO_NO_CALL;
+}
+
+/* ---- the calls --------------------------------------------------------------------- */
+
+/* Take file and line of the caller from the row that holds the byte at `offset`. */
+static void place_caller(const go_reader *reader, const go_function *function,
+                         uint32_t offset, go_call *call) {
+    const gsym_line_row *rows = reader->rows.items;
+    size_t low = 0, high = reader->rows.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle].address - function->address <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0) return;
+    call->call_file = rows[low - 1].file;
+    call->call_line = rows[low - 1].line;
+}
+
+static gsym_status read_call(go_reader *reader, const go_function *function, cursor *c,
+                             go_call *call, gsym_error *error) {
+    if (reader->table.layout == GO_LAYOUT_1_20) {
+        uint32_t caller;
+        cursor_skip(c, 4); /* which kind of function it is */
+        call->name = cursor_u32(c);
+        caller = cursor_u32(c);
+        cursor_skip(c, 4); /* line of its start */
+        call->parent = call_at(reader, caller);
+        place_caller(reader, function, caller, call);
+    } else {
+        int16_t parent = (int16_t)cursor_u16(c);
+        int32_t file, line;
+        cursor_skip(c, 2);
+        file = (int32_t)cursor_u32(c);
+        line = (int32_t)cursor_u32(c);
+        call->parent = parent < 0 ? GO_NO_CALL : (uint32_t)parent;
+        call->call_line = line < 0 ? 0 : (uint32_t)line;
+        call->name = cursor_u32(c);
+        cursor_skip(c, 4); /* address of the caller */
+        return go_file_number(reader, function, file, &call->call_file, error);
+    }
+    return GSYM_OK;
+}
+
+/* Read the first `count` calls. *is_sound_ret false: they cannot be this function's. */
+static gsym_status read_calls(go_reader *reader, const go_function *function,
+                              uint32_t count, bool *is_sound_ret, gsym_error *error) {
+    bool is_new = reader->table.layout == GO_LAYOUT_1_20;
+    cursor c = go_bytes_at(&reader->table, function->tree);
+    reader->calls.count = 0;
+    *is_sound_ret = cursor_left(&c) / (is_new ? CALL_SIZE : CALL_SIZE_BEFORE) >= count &&
+                    go_reader_spend(reader, count);
+    if (!*is_sound_ret) return GSYM_OK;
+    if (!ARRAY_RESERVE(reader->calls, count)) return gsym_fail_memory(error);
+    for (uint32_t i = 0; i < count; ++i) {
+        go_call *call = &reader->calls.items[i];
+        memset(call, 0, sizeof *call);
+        GSYM_TRY(read_call(reader, function, &c, call, error));
+        reader->calls.count++;
+        if (call->parent == GO_NO_CALL) continue;
+        /* The compiler numbers a caller before those that it calls. */
+        *is_sound_ret = call->parent < i;
+        if (!*is_sound_ret) return GSYM_OK;
+        call->level = reader->calls.items[call->parent].level + 1;
+    }
+    return GSYM_OK;
+}
+
+/* ---- the tree ---------------------------------------------------------------------- */
+
+/* Each span is a piece of its call and of all that this was inlined into. */
+static gsym_status make_pieces(go_reader *reader, gsym_error *error) {
+    const go_call *calls = reader->calls.items;
+    reader->pieces.count = 0;
+    for (size_t i = 0; i < reader->spans.count; ++i) {
+        const go_call_span *span = &reader->spans.items[i];
+        uint32_t levels = calls[span->call].level + 1;
+        if (!go_reader_spend(reader, levels)) return GSYM_OK;
+        if (!ARRAY_RESERVE(reader->pieces, levels)) return gsym_fail_memory(error);
+        for (uint32_t call = span->call; call != GO_NO_CALL; call = calls[call].parent)
+            reader->pieces.items[reader->pieces.count++] =
+                (inline_piece){(uint64_t)calls[call].level << 32 | span->start, span->end,
+                               call};
+    }
+    return GSYM_OK;
+}
+
+static gsym_status name_nodes(go_reader *reader, const go_function *function, uint64_t name,
+                              gsym_error *error) {
+    gsym_inline_node *nodes = reader->builder.nodes.items;
+    nodes[0].name = name;
+    nodes[0].reserved = 0;
+    for (size_t i = 1; i < reader->builder.nodes.count; ++i) {
+        const go_call *call = &reader->calls.items[nodes[i].reserved];
+        bool is_known;
+        nodes[i].reserved = 0;
+        nodes[i].call_file = call->call_file;
+        nodes[i].call_line = call->call_line;
+        GSYM_TRY(
+            go_name_number(reader, call->name, &is_known, &nodes[i].name, error));
+        if (!is_known) go_reader_warn(reader, GSYM_WARN_GO_CALLS, function);
+    }
+    return GSYM_OK;
+}
+
+gsym_status go_calls_read(go_reader *reader, const go_function *function, uint32_t size,
+                          uint64_t name, gsym_error *error) {
+    inline_builder *builder = &reader->builder;
+    uint32_t count;
+    bool is_sound = false;
+    builder->nodes.count = 0;
+    if (function->calls == 0) return GSYM_OK;
+    GSYM_TRY(read_spans(reader, function, size, &count, error));
+    if (count == 0) return GSYM_OK;
+    if (function->tree != 0)
+        GSYM_TRY(read_calls(reader, function, count, &is_sound, error));
+    if (!is_sound) {
+        go_reader_warn(reader, GSYM_WARN_GO_CALLS, function);
+        return GSYM_OK;
+    }
+    GSYM_TRY(make_pieces(reader, error));
+    if (!inline_builder_build(builder, function->address, size, reader->pieces.items,
+                              reader->pieces.count, reader->calls.count))
+        return gsym_fail_memory(error);
+    if (builder->beyond_limit > 0) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
+    return builder->nodes.count == 0 ? GSYM_OK
+                                     : name_nodes(reader, function, name, error);
 }

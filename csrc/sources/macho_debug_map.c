@@ -4,7 +4,7 @@
  * which object files there were and at which address each of their functions ended up.
  * A function is found again in its object file by its name. */
 #include "sources/conversion.h"
-#include "sources/macho_symbols.h"
+#include "sources/symbols.h"
 
 #define STAB_FUNCTION 0x24      /* N_FUN: its start; without a name: its end */
 #define STAB_SOURCE 0x64        /* N_SO; without a name: the end of an object file */

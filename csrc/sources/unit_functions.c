@@ -2,8 +2,7 @@
  *
  * One function for each live range of a subprogram: the rows of its addresses, and
  * of its inlined calls what lies inside that range. */
-#include "sources/unit_files.h"
-#include "sources/unit_fingerprint.h"
+#include "sources/unit_functions.h"
 
 #include "create/creator.h"
 

@@ -113,7 +113,7 @@ void unit_joiner_deinit(unit_joiner *joiner);
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index);
 
-/* ---- shared_lines.c -------------------------------------------------------------- */
+/* ---- unit_files.c -------------------------------------------------------------- */
 
 /* NULL: out of memory. */
 shared_lines *shared_lines_create(void);
@@ -123,5 +123,36 @@ void shared_lines_destroy(shared_lines *lines);
  * run the line program itself. False if memory ran out or the budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        const shared_table **table_ret);
+
+/* The source files that a unit's functions name, as numbered paths. */
+
+/* Forget the files of the previous unit. This and the functions below return false if
+ * memory ran out or the budget is spent. */
+bool unit_files_reset(unit_functions *result, unit_joiner *joiner);
+/* Number the path of a DWARF file index that was not seen before. */
+bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
+                    uint32_t *code_ret);
+/* The code of the file that a declaration names. */
+bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
+                               const dwarf_declaration *declaration, uint32_t *code_ret);
+
+/* The code of a DWARF file index of the unit's own line table. */
+static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
+                                  uint64_t file_index, uint32_t *code_ret) {
+    uint32_t *code;
+    *code_ret = FILE_INVALID;
+    if (file_index >= result->file_codes.count) return true;
+    code = &result->file_codes.items[file_index];
+    if (GSYM_UNLIKELY(*code == FILE_UNSEEN) &&
+        !unit_files_add(result, joiner, file_index, code))
+        return false;
+    *code_ret = *code;
+    return true;
+}
+
+/* What a file code adds to the fingerprint of the rows that name it. */
+uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code);
+/* Complete function->fingerprint, which holds that of the rows. */
+void fingerprint_function(const unit_functions *result, unit_function *function);
 
 #endif

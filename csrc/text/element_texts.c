@@ -1,6 +1,6 @@
 /* element_texts.c - a ring of texts, and a hash table that tells where they are. What is
  * asked for is moved to the end of the ring if half of that came behind it. */
-#include "text/element_texts.h"
+#include "text/markup.h"
 
 enum {
     RING_SIZE = 6 << 20,

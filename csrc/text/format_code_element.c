@@ -2,7 +2,7 @@
  *
  * All of a frame but its number is a part that is kept for the next time; so is a code
  * location. */
-#include "text/format_code_element.h"
+#include "text/text.h"
 
 enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
 

@@ -13,7 +13,6 @@
  *
  * Strings that are not plain ASCII come from the table of texts. */
 #include "text/text.h"
-#include "text/text_class.h"
 
 typedef struct lookup_job {
     gsym_text *text;

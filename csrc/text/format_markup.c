@@ -20,7 +20,7 @@
  *
  * Lines without an element stay as they are. A line with any other element is for others,
  * and so is an address that is in none of the segments. */
-#include "text/format_code_element.h"
+#include "text/text.h"
 
 enum {
     ESCAPE = 0x1b,

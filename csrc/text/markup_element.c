@@ -1,6 +1,6 @@
 /* markup_element.c - `{{{bt:NUMBER:0xADDRESS:ra}}}` and `{{{pc:0xADDRESS:ra}}}`, in the forms
  * that programs write. What is of any other form is for others to judge. */
-#include "text/markup_element.h"
+#include "text/markup.h"
 
 #include "base/digits.h"
 

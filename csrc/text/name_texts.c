@@ -3,7 +3,7 @@
  * Names are demangled outside of the engine, which calls nothing back: a block of
  * answers is written with gaps, and filled in once all names that it is the first to
  * print have their texts. */
-#include "base/number_map.h"
+#include "base/tables.h"
 #include "text/text.h"
 
 struct gsym_name_texts {

@@ -2,11 +2,97 @@
 #ifndef GSYM_TEXT_TEXT_H
 #define GSYM_TEXT_TEXT_H
 
-#include "gsym/answer_queue.h"
 #include "base/buffer.h"
 #include "base/digits.h"
-#include "text/element_texts.h"
-#include "text/path_cache.h"
+#include "base/error.h"
+#include "gsym/answer_queue.h"
+#include "gsym/image.h"
+#include "text/markup.h"
+
+/* Whether bytes can be printed as they are. */
+
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* A number with the highest bit set of the first byte of `word` that is 0, and perhaps of
+ * bytes behind it; 0 where none is. */
+static inline uint64_t bytes_that_are_0(uint64_t word) {
+    return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
+}
+
+/* Not 0 where one of eight bytes is no printable character of ASCII. */
+static inline uint64_t unprintable_bytes(uint64_t word) {
+    return ((word - EACH_BYTE(' ')) | (word + EACH_BYTE(1)) | word) & EACH_BYTE(0x80);
+}
+
+static inline uint64_t unquotable_bytes(uint64_t word) {
+    return unprintable_bytes(word) | bytes_that_are_0(word ^ EACH_BYTE('"')) |
+           bytes_that_are_0(word ^ EACH_BYTE('\\'));
+}
+
+/* The bytes [at, size) of a text, eight at the most, with blanks behind them. */
+static inline uint64_t load_text(const char *bytes, size_t at, size_t size) {
+    uint64_t word = EACH_BYTE(' ');
+    if (GSYM_LIKELY(size - at >= sizeof word))
+        memcpy(&word, bytes + at, sizeof word); /* of a size that is known: no call */
+    else
+        memcpy(&word, bytes + at, size - at);
+    return word;
+}
+
+/* Whether all are printable characters of ASCII. */
+static inline bool is_printable_text(const char *bytes, size_t size) {
+    uint64_t found = 0;
+    for (size_t at = 0; at < size; at += sizeof found)
+        found |= unprintable_bytes(load_text(bytes, at, size));
+    return found == 0;
+}
+
+/* Whether all can stand between the quotes of JSON as well. */
+static inline bool is_quotable_text(const char *bytes, size_t size) {
+    uint64_t found = 0;
+    for (size_t at = 0; at < size; at += sizeof found)
+        found |= unquotable_bytes(load_text(bytes, at, size));
+    return found == 0;
+}
+
+/* Paths of files, joined once for many frames. */
+
+typedef enum path_form {
+    PATH_WHOLE,
+    PATH_BASENAME,
+    PATH_LLVM,  /* `<invalid-file>` stands for a base name that is not known; not classed */
+    PATH_FIELDS /* what is between the quotes of "DIRECTORY", "filename": "BASENAME" */
+} path_form;
+
+#define PATH_BETWEEN_FIELDS "\", \"filename\": \""
+
+typedef struct joined_path {
+    const char *bytes; /* until the next one is asked for */
+    size_t size;       /* 0: it is not known */
+    bool is_printable; /* its parts are; false if it is not classed */
+    bool is_quotable;  /* likewise */
+} joined_path;
+
+struct cached_path;
+
+typedef struct path_cache {
+    struct cached_path *slots;
+    buffer bytes;
+    path_form form;
+    uint32_t generation; /* slots of an earlier one are empty */
+    bool escapes;        /* ASCII control characters are written as \xNN */
+} path_cache;
+
+/* The separator between a directory, which has one of its own if it is from Windows, and
+ * what is in it. */
+char path_separator(const char *directory, size_t size);
+
+/* Forget all paths; those that follow are of one form. False where there is no memory. */
+bool path_cache_begin(path_cache *cache, path_form form);
+/* The path of a file of the table. False where there is no memory. */
+bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
+                    joined_path *path_ret);
+void path_cache_deinit(path_cache *cache);
 
 /* Where a name is left out whose text is not known yet. */
 typedef struct text_gap {
@@ -126,5 +212,30 @@ static inline uint8_t *put_bytes_covered(uint8_t *at, const void *bytes, size_t 
 static inline gsym_status text_status(const gsym_text *text, gsym_error *error) {
     return text->out.failed ? gsym_fail_memory(error) : GSYM_OK;
 }
+
+/* What stands in place of one element with an address of code. */
+
+typedef struct markup_work {
+    gsym_text *text;
+    gsym_name_texts *texts;
+    gsym_markup_job *job;
+    uint64_t number; /* of the module that is written about */
+    gsym_markup_module *module;
+    bool is_coloured;
+} markup_work;
+
+/* The frames at the address of an element, innermost first. */
+typedef struct code_answer {
+    const code_element *element;
+    element_text kept; /* what stands for it, if that is known */
+    const gsym_frame *frames;
+    uint32_t count;
+    bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
+    element_parts *parts; /* which are told where they are not kept */
+} code_answer;
+
+/* Put what stands in place of the element at `begin` of a line or piece. */
+void put_code_element(markup_work *work, code_answer *answer, const char *line,
+                      size_t begin, size_t size);
 
 #endif

@@ -1,0 +1,28 @@
+/* error.h - errors, and what else every file of the engine includes. */
+#ifndef GSYM_BASE_ERROR_H
+#define GSYM_BASE_ERROR_H
+
+#include <gsym/gsym.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fill *error and give its status back, so that a failure is one statement. */
+gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static inline gsym_status gsym_fail_memory(gsym_error *error) {
+    return gsym_fail(error, GSYM_E_NO_MEMORY, 0, "out of memory");
+}
+
+/* Stop at the first failure. */
+#define GSYM_TRY(call)                                                                   \
+    do {                                                                                 \
+        gsym_status try_status = (call);                                                 \
+        if (try_status != GSYM_OK) return try_status;                                    \
+    } while (0)
+
+#define GSYM_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GSYM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#endif

@@ -1,0 +1,14 @@
+/* system.c - pages of mapped files. */
+#define _DEFAULT_SOURCE /* madvise */
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/system.h"
+
+void pages_give_back(const void *bytes, size_t size) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t start = ((uintptr_t)bytes + page - 1) & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)bytes + size) & ~(page - 1);
+    if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
+}

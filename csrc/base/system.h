@@ -1,0 +1,39 @@
+/* system.h - threads' locks, and pages of mapped files. */
+#ifndef GSYM_BASE_SYSTEM_H
+#define GSYM_BASE_SYSTEM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct sync_gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+} sync_gate;
+
+static inline bool sync_init(sync_gate *gate) {
+    if (pthread_mutex_init(&gate->mutex, NULL) != 0) return false;
+    if (pthread_cond_init(&gate->changed, NULL) == 0) return true;
+    pthread_mutex_destroy(&gate->mutex);
+    return false;
+}
+
+static inline void sync_deinit(sync_gate *gate) {
+    pthread_cond_destroy(&gate->changed);
+    pthread_mutex_destroy(&gate->mutex);
+}
+
+static inline void sync_lock(sync_gate *gate) { pthread_mutex_lock(&gate->mutex); }
+static inline void sync_unlock(sync_gate *gate) { pthread_mutex_unlock(&gate->mutex); }
+/* Wait, with the lock held, until somebody announces a change. */
+static inline void sync_wait(sync_gate *gate) {
+    pthread_cond_wait(&gate->changed, &gate->mutex);
+}
+static inline void sync_announce(sync_gate *gate) { pthread_cond_broadcast(&gate->changed); }
+
+/* Have the system take the whole pages of these bytes, a part of a file that is mapped, out
+ * of the memory of the process; they come back when they are read. */
+void pages_give_back(const void *bytes, size_t size);
+
+#endif

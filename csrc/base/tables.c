@@ -1,0 +1,127 @@
+/* tables.c - maps of numbers, and the distinct values of a column. */
+#include "base/tables.h"
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+enum { FIRST_BITS = 8 };
+
+static inline size_t place_of(const number_map *map, uint64_t number) {
+    return (size_t)((number + 1) * map->key >> (64 - map->bits));
+}
+
+static number_slot *find_slot(const number_map *map, uint64_t number) {
+    size_t mask = ((size_t)1 << map->bits) - 1, at = place_of(map, number);
+    while (map->slots[at].value != 0 && map->slots[at].number != number)
+        at = (at + 1) & mask;
+    return &map->slots[at];
+}
+
+bool number_map_init(number_map *map) {
+    map->bits = FIRST_BITS;
+    map->count = 0;
+    map->slots = calloc((size_t)1 << FIRST_BITS, sizeof *map->slots);
+    /* Where the heap lies differs from run to run. No output depends on it. */
+    map->key = ((uintptr_t)map->slots >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    return map->slots != NULL;
+}
+
+void number_map_deinit(number_map *map) { free(map->slots); }
+
+void number_map_fetch(const number_map *map, uint64_t number) {
+    __builtin_prefetch(&map->slots[place_of(map, number)]);
+}
+
+bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {
+    const number_slot *slot = find_slot(map, number);
+    *value_ret = slot->value - 1;
+    return slot->value != 0;
+}
+
+static bool grow(number_map *map) {
+    number_map grown = *map;
+    grown.bits++;
+    grown.slots = zeroed_table((size_t)1 << grown.bits, sizeof *grown.slots);
+    if (grown.slots == NULL) return false;
+    for (size_t i = 0; i < (size_t)1 << map->bits; ++i)
+        if (map->slots[i].value != 0)
+            *find_slot(&grown, map->slots[i].number) = map->slots[i];
+    free(map->slots);
+    *map = grown;
+    return true;
+}
+
+bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
+    number_slot *slot = find_slot(map, number);
+    if (slot->value == 0) {
+        if (++map->count > (size_t)1 << (map->bits - 1)) {
+            if (!grow(map)) return false;
+            slot = find_slot(map, number);
+        }
+    }
+    *slot = (number_slot){value + 1, number};
+    return true;
+}
+
+struct gsym_distinct {
+    uint32_t *codes;
+    struct { uint64_t *items; size_t count, capacity; } values;
+};
+
+static uint64_t value_at(const void *column, size_t index, unsigned width) {
+    return width == 4 ? ((const uint32_t *)column)[index]
+                      : ((const uint64_t *)column)[index];
+}
+
+static bool number_all(gsym_distinct *distinct, number_map *map, const void *column,
+                       size_t count, unsigned width) {
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t value = value_at(column, i, width), code;
+        if (!number_map_find(map, value, &code)) {
+            code = distinct->values.count;
+            if (!ARRAY_RESERVE(distinct->values, 1) || !number_map_set(map, value, code))
+                return false;
+            distinct->values.items[distinct->values.count++] = value;
+        }
+        distinct->codes[i] = (uint32_t)code;
+    }
+    return true;
+}
+
+gsym_status gsym_distinct_create(const void *column, size_t count, unsigned width,
+                                 gsym_distinct **distinct_ret, gsym_error *error) {
+    gsym_distinct *distinct;
+    number_map map;
+    bool has_memory;
+    if (width != 4 && width != 8)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a column of neither 4 nor 8 bytes");
+    distinct = calloc(1, sizeof *distinct);
+    if (distinct == NULL) return gsym_fail_memory(error);
+    distinct->codes = malloc((count + 1) * sizeof *distinct->codes);
+    has_memory = distinct->codes != NULL && number_map_init(&map);
+    if (has_memory) {
+        has_memory = number_all(distinct, &map, column, count, width);
+        number_map_deinit(&map);
+    }
+    if (!has_memory) {
+        gsym_distinct_destroy(distinct);
+        return gsym_fail_memory(error);
+    }
+    *distinct_ret = distinct;
+    return GSYM_OK;
+}
+
+void gsym_distinct_destroy(gsym_distinct *distinct) {
+    if (distinct == NULL) return;
+    free(distinct->codes);
+    free(distinct->values.items);
+    free(distinct);
+}
+
+const uint32_t *gsym_distinct_codes(const gsym_distinct *distinct) {
+    return distinct->codes;
+}
+
+const uint64_t *gsym_distinct_values(const gsym_distinct *distinct, size_t *count_ret) {
+    *count_ret = distinct->values.count;
+    return distinct->values.items;
+}

@@ -1,0 +1,442 @@
+/* copy.c - functions of another GSYM file, in this file's numbers, and its
+ * sections of unknown type.
+ *
+ * Strings and files are interned anew, in the order in which LLVM's converter
+ * meets them, or in that of the other file's tables.
+ *
+ * A hostile file may let all its entries share one record, and all its names open
+ * somewhere in one long string. So each string is read once, and what is read may not
+ * add up to much more than the file. */
+#include <inttypes.h>
+
+#include "base/tables.h"
+#include "create/state.h"
+#include "gsym/image.h"
+
+/* Functions of another GSYM file on their way into this one.
+ *
+ * What is known of one image lives for one call of the API only: nothing tells
+ * when an image makes room for another at the same address. */
+
+typedef struct entry_copy {
+    gsym_creator *creator;
+    const gsym_image *image;
+    const gsym_selection *selection; /* NULL: all functions */
+    gsym_record *record;
+    number_map strings; /* strp there -> strp here */
+    uint32_t *files;    /* number there -> number here, 0: not yet known */
+    struct { gsym_line_row *items; size_t capacity; } rows;
+    struct { gsym_inline_node *items; size_t capacity; } nodes;
+    struct { uint64_t *items; size_t capacity; } regexes;
+    struct { gsym_function *items; size_t capacity; } functions;
+    size_t row_count, node_count, regex_count; /* in use for the present entry */
+    uint64_t last_offset;  /* of the entry before, from base_address */
+    uint64_t next_offset;  /* of the first entry that starts behind it; known if above */
+    bool is_bounded;       /* no function copied last waits for its end to be known */
+    uint64_t records_size; /* of the records read so far */
+    uint64_t strings_size; /* of the strings read so far */
+} entry_copy;
+
+/* To be ended in any case. */
+gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
+                             const gsym_image *image, gsym_error *error);
+void entry_copy_end(entry_copy *copy);
+/* Copy entry `index` < num_addresses, which must not lie below the one before, or
+ * what is selected of it. */
+gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error);
+
+gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
+                             const gsym_image *image, gsym_error *error) {
+    *copy = (entry_copy){.creator = creator, .image = image, .is_bounded = true};
+    GSYM_TRY(creator_check_open(creator, error));
+    GSYM_TRY(gsym_record_create(&copy->record, error));
+    copy->files = calloc((size_t)image->header.num_files + 1, sizeof *copy->files);
+    if (copy->files == NULL || !number_map_init(&copy->strings))
+        return gsym_fail_memory(error);
+    return GSYM_OK;
+}
+
+void entry_copy_end(entry_copy *copy) {
+    gsym_record_destroy(copy->record);
+    number_map_deinit(&copy->strings);
+    free(copy->files);
+    free(copy->rows.items);
+    free(copy->nodes.items);
+    free(copy->regexes.items);
+    free(copy->functions.items);
+}
+
+/* ---- strings and files ------------------------------------------------------ */
+
+static gsym_status copy_string(entry_copy *copy, uint64_t strp, uint64_t *strp_ret,
+                               gsym_error *error) {
+    const gsym_image *image = copy->image;
+    size_t size;
+    const char *bytes;
+    if (number_map_find(&copy->strings, strp, strp_ret)) return GSYM_OK;
+    bytes = gsym_image_string(image, strp, &size);
+    copy->strings_size += size;
+    if (copy->strings_size > image->header.strtab_size + image->size)
+        return gsym_fail(error, GSYM_E_FORMAT, image->header.strtab_offset + strp,
+                         "strings lie over each other");
+    GSYM_TRY(gsym_creator_add_string(copy->creator, bytes, size, strp_ret, error));
+    if (!number_map_set(&copy->strings, strp, *strp_ret))
+        return gsym_fail_memory(error);
+    return GSYM_OK;
+}
+
+static gsym_status copy_file(entry_copy *copy, uint32_t index, uint32_t *file_ret,
+                             gsym_error *error) {
+    uint64_t directory, basename;
+    *file_ret = 0;
+    if (index == 0) return GSYM_OK; /* no file, here and there */
+    GSYM_TRY(gsym_image_file(copy->image, index, &directory, &basename, error));
+    if (copy->files[index] == 0) {
+        GSYM_TRY(copy_string(copy, directory, &directory, error));
+        GSYM_TRY(copy_string(copy, basename, &basename, error));
+        GSYM_TRY(gsym_creator_add_file(copy->creator, directory, basename,
+                                       &copy->files[index], error));
+    }
+    *file_ret = copy->files[index];
+    return GSYM_OK;
+}
+
+/* All strings and files in their order, also those that no function uses. */
+static gsym_status copy_tables(entry_copy *copy, gsym_error *error) {
+    const gsym_header *header = &copy->image->header;
+    uint64_t own_size = header->shared_size == 0
+                            ? header->strtab_size
+                            : header->file_size - header->strtab_offset;
+    for (uint64_t strp = 0; strp < own_size;) {
+        uint64_t ignored;
+        size_t size;
+        (void)gsym_image_string(copy->image, strp, &size);
+        GSYM_TRY(copy_string(copy, strp, &ignored, error));
+        strp += size + 1;
+    }
+    for (uint32_t index = 1; index < header->num_files; ++index) {
+        uint32_t ignored;
+        GSYM_TRY(copy_file(copy, index, &ignored, error));
+    }
+    return GSYM_OK;
+}
+
+/* ---- one function ----------------------------------------------------------- */
+
+#define RESERVE(array, count)                                                            \
+    ((count) < (array).capacity ||                                                       \
+     array_reserve(&(array).items, &(array).capacity, (count), sizeof *(array).items))
+
+/* Room for all at once: no array may move while a function points into it. */
+static bool reserve_all(entry_copy *copy, const gsym_function *functions, size_t count) {
+    size_t rows = 0, nodes = 0, regexes = 0;
+    for (size_t i = 0; i < count; ++i) {
+        rows += functions[i].row_count;
+        nodes += functions[i].node_count;
+        regexes += functions[i].regex_count;
+    }
+    copy->row_count = copy->node_count = copy->regex_count = 0;
+    return RESERVE(copy->rows, rows) && RESERVE(copy->nodes, nodes) &&
+           RESERVE(copy->regexes, regexes) && RESERVE(copy->functions, count);
+}
+
+static gsym_status copy_rows(entry_copy *copy, gsym_function *function,
+                             gsym_error *error) {
+    gsym_line_row *rows = copy->rows.items + copy->row_count;
+    for (size_t i = 0; i < function->row_count; ++i) {
+        rows[i] = function->rows[i];
+        GSYM_TRY(copy_file(copy, rows[i].file, &rows[i].file, error));
+    }
+    function->rows = rows;
+    copy->row_count += function->row_count;
+    return GSYM_OK;
+}
+
+static gsym_status copy_nodes(entry_copy *copy, gsym_function *function,
+                              gsym_error *error) {
+    gsym_inline_node *nodes = copy->nodes.items + copy->node_count;
+    for (size_t i = 0; i < function->node_count; ++i) {
+        nodes[i] = function->nodes[i];
+        GSYM_TRY(copy_string(copy, nodes[i].name, &nodes[i].name, error));
+        GSYM_TRY(copy_file(copy, nodes[i].call_file, &nodes[i].call_file, error));
+    }
+    function->nodes = nodes;
+    copy->node_count += function->node_count;
+    return GSYM_OK;
+}
+
+static gsym_status copy_regexes(entry_copy *copy, gsym_function *function,
+                                gsym_error *error) {
+    uint64_t *regexes = copy->regexes.items + copy->regex_count;
+    for (size_t i = 0; i < function->regex_count; ++i)
+        GSYM_TRY(copy_string(copy, function->regexes[i], &regexes[i], error));
+    function->regexes = regexes;
+    copy->regex_count += function->regex_count;
+    return GSYM_OK;
+}
+
+static gsym_status copy_function(entry_copy *copy, gsym_function *function,
+                                 gsym_error *error) {
+    GSYM_TRY(copy_string(copy, function->name, &function->name, error));
+    GSYM_TRY(copy_rows(copy, function, error));
+    GSYM_TRY(copy_nodes(copy, function, error));
+    return copy_regexes(copy, function, error);
+}
+
+/* ---- what is selected ------------------------------------------------------- */
+
+static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
+    size_t low = 0, high;
+    if (selection == NULL || !selection->by_name) return true;
+    high = selection->name_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (selection->names[middle] < name)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < selection->name_count && selection->names[low] == name;
+}
+
+/* The last address for which entry `index` may answer. Entries of one start ask for
+ * the same next one. */
+static uint64_t last_address(entry_copy *copy, uint32_t index, uint64_t size) {
+    const gsym_image *image = copy->image;
+    uint64_t base = image->header.base_address, start = copy->last_offset;
+    if (size != 0) return base + start + (size - 1);
+    if (copy->next_offset <= start) {
+        copy->next_offset = start;
+        while (++index < image->header.num_addresses && copy->next_offset == start)
+            copy->next_offset = image_addr_offset(image, index);
+        if (copy->next_offset == start) copy->next_offset = UINT64_MAX - base;
+    }
+    return base + (copy->next_offset - 1);
+}
+
+static bool has_wanted_address(entry_copy *copy, uint32_t index,
+                               const gsym_function *function) {
+    const gsym_selection *selection = copy->selection;
+    uint64_t last;
+    if (selection == NULL || !selection->by_address) return true;
+    last = last_address(copy, index, function->size);
+    for (size_t i = 0; i < selection->range_count; ++i)
+        if (function->address < selection->ranges[i].end &&
+            last >= selection->ranges[i].start)
+            return true;
+    return false;
+}
+
+/* A function without a size answers for all addresses up to the next one. That one
+ * is left out, at `address`: the answer shall not reach farther than before. */
+static void bound_sizeless(entry_copy *copy, uint64_t address) {
+    const record_list *records = &copy->creator->records;
+    if (copy->is_bounded || records->items[records->count - 1].address == address) return;
+    copy->is_bounded = true;
+    for (size_t i = records->count; i-- > 0;) {
+        creator_record *record = &records->items[i];
+        uint64_t gap = address - record->address;
+        if (record->address != records->items[records->count - 1].address) return;
+        if (record->size == 0) record->size = gap > UINT32_MAX ? UINT32_MAX : gap;
+    }
+}
+
+/* Copy what is wanted of an entry: the first of its functions that is becomes the
+ * one that the others are merged into. */
+static gsym_status add_wanted(entry_copy *copy, uint32_t index,
+                              const gsym_function *decoded, gsym_error *error) {
+    gsym_function *functions = copy->functions.items;
+    bool is_wanted = has_wanted_address(copy, index, decoded);
+    size_t count = 0;
+    for (size_t i = 0; is_wanted && i <= decoded->merged_count; ++i) {
+        const gsym_function *function = i == 0 ? decoded : &decoded->merged[i - 1];
+        if (!has_wanted_name(copy->selection, function->name)) continue;
+        functions[count] = *function;
+        GSYM_TRY(copy_function(copy, &functions[count++], error));
+    }
+    if (count == 0) {
+        bound_sizeless(copy, decoded->address);
+        return GSYM_OK;
+    }
+    copy->is_bounded = false;
+    functions[0].merged = functions + 1;
+    functions[0].merged_count = count - 1;
+    return gsym_creator_add_function(copy->creator, functions, GSYM_ORIGIN_DEBUG_INFO,
+                                     error);
+}
+
+/* ---- entries ---------------------------------------------------------------- */
+
+static gsym_status check_order(entry_copy *copy, uint32_t index, gsym_error *error) {
+    const gsym_header *header = &copy->image->header;
+    uint64_t offset = image_addr_offset(copy->image, index);
+    uint64_t at = header->addr_offsets_offset + (uint64_t)index * header->addr_off_size;
+    if (offset < copy->last_offset || offset > UINT64_MAX - header->base_address)
+        return gsym_fail(error, GSYM_E_FORMAT, at,
+                         "the address table does not ascend to entry %" PRIu32, index);
+    copy->last_offset = offset;
+    return GSYM_OK;
+}
+
+/* The values came out of a file, so where they contradict each other it is damaged. */
+static gsym_status blame_entry(const gsym_image *image, uint32_t index,
+                               gsym_status status, gsym_error *error) {
+    char reason[GSYM_ERROR_TEXT_SIZE];
+    uint64_t address, record_offset;
+    if (status != GSYM_E_ARGUMENT && status != GSYM_E_FORMAT) return status;
+    memcpy(reason, error->what, sizeof reason);
+    GSYM_TRY(gsym_image_entry(image, index, &address, &record_offset, error));
+    return gsym_fail(error, GSYM_E_FORMAT,
+                     status == GSYM_E_FORMAT ? error->offset : record_offset,
+                     "function %" PRIu32 " at 0x%" PRIx64 ": %s", index, address, reason);
+}
+
+static gsym_status add_record(entry_copy *copy, uint32_t index, gsym_error *error) {
+    const gsym_function *decoded;
+    GSYM_TRY(gsym_record_decode(copy->record, copy->image, index, &decoded, error));
+    copy->records_size += record_size(copy->record);
+    if (copy->records_size > copy->image->size)
+        return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(copy->image, index),
+                         "records lie over each other");
+    GSYM_TRY(image_check_function(copy->image, decoded,
+                                  image_record_offset(copy->image, index), error));
+    if (!reserve_all(copy, decoded, decoded->merged_count + 1))
+        return gsym_fail_memory(error);
+    return add_wanted(copy, index, decoded, error);
+}
+
+gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error) {
+    GSYM_TRY(check_order(copy, index, error));
+    return blame_entry(copy->image, index, add_record(copy, index, error), error);
+}
+
+static gsym_status add_all(entry_copy *copy, gsym_error *error) {
+    for (uint32_t index = 0; index < copy->image->header.num_addresses; ++index)
+        GSYM_TRY(entry_copy_add(copy, index, error));
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_add_entries(gsym_creator *creator, const gsym_image *image,
+                                     const gsym_selection *selection, gsym_error *error) {
+    entry_copy copy;
+    gsym_status status = entry_copy_begin(&copy, creator, image, error);
+    copy.selection = selection;
+    if (status == GSYM_OK) status = add_all(&copy, error);
+    entry_copy_end(&copy);
+    return status;
+}
+
+gsym_status gsym_creator_add_tables(gsym_creator *creator, const gsym_image *image,
+                                    gsym_error *error) {
+    entry_copy copy;
+    gsym_status status = entry_copy_begin(&copy, creator, image, error);
+    if (status == GSYM_OK) status = copy_tables(&copy, error);
+    entry_copy_end(&copy);
+    return status;
+}
+
+/* ---- sections --------------------------------------------------------------- */
+
+static gsym_status add_new_sections(gsym_creator *creator, const gsym_image *image,
+                                    const number_map *known, gsym_error *error) {
+    uint64_t size = 0, ignored;
+    for (uint32_t i = 0; i < image->header.section_count; ++i) {
+        gsym_section section;
+        GSYM_TRY(gsym_image_section(image, i, &section, error));
+        if (section.type <= GSYM_SECTION_UUID || section.type == GSYM_SECTION_INDEX ||
+            number_map_find(known, section.type, &ignored))
+            continue;
+        if (section.size > image->size - size)
+            return gsym_fail(error, GSYM_E_FORMAT, section.offset,
+                             "sections lie over each other");
+        size += section.size;
+        GSYM_TRY(gsym_creator_add_section(creator, section.type,
+                                          image->data + section.offset,
+                                          (size_t)section.size, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
+                                      gsym_error *error) {
+    number_map known;
+    gsym_status status = GSYM_OK;
+    if (creator->options.version == GSYM_VERSION_1) return GSYM_OK;
+    if (!number_map_init(&known)) return gsym_fail_memory(error);
+    for (size_t i = 0; i < creator->sections.count && status == GSYM_OK; ++i)
+        if (!number_map_set(&known, creator->sections.items[i].type, 1))
+            status = gsym_fail_memory(error);
+    if (status == GSYM_OK) status = add_new_sections(creator, image, &known, error);
+    number_map_deinit(&known);
+    return status;
+}
+
+/* A run of another file's functions that fits a given size.
+ *
+ * What counts as the size so far is LLVM's estimate, so that segments break where
+ * its own break: it leaves out the count in front of the version-1 file table and
+ * the padding between tables. Merged functions and call sites, which LLVM drops
+ * from segments, are kept and counted. */
+
+/* The last address offset so far. */
+static uint64_t greatest_offset(const gsym_creator *creator) {
+    const record_list *records = &creator->records;
+    uint64_t base;
+    if (records->count == 0) return 0;
+    base = creator->options.has_base_address ? creator->options.base_address
+                                             : records->items[0].address;
+    return records->items[records->count - 1].address - base;
+}
+
+/* All in front of the records. */
+static uint64_t tables_size(const gsym_creator *creator) {
+    uint64_t count = creator->records.count, offset_size = creator->strp_size;
+    uint64_t tables =
+        count * addr_off_size(greatest_offset(creator)) + count * offset_size +
+        (uint64_t)creator->files.count * 2 * offset_size + creator->strings.size;
+    uint64_t sections = creator->uuid_size == 0 ? 6 : 7; /* with EndOfList */
+    if (creator->options.version == GSYM_VERSION_1) return GSYM_V1_HEADER_SIZE + tables;
+    return GSYM_V2_HEADER_SIZE + sections * GSYM_V2_SECTION_ENTRY_SIZE +
+           creator->uuid_size + 4 + tables;
+}
+
+/* Entries of one start stay together: a segment is found by the start of its first. */
+static bool starts_with_last(const gsym_image *image, uint32_t first, uint32_t index) {
+    return index != first &&
+           image_addr_offset(image, index) == image_addr_offset(image, index - 1);
+}
+
+static gsym_status add_while_below(entry_copy *copy, uint32_t first, uint64_t size,
+                                   uint32_t *end_ret, gsym_error *error) {
+    const gsym_creator *creator = copy->creator;
+    const record_list *records = &creator->records;
+    uint64_t records_size = 0;
+    uint32_t index = first;
+    for (; index < copy->image->header.num_addresses; ++index) {
+        if (tables_size(creator) + records_size >= size &&
+            !starts_with_last(copy->image, first, index))
+            break;
+        GSYM_TRY(entry_copy_add(copy, index, error));
+        records_size +=
+            align_up(creator_record_size(creator, &records->items[records->count - 1]),
+                     FUNCTION_INFO_ALIGNMENT);
+    }
+    if (index == first)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "a segment size of %" PRIu64
+                         " is to small to fit any function infos, specify a larger value",
+                         size);
+    *end_ret = index;
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_add_segment(gsym_creator *creator, const gsym_image *image,
+                                     uint32_t first, uint64_t size, uint32_t *end_ret,
+                                     gsym_error *error) {
+    entry_copy copy;
+    gsym_status status = entry_copy_begin(&copy, creator, image, error);
+    creator->is_segment = true;
+    if (status == GSYM_OK) status = add_while_below(&copy, first, size, end_ret, error);
+    entry_copy_end(&copy);
+    return status;
+}

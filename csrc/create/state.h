@@ -1,0 +1,185 @@
+/* state.h - the state of a creator, shared by the files of this folder.
+ *
+ * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
+ * leaves out strings that the binary around the file has, merge.c sorts, prunes and merges,
+ * call_sites.c adds call sites to the remaining functions, continuations.c adds entries for
+ * the rest of functions after those nested in them, layout.c produces the bytes. */
+#ifndef GSYM_CREATE_STATE_H
+#define GSYM_CREATE_STATE_H
+
+#include <stdint.h>
+
+#include "create/creator.h"
+#include "create/intern.h"
+#include "gsym/function_info.h"
+
+/* creator_record.origin holds a gsym_origin and these bits. */
+enum {
+    RECORD_WEAK = 2, /* yields to any function that covers its address */
+    /* Its name is not interned: `blob` and `blob_size` are the name's text. A
+     * symbol that survives has no blob, as its record is size and name alone. */
+    RECORD_NAME_PENDING = 4
+};
+
+typedef struct record_list {
+    creator_record *items;
+    size_t count, capacity;
+} record_list;
+
+typedef struct text_range_list {
+    gsym_range *items;
+    size_t count, capacity;
+} text_range_list;
+
+/* A version-2 section that is copied as it is. */
+typedef struct foreign_section {
+    uint32_t type;
+    const uint8_t *data;
+    size_t size;
+    uint64_t offset; /* in the file, known to the layout */
+} foreign_section;
+
+typedef struct foreign_section_list {
+    foreign_section *items;
+    size_t count, capacity;
+} foreign_section_list;
+
+typedef struct owned_list {
+    void **items;
+    size_t count, capacity;
+} owned_list;
+
+/* Call sites that came by the name of their function. */
+typedef struct named_call_sites {
+    uint64_t name;
+    uint64_t address; /* of the function when they came, which may yet be pruned */
+    uint64_t size;
+    size_t record; /* the function, if none is pruned */
+    size_t order;  /* in which they came */
+    gsym_call_site *sites;
+    uint32_t site_count;
+    bool is_placed;
+    const uint64_t *regexes;
+} named_call_sites;
+
+typedef struct named_call_sites_list {
+    named_call_sites *items;
+    size_t count, capacity;
+} named_call_sites_list;
+
+typedef enum output_part {
+    OUTPUT_HEAD, /* up to the file table */
+    OUTPUT_STRINGS,
+    OUTPUT_RECORDS,
+    OUTPUT_SECTIONS,
+    OUTPUT_SHARING, /* the record in front of a shared string table */
+    OUTPUT_END
+} output_part;
+
+/* How far the finished file has been handed out. */
+typedef struct creator_output {
+    buffer head;
+    buffer small; /* padding, the start of a record, the record of shared strings */
+    output_part part;
+    size_t index;         /* record or section that comes next */
+    bool is_inside;       /* the small piece of `index` is out, its body is not */
+    const uint8_t *piece; /* bytes that come next */
+    size_t piece_left;
+    uint64_t offset; /* in the file, of the end of the piece */
+} creator_output;
+
+struct gsym_creator {
+    gsym_creator_options options;
+    unsigned strp_size;
+    bool is_finished;
+    bool base_may_sink; /* to the first function, if that lies below */
+    bool is_segment;    /* of a file; other segments may hold the rest */
+    uint8_t *uuid;
+    size_t uuid_size;
+    string_table strings;
+    file_table files;
+    record_list records;
+    text_range_list text_ranges;
+    foreign_section_list sections;
+    named_call_sites_list call_sites;
+    owned_list owned;
+    uint8_t *chunk; /* room for small blobs; in `owned` */
+    size_t chunk_left;
+    buffer encoded; /* the record that is being made */
+    buffer index;   /* of the finished file */
+    gsym_creator_report report;
+    creator_output output;
+};
+
+gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
+
+/* Bytes of a record that says nothing but its size and name. */
+static inline uint32_t creator_bare_size(const gsym_creator *creator) {
+    return 4 + creator->strp_size + 8;
+}
+
+/* A record's size in the file. */
+static inline uint32_t creator_record_size(const gsym_creator *creator,
+                                           const creator_record *record) {
+    return record->blob == NULL ? creator_bare_size(creator) : record->blob_size;
+}
+
+static inline gsym_origin creator_record_origin(const creator_record *record) {
+    return (gsym_origin)(record->origin & 1);
+}
+
+/* ---- merge.c --------------------------------------------------------- */
+
+/* Sorted by address, then size, then the order in which they were kept. */
+typedef struct record_key {
+    uint64_t address;
+    uint32_t size;
+    uint32_t index; /* in creator->records */
+} record_key;
+
+gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
+                              gsym_error *error);
+/* The first of keys[from .. count) that differs from keys[from] in its range. */
+size_t record_order_run_end(const record_key *keys, size_t count, size_t from);
+bool record_order_same_bytes(const creator_record *left, const creator_record *right);
+/* Whether `left` says less than `right`, a function of the same range. */
+bool record_order_is_poorer(const gsym_creator *creator, const creator_record *left,
+                            const creator_record *right);
+
+/* A record's bytes, cut at the information of one type. */
+typedef struct record_parts {
+    bool is_found; /* else there is only a place for it */
+    cursor payload;
+    size_t before; /* size of what stands before it */
+    size_t after;  /* offset of what stands behind it */
+} record_parts;
+
+record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
+                              gsym_info_type type);
+
+/* ---- what gsym_creator_finish calls, in this order ------------------------------- */
+
+/* Sort the records and leave one for each range. */
+gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
+/* Put the call sites that came by name into the records. */
+gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
+/* Add an entry for the rest of a function after each function nested in it. */
+gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
+gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
+
+/* Sizes in a file. */
+
+enum { FUNCTION_INFO_ALIGNMENT = 4 };
+
+static inline uint64_t align_up(uint64_t offset, uint64_t alignment) {
+    return (offset + alignment - 1) & ~(alignment - 1);
+}
+
+/* Bytes of an address offset in a table whose last one is `greatest`. */
+static inline unsigned addr_off_size(uint64_t greatest) {
+    if (greatest <= UINT8_MAX) return 1;
+    if (greatest <= UINT16_MAX) return 2;
+    return greatest <= UINT32_MAX ? 4 : 8;
+}
+
+#endif

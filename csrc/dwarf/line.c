@@ -1,0 +1,512 @@
+/* line.c - line programs of versions 2 to 5: rows, sequences, files.
+ *
+ * A row takes at least one byte of program, so
+ * room for as many rows as there are bytes makes a check per row needless.
+ *
+ * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
+#include "dwarf/dwarf.h"
+
+/* What a special opcode adds. */
+typedef struct special_step {
+    uint32_t line; /* modulo 2^32 */
+    uint8_t operations;
+} special_step;
+
+typedef struct line_header {
+    uint16_t version;
+    uint8_t offset_size;
+    uint8_t min_inst_length;
+    uint8_t max_ops;
+    uint8_t line_range;
+    int8_t line_base;
+    uint8_t opcode_base;
+    uint8_t operand_counts[256];
+    special_step special[256];
+} line_header;
+
+void line_table_deinit(line_table *table) {
+    free(table->files.items);
+    free(table->directories.items);
+    free(table->sequences.items);
+    free(table->by_high.items);
+}
+
+/* ---- header ----------------------------------------------------------------------- */
+
+static bool add_directory(line_table *table, dwarf_string directory) {
+    if (!ARRAY_RESERVE(table->directories, 1)) return false;
+    table->directories.items[table->directories.count++] = directory;
+    return true;
+}
+
+static bool add_file(line_table *table, dwarf_string name, uint64_t directory) {
+    if (!ARRAY_RESERVE(table->files, 1)) return false;
+    table->files.items[table->files.count++] = (line_file){name, directory};
+    return true;
+}
+
+static dwarf_string inline_string(cursor *c) {
+    dwarf_string string = {NULL, 0};
+    string.bytes = cursor_cstring(c, &string.size);
+    return string;
+}
+
+/* Name, directory, time, size: an entry of version 2 to 4. */
+static bool read_old_file(line_table *table, cursor *c, dwarf_string name) {
+    uint64_t directory = cursor_uleb(c);
+    cursor_skip_leb(c);
+    cursor_skip_leb(c);
+    return c->failed || add_file(table, name, directory);
+}
+
+static bool read_old_tables(line_table *table, cursor *c) {
+    dwarf_string string;
+    while ((string = inline_string(c)).size > 0)
+        if (!add_directory(table, string)) return false;
+    while (!c->failed && (string = inline_string(c)).size > 0)
+        if (!read_old_file(table, c, string)) return false;
+    return true;
+}
+
+#define MAX_ENTRY_FORMATS 255
+
+typedef struct entry_formats {
+    uint8_t count;
+    uint16_t types[MAX_ENTRY_FORMATS];
+    uint16_t forms[MAX_ENTRY_FORMATS];
+} entry_formats;
+
+/* One value of a version-5 entry; `raw` or `string` is set, by its form. */
+static bool read_form(const dwarf_unit *unit, const line_header *header, uint16_t form,
+                      cursor *c, uint64_t *raw, dwarf_string *string) {
+    switch (form) {
+        case DW_FORM_string: *string = inline_string(c); break;
+        case DW_FORM_strp:
+        case DW_FORM_strp_sup:
+        case DW_FORM_line_strp:
+            *string =
+                dwarf_string_value(unit, form, cursor_uint(c, header->offset_size));
+            break;
+        case DW_FORM_sec_offset: cursor_skip(c, header->offset_size); break;
+        case DW_FORM_strx: *string = dwarf_string_value(unit, form, cursor_uleb(c)); break;
+        case DW_FORM_strx1:
+        case DW_FORM_strx2:
+        case DW_FORM_strx3:
+        case DW_FORM_strx4:
+            *string = dwarf_string_value(
+                unit, form, cursor_uint(c, (unsigned)(form - DW_FORM_strx1 + 1)));
+            break;
+        case DW_FORM_data1:
+        case DW_FORM_flag: *raw = cursor_u8(c); break;
+        case DW_FORM_data2: *raw = cursor_u16(c); break;
+        case DW_FORM_data4: *raw = cursor_u32(c); break;
+        case DW_FORM_data8: *raw = cursor_u64(c); break;
+        case DW_FORM_data16: cursor_skip(c, 16); break;
+        case DW_FORM_udata: *raw = cursor_uleb(c); break;
+        case DW_FORM_sdata: *raw = (uint64_t)cursor_sleb(c); break;
+        case DW_FORM_block: cursor_skip(c, cursor_uleb(c)); break;
+        case DW_FORM_block1: cursor_skip(c, cursor_u8(c)); break;
+        case DW_FORM_block2: cursor_skip(c, cursor_u16(c)); break;
+        case DW_FORM_block4: cursor_skip(c, cursor_u32(c)); break;
+        default: return false;
+    }
+    return !c->failed;
+}
+
+static bool is_indexed_string(uint16_t form) {
+    return form == DW_FORM_strx || (form >= DW_FORM_strx1 && form <= DW_FORM_strx4);
+}
+
+/* A directory or file table of version 5. *is_known goes false at a form that
+ * cannot be stepped over. False where memory ran out. */
+static bool read_table(line_table *table, const dwarf_unit *unit, const line_header *header,
+                       cursor *c, bool is_files, bool *is_known) {
+    entry_formats formats;
+    uint64_t count;
+    formats.count = cursor_u8(c);
+    for (unsigned i = 0; i < formats.count; ++i) {
+        formats.types[i] = (uint16_t)cursor_uleb(c);
+        formats.forms[i] = (uint16_t)cursor_uleb(c);
+        table->has_indexed_strings |= is_indexed_string(formats.forms[i]);
+    }
+    count = cursor_uleb(c);
+    /* Entries without a byte of their own would let `count` alone fill memory. */
+    if (count > cursor_left(c)) {
+        *is_known = false;
+        return true;
+    }
+    for (uint64_t n = 0; n < count; ++n) {
+        dwarf_string name = {"", 0};
+        uint64_t directory = 0;
+        for (unsigned i = 0; i < formats.count; ++i) {
+            dwarf_string string = {"", 0};
+            uint64_t raw = 0;
+            if (!read_form(unit, header, formats.forms[i], c, &raw, &string)) {
+                *is_known = false;
+                return true;
+            }
+            if (formats.types[i] == DW_LNCT_path) name = string;
+            if (formats.types[i] == DW_LNCT_directory_index) directory = raw;
+        }
+        if (!(is_files ? add_file(table, name, directory) : add_directory(table, name)))
+            return false;
+    }
+    return true;
+}
+
+/* Leaves `c` at the first opcode, ending where the program ends. False where
+ * memory ran out. */
+static bool read_header(line_table *table, line_header *header, const dwarf_unit *unit,
+                        cursor *c, bool *is_known) {
+    uint64_t length, program;
+    *is_known = false;
+    header->offset_size = 4;
+    length = cursor_u32(c);
+    if (length == 0xffffffff) {
+        header->offset_size = 8;
+        length = cursor_u64(c);
+    }
+    if (c->failed || length > cursor_left(c)) return true;
+    c->end = c->at + length;
+    table->end = cursor_offset(c) + length;
+    header->version = cursor_u16(c);
+    if (header->version < 2 || header->version > 5) return true;
+    if (header->version >= 5) cursor_skip(c, 2); /* address and segment selector size */
+    length = cursor_uint(c, header->offset_size);
+    if (c->failed || length > cursor_left(c)) return true;
+    program = cursor_offset(c) + length;
+    header->min_inst_length = cursor_u8(c);
+    header->max_ops = header->version >= 4 ? cursor_u8(c) : 1;
+    (void)cursor_u8(c); /* default_is_stmt */
+    header->line_base = (int8_t)cursor_u8(c);
+    header->line_range = cursor_u8(c);
+    header->opcode_base = cursor_u8(c);
+    for (unsigned i = 1; i < header->opcode_base; ++i)
+        header->operand_counts[i] = cursor_u8(c);
+    if (c->failed) return true;
+    table->version = header->version;
+    *is_known = true;
+    if (header->version < 5) {
+        if (!read_old_tables(table, c)) return false;
+    } else {
+        if (!read_table(table, unit, header, c, false, is_known)) return false;
+        if (*is_known && !read_table(table, unit, header, c, true, is_known)) return false;
+    }
+    /* Damaged tables leave the rows readable: the header says where they start. */
+    c->at = c->start + program;
+    *is_known = *is_known && !c->failed;
+    c->failed = false;
+    return true;
+}
+
+/* ---- program ------------------------------------------------------------------------ */
+
+typedef struct line_state {
+    uint64_t address;
+    uint32_t op_index;
+    uint32_t file;
+    uint32_t line;
+    /* of the row emitted last; read back from the row list they would stall */
+    uint32_t last_file;
+    uint32_t last_line;
+    uint64_t last_address;
+} line_state;
+
+static const line_state initial_state = {.file = 1, .line = 1};
+
+typedef struct line_run {
+    line_table *table;
+    row_list *rows;
+    const dwarf_unit *unit;
+    warning_list *warnings;
+    const line_header *header;
+    size_t row_first; /* of the present sequence */
+    uint64_t program_offset;
+    bool has_rows;
+    uint64_t low;
+    bool is_descending;
+} line_run;
+
+static inline void advance(line_state *state, const line_header *header, uint64_t count) {
+    if (GSYM_LIKELY(header->max_ops <= 1)) {
+        state->address += count * header->min_inst_length;
+        return;
+    }
+    state->address += header->min_inst_length *
+                      ((state->op_index + count) / header->max_ops);
+    state->op_index = (uint32_t)((state->op_index + count) % header->max_ops);
+}
+
+/* Append a row unless it says what the row before says. */
+static inline void emit(line_run *run, line_state *state) {
+    row_list *rows = run->rows;
+    rows->items[rows->count] = (gsym_line_row){state->address, state->file, state->line};
+    if (GSYM_UNLIKELY(!run->has_rows)) {
+        run->has_rows = true;
+        run->low = state->address;
+        ++rows->count;
+    } else {
+        run->is_descending |= state->address < state->last_address;
+        rows->count +=
+            (state->file != state->last_file) | (state->line != state->last_line);
+    }
+    state->last_address = state->address;
+    state->last_file = state->file;
+    state->last_line = state->line;
+}
+
+/* False where memory ran out. */
+static bool end_sequence(line_run *run, const line_state *state, uint64_t next_offset) {
+    line_table *table = run->table;
+    const dwarf_input *input = run->unit->input;
+    /* Of an object file, a sequence may hold functions in spans behind its start. */
+    bool is_kept = run->has_rows && run->low < state->address &&
+                   (input->span_count != 0 || dwarf_in_text(input, run->low));
+    if (run->is_descending && is_kept)
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, run->low);
+    if (is_kept) {
+        if (!ARRAY_RESERVE(table->sequences, 1)) return false;
+        table->sequences.items[table->sequences.count++] = (line_sequence){
+            run->low, state->address, (uint32_t)run->row_first,
+            (uint32_t)(run->rows->count - run->row_first), run->program_offset};
+    } else {
+        run->rows->count = run->row_first;
+    }
+    run->row_first = run->rows->count;
+    run->has_rows = run->is_descending = false;
+    run->program_offset = next_offset;
+    return true;
+}
+
+/* False where memory ran out. */
+static bool run_extended(line_run *run, line_state *state, cursor *c) {
+    uint64_t size = cursor_uleb(c);
+    const uint8_t *next;
+    if (c->failed || size == 0 || !cursor_need(c, size)) return true;
+    next = c->at + size;
+    switch (cursor_u8(c)) {
+        case DW_LNE_end_sequence:
+            c->at = next;
+            if (!end_sequence(run, state, cursor_offset(c))) return false;
+            *state = initial_state;
+            break;
+        case DW_LNE_set_address:
+            state->address = size - 1 <= 8 ? cursor_uint(c, (unsigned)(size - 1)) : 0;
+            state->op_index = 0;
+            break;
+        case DW_LNE_define_file:
+            if (!read_old_file(run->table, c, inline_string(c))) return false;
+            break;
+        default: break;
+    }
+    c->at = next;
+    return true;
+}
+
+static void prepare_special(line_header *header) {
+    for (unsigned opcode = header->opcode_base; opcode < 256 && header->line_range > 0;
+         ++opcode) {
+        unsigned adjusted = opcode - header->opcode_base;
+        header->special[opcode].operations = (uint8_t)(adjusted / header->line_range);
+        header->special[opcode].line =
+            (uint32_t)(header->line_base + (int)(adjusted % header->line_range));
+    }
+}
+
+/* An opcode of which only the header knows how many operands follow. */
+static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) {
+    for (unsigned i = 0; i < header->operand_counts[opcode]; ++i) cursor_skip_leb(c);
+}
+
+/* Extended opcodes that say nothing about addresses and lines, such as the
+ * discriminators that compilers write for every other row. */
+static inline bool skip_harmless(cursor *c) {
+    size_t size;
+    if (cursor_left(c) < 2) return false;
+    size = cursor_peek_covered(c, 0);
+    if (size >= 0x80 || size == 0 || size > cursor_left(c) - 1 ||
+        cursor_peek_covered(c, 1) <= DW_LNE_define_file)
+        return false;
+    c->at += 1 + size;
+    return true;
+}
+
+/* False where memory ran out. The cursor and the state of the loop are its own, so
+ * that they can live in registers; extended opcodes get copies. */
+static bool run_program(line_run *run, cursor program) {
+    const line_header *header = run->header;
+    line_state state = initial_state;
+    cursor c = program;
+    while (c.at < c.end) {
+        uint8_t opcode = cursor_u8_covered(&c);
+        if (opcode >= header->opcode_base) {
+            if (GSYM_UNLIKELY(header->line_range == 0)) break;
+            advance(&state, header, header->special[opcode].operations);
+            state.line += header->special[opcode].line;
+            emit(run, &state);
+            continue;
+        }
+        switch (opcode) {
+            case 0:
+                if (!skip_harmless(&c)) {
+                    line_state state_copy = state;
+                    cursor copy = c;
+                    if (!run_extended(run, &state_copy, &copy)) return false;
+                    state = state_copy;
+                    c = copy;
+                }
+                break;
+            case DW_LNS_copy: emit(run, &state); break;
+            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb(&c)); break;
+            case DW_LNS_advance_line: state.line += (uint32_t)cursor_sleb(&c); break;
+            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb(&c); break;
+            case DW_LNS_set_column:
+            case DW_LNS_set_isa: cursor_skip_leb(&c); break;
+            case DW_LNS_negate_stmt:
+            case DW_LNS_set_basic_block:
+            case DW_LNS_set_prologue_end:
+            case DW_LNS_set_epilogue_begin: break;
+            case DW_LNS_const_add_pc:
+                advance(&state, header, header->special[255].operations);
+                break;
+            case DW_LNS_fixed_advance_pc:
+                state.address += cursor_u16(&c);
+                state.op_index = 0;
+                break;
+            default: skip_operands(header, &c, opcode); break;
+        }
+        if (GSYM_UNLIKELY(c.failed)) break;
+    }
+    if (run->has_rows) { /* a program cut off inside of a sequence */
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset,
+                   state.address);
+        run->rows->count = run->row_first;
+    }
+    return true;
+}
+
+/* ---- the table -------------------------------------------------------------------- */
+
+/* Insertion where sequences ascend already, which linkers see to; else a merge. */
+static bool sort_by_high(line_table *table) {
+    const line_sequence *sequences = table->sequences.items;
+    size_t count = table->sequences.count;
+    uint32_t *order, *other;
+    bool ascends = true;
+    if (!ARRAY_RESERVE(table->by_high, 2 * count + 1)) return false;
+    order = table->by_high.items;
+    other = order + count;
+    for (size_t i = 0; i < count; ++i) {
+        order[i] = (uint32_t)i;
+        ascends &= i == 0 || sequences[i - 1].high <= sequences[i].high;
+    }
+    for (size_t width = 1; !ascends && width < count; width *= 2) {
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t end = low + 2 * width < count ? low + 2 * width : count;
+            size_t i = low, j = middle;
+            for (size_t k = low; k < end; ++k) {
+                bool left = j >= end || (i < middle && sequences[order[i]].high <=
+                                                           sequences[order[j]].high);
+                other[k] = order[left ? i++ : j++];
+            }
+        }
+        memcpy(order, other, count * sizeof *order);
+    }
+    return true;
+}
+
+static void clear(line_table *table, const dwarf_unit *unit) {
+    table->input = unit->input;
+    table->offset = unit->stmt_list;
+    table->version = 0;
+    table->has_indexed_strings = false;
+    table->end = 0;
+    table->files.count = table->directories.count = 0;
+    table->sequences.count = table->by_high.count = 0;
+}
+
+bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
+                           warning_list *warnings) {
+    line_header header = {0};
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
+    cursor length = c;
+    uint64_t size = cursor_u32(&length);
+    bool is_known;
+    clear(table, unit);
+    if (size == 0xffffffff) size = cursor_u64(&length);
+    if (size > *budget) {
+        dwarf_warn(warnings, GSYM_WARN_LIMIT, unit->stmt_list, size);
+        return true;
+    }
+    *budget -= size;
+    return read_header(table, &header, unit, &c, &is_known);
+}
+
+bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
+                            dwarf_budget *budget, warning_list *warnings) {
+    line_header header = {0};
+    line_run run = {table, rows, unit, warnings, &header, 0, 0, false, 0, false};
+    cursor c;
+    bool is_known;
+    clear(table, unit);
+    rows->count = 0;
+    if (!unit->has_stmt_list) return true;
+    c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
+    if (!read_header(table, &header, unit, &c, &is_known)) return false;
+    if (!is_known)
+        dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->stmt_list, table->version);
+    if (table->version == 0) return true;
+    if (!dwarf_spend(&budget->lines, table->end - unit->stmt_list)) return false;
+    if (cursor_left(&c) >= UINT32_MAX) return true;
+    if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
+    run.program_offset = cursor_offset(&c);
+    prepare_special(&header);
+    return run_program(&run, c) && sort_by_high(table);
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none) {
+    *is_none = false;
+    if (table->version < 5) {
+        *is_none = index == 0;
+        --index; /* files count from 1 there; 0 wraps out of range */
+    }
+    return index < table->files.count ? &table->files.items[index] : NULL;
+}
+
+static bool is_separator(char c) { return c == '/' || c == '\\'; }
+
+/* On either kind of system: `/x`, `C:\x`, `\\host\x`. */
+static bool is_absolute(const dwarf_string *path) {
+    const char *bytes = path->bytes;
+    if (path->size > 0 && bytes[0] == '/') return true;
+    if (path->size < 3) return false;
+    if (bytes[1] == ':' && is_separator(bytes[2]))
+        return (bytes[0] | 0x20) >= 'a' && (bytes[0] | 0x20) <= 'z';
+    return bytes[0] == '\\' && bytes[1] == '\\' && !is_separator(bytes[2]);
+}
+
+static void append_part(buffer *out, size_t path_first, const dwarf_string *part) {
+    if (part->size == 0) return;
+    if (out->size > path_first && out->bytes[out->size - 1] != '/' && part->bytes[0] != '/')
+        buffer_put_u8(out, '/');
+    buffer_put(out, part->bytes, part->size);
+}
+
+void line_table_path(const line_table *table, const line_file *file,
+                     const dwarf_string *comp_dir, buffer *out) {
+    dwarf_string directory = {"", 0};
+    size_t first = out->size;
+    uint64_t index = file->directory;
+    if (!is_absolute(&file->name)) {
+        bool is_comp_dir = index == 0; /* version 5 names it, older ones imply it */
+        if (table->version < 5) --index;
+        if (index < table->directories.count) directory = table->directories.items[index];
+        if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory))
+            append_part(out, first, comp_dir);
+        append_part(out, first, &directory);
+    }
+    append_part(out, first, &file->name);
+}

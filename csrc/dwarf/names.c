@@ -1,0 +1,441 @@
+/* names.c - what a function is called.
+ *
+ * The linkage name wins. Without one, the name gets the names of the scopes
+ * around its declaration in front (A::B::name), which are found on demand: among
+ * the scopes the walk remembered or, below a class it jumped over and in other
+ * units, by a scan that is done once. */
+#include "dwarf/dwarf.h"
+
+#define MAX_SCOPES 64
+
+/* The DIEs that describe one function or scope: the first refers to the second
+ * by specification or abstract_origin, and so on. */
+typedef struct die_chain {
+    uint64_t offsets[DWARF_MAX_REFERENCE_CHAIN];
+    unsigned count;
+    dwarf_string linkage_name;
+    dwarf_string name;
+    uint64_t key;            /* of the name that counts, as in known_name */
+    const known_name *known; /* that name, instead of its bytes */
+} die_chain;
+
+bool dwarf_language_has_scopes(uint64_t language) {
+    switch (language) {
+        case DW_LANG_C89:
+        case DW_LANG_C99:
+        case DW_LANG_C11:
+        case DW_LANG_C17:
+        case DW_LANG_C23:
+        case DW_LANG_Assembly:
+        case DW_LANG_Mips_Assembler: return false;
+        default: return true;
+    }
+}
+
+/* ---- DIEs by their offset ------------------------------------------------------------ */
+
+static void chain_init(die_chain *chain) {
+    chain->count = 0;
+    chain->linkage_name = chain->name = (dwarf_string){"", 0};
+    chain->key = 0;
+    chain->known = NULL;
+}
+
+static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
+    const dwarf_unit_header *header = unit->header;
+    if (header == NULL || header->is_in_types) return false;
+    offset ^= unit->place;
+    return offset >= header->offset + header->header_size && offset < header->end;
+}
+
+static bool open_foreign(name_resolver *resolver, const dwarf_input *input,
+                         const dwarf_unit_header *header) {
+    warning_list *warnings = resolver->warnings;
+    uint32_t file = warnings->file;
+    bool is_open;
+    warnings->file = input->number;
+    is_open = dwarf_unit_open(&resolver->foreign, input, header, NULL,
+                              &resolver->foreign_abbrevs, warnings);
+    warnings->file = file;
+    return is_open;
+}
+
+const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset) {
+    const dwarf_input *input = resolver->unit->input;
+    const dwarf_unit_header *header;
+    if (unit_holds(resolver->unit, offset)) return resolver->unit;
+    if (unit_holds(&resolver->foreign, offset)) return &resolver->foreign;
+    if (offset & DWARF_SUPPLEMENTARY) input = input->supplementary;
+    header = input == NULL ? NULL
+                           : dwarf_unit_holding(input, offset & ~DWARF_SUPPLEMENTARY);
+    if (header == NULL || !open_foreign(resolver, input, header)) {
+        resolver->foreign.header = NULL;
+        return NULL;
+    }
+    resolver->foreign.place = offset & DWARF_SUPPLEMENTARY;
+    return &resolver->foreign;
+}
+
+/* A reference that leads nowhere. */
+static void warn_of_reference(const name_resolver *resolver, uint64_t offset) {
+    const dwarf_unit *unit = resolver->unit;
+    warning_list *warnings = resolver->warnings;
+    uint32_t file = warnings->file;
+    if (!(offset & DWARF_SUPPLEMENTARY)) {
+        dwarf_warn(warnings, GSYM_WARN_REFERENCE, offset, unit->header->offset);
+        return;
+    }
+    offset &= ~DWARF_SUPPLEMENTARY;
+    if (unit->input->supplementary == NULL) {
+        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, unit->header->offset, offset);
+        return;
+    }
+    warnings->file = unit->input->supplementary->number;
+    dwarf_warn(warnings, GSYM_WARN_REFERENCE, offset, unit->header->offset);
+    warnings->file = file;
+}
+
+static const abbrev *read_die(const dwarf_unit *unit, uint64_t offset,
+                              dwarf_fields *fields) {
+    cursor c = dwarf_unit_cursor(unit, offset ^ unit->place);
+    const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+    return a != NULL && abbrev_read(unit->abbrevs, a, &c, fields) ? a : NULL;
+}
+
+/* The next DIE of a chain, or 0. */
+static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
+    uint64_t offset;
+    enum dwarf_field field = dwarf_has(fields, FIELD_SPECIFICATION)
+                                 ? FIELD_SPECIFICATION
+                                 : FIELD_ABSTRACT_ORIGIN;
+    if (!dwarf_has(fields, field) ||
+        !dwarf_reference_value(unit, fields->form[field], fields->raw[field], &offset))
+        return 0;
+    return offset;
+}
+
+/* The name of the type that a declaration stands for, from its type unit. */
+static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input *input,
+                                      uint64_t signature) {
+    dwarf_string none = {"", 0};
+    dwarf_unit_header header;
+    dwarf_unit unit;
+    dwarf_fields fields;
+    uint64_t offset;
+    if (!dwarf_type_unit(input, signature, &header) ||
+        !dwarf_unit_open(&unit, input, &header, NULL, &resolver->foreign_abbrevs,
+                         resolver->warnings))
+        return none;
+    offset = header.offset + header.type_offset;
+    if (header.type_offset < header.header_size || offset >= header.end ||
+        read_die(&unit, offset, &fields) == NULL || !dwarf_has(&fields, FIELD_NAME))
+        return none;
+    return dwarf_string_value(&unit, fields.form[FIELD_NAME], fields.raw[FIELD_NAME]);
+}
+
+/* The name that counts, by its bytes or as one that is known. False: it is empty. */
+static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
+                      const dwarf_fields *fields, enum dwarf_field field,
+                      dwarf_string *name, die_chain *chain) {
+    const dwarf_input *file = dwarf_string_file(unit, fields->form[field]);
+    uint64_t raw = fields->raw[field];
+    if (file != NULL && raw >> DWARF_OFFSET_BITS == 0) {
+        uint64_t key = dwarf_key(file, raw);
+        const known_name *known = &resolver->known[known_name_slot(key)];
+        chain->known = known->key == key ? known : NULL;
+        if (chain->known != NULL) return true;
+        chain->key = key;
+    }
+    *name = dwarf_name_value(unit, fields, field, unit->header->offset, resolver->warnings);
+    if (name->size == 0) chain->key = 0;
+    return name->size > 0;
+}
+
+/* Follow the DIE at `offset` and those it refers to, keeping the first name met.
+ * Where linkage names count, the first of them ends the search. */
+static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
+                   die_chain *chain) {
+    bool is_plain =
+        linkage_names_count && !dwarf_language_has_scopes(resolver->unit->language);
+    while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
+        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
+        dwarf_fields fields;
+        if (unit == NULL || read_die(unit, offset, &fields) == NULL) {
+            warn_of_reference(resolver, offset);
+            return;
+        }
+        chain->offsets[chain->count++] = offset;
+        offset = next_of(unit, &fields);
+        if (linkage_names_count && dwarf_has(&fields, FIELD_LINKAGE_NAME) &&
+            take_name(resolver, unit, &fields, FIELD_LINKAGE_NAME, &chain->linkage_name,
+                      chain))
+            return;
+        if (dwarf_has(&fields, FIELD_NAME) && chain->name.size == 0) {
+            if (is_plain && offset == 0) {
+                (void)take_name(resolver, unit, &fields, FIELD_NAME, &chain->name, chain);
+                return;
+            }
+            chain->name = dwarf_name_value(unit, &fields, FIELD_NAME,
+                                           unit->header->offset, resolver->warnings);
+        }
+        if (chain->name.size == 0 && dwarf_has(&fields, FIELD_SIGNATURE) &&
+            fields.form[FIELD_SIGNATURE] == DW_FORM_ref_sig8)
+            chain->name = name_by_signature(resolver, unit->input,
+                                            fields.raw[FIELD_SIGNATURE]);
+    }
+}
+
+/* ---- scopes ---------------------------------------------------------------------------- */
+
+static bool is_scope(const abbrev *a) {
+    return a->action == ACTION_CLASS || a->action == ACTION_SCOPE ||
+           a->action == ACTION_FUNCTION;
+}
+
+/* List the scopes among the DIEs from `from` to the end of their level, or to `end`.
+ * False where memory ran out; what cannot be read ends the list. */
+static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
+                        scope_list *scopes) {
+    uint32_t outer[DWARF_MAX_DEPTH];
+    uint32_t current = NO_INDEX;
+    unsigned depth = 0;
+    cursor c = dwarf_unit_cursor(unit, from);
+    while (cursor_left(&c) > 0 && cursor_offset(&c) < end) {
+        uint64_t offset = cursor_offset(&c);
+        uint64_t code = cursor_uleb(&c);
+        const abbrev *a;
+        if (code == 0) {
+            if (c.failed || depth == 0) break;
+            if (current != outer[--depth] && current != NO_INDEX)
+                scopes->items[current].end = offset;
+            current = outer[depth];
+            continue;
+        }
+        a = abbrev_find(unit->abbrevs, code);
+        if (a == NULL || !abbrev_skip(unit->abbrevs, a, &c)) break;
+        if (!a->has_children) continue;
+        if (depth == DWARF_MAX_DEPTH || scopes->count >= NO_INDEX) break;
+        outer[depth++] = current;
+        if (a->action == ACTION_INLINED) current = NO_INDEX;
+        if (!is_scope(a)) continue;
+        if (!ARRAY_RESERVE(*scopes, 1)) return false;
+        scopes->items[scopes->count] = (walk_scope){
+            offset, cursor_offset(&c), unit->header->end, current, a->tag, false};
+        current = (uint32_t)scopes->count++;
+    }
+    return true;
+}
+
+static scanned_scopes *find_scanned(const name_resolver *resolver, uint64_t key) {
+    size_t mask = resolver->scanned.capacity - 1;
+    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (resolver->scanned.items[slot].key != 0 &&
+           resolver->scanned.items[slot].key != key)
+        slot = (slot + 1) & mask;
+    return &resolver->scanned.items[slot];
+}
+
+static bool grow_scanned(name_resolver *resolver) {
+    scanned_scopes *old = resolver->scanned.items;
+    size_t capacity = resolver->scanned.capacity;
+    resolver->scanned.capacity = capacity == 0 ? 64 : 2 * capacity;
+    resolver->scanned.items = calloc(resolver->scanned.capacity, sizeof *old);
+    if (resolver->scanned.items == NULL) {
+        resolver->scanned.items = old;
+        resolver->scanned.capacity = capacity;
+        return false;
+    }
+    for (size_t i = 0; i < capacity; ++i)
+        if (old[i].key != 0) *find_scanned(resolver, old[i].key) = old[i];
+    free(old);
+    return true;
+}
+
+/* The scopes between two places that the walk did not see; NULL: out of memory. */
+static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
+                                      uint64_t from, uint64_t end) {
+    uint64_t key = dwarf_key(unit->input, from);
+    scanned_scopes *scanned;
+    if (2 * resolver->scanned.count >= resolver->scanned.capacity &&
+        !grow_scanned(resolver))
+        return NULL;
+    scanned = find_scanned(resolver, key);
+    if (scanned->key == 0) {
+        if (!scan_scopes(unit, from, end, &scanned->scopes)) return NULL;
+        scanned->key = key;
+        ++resolver->scanned.count;
+    }
+    return &scanned->scopes;
+}
+
+void name_resolver_deinit(name_resolver *resolver) {
+    for (size_t i = 0; i < resolver->scanned.capacity; ++i)
+        free(resolver->scanned.items[i].scopes.items);
+    free(resolver->scanned.items);
+    abbrev_cache_deinit(&resolver->foreign_abbrevs);
+}
+
+/* The innermost of `count` scopes around `target`, or NULL. */
+static const walk_scope *innermost(const walk_scope *scopes, size_t count,
+                                   uint64_t target) {
+    size_t low = 0, high = count;
+    const walk_scope *scope;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (scopes[middle].offset < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < count && scopes[low].offset == target) /* is one itself */
+        return scopes[low].parent == NO_INDEX ? NULL : &scopes[scopes[low].parent];
+    if (low == 0) return NULL;
+    scope = &scopes[low - 1];
+    while (scope->end <= target) {
+        if (scope->parent == NO_INDEX) return NULL;
+        scope = &scopes[scope->parent];
+    }
+    return scope;
+}
+
+/* Offset of the scope around the DIE at `offset`, or 0. */
+static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
+    const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
+    const scope_list *scanned;
+    const walk_scope *scope, *inner;
+    if (unit == NULL) return 0;
+    offset ^= unit->place;
+    if (unit == resolver->unit) {
+        scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
+                          offset);
+        if (scope == NULL || !scope->is_skipped) return scope == NULL ? 0 : scope->offset;
+        scanned = scanned_from(resolver, unit, scope->children, scope->end);
+    } else {
+        scope = NULL;
+        scanned = scanned_from(resolver, unit, unit->first_child, unit->header->end);
+    }
+    inner = scanned == NULL ? NULL : innermost(scanned->items, scanned->count, offset);
+    if (inner != NULL) return inner->offset | unit->place;
+    return scope == NULL ? 0 : scope->offset;
+}
+
+/* The scope around what a chain describes: around its last DIE that has one. */
+static uint64_t scope_of_chain(name_resolver *resolver, const die_chain *chain) {
+    for (unsigned i = chain->count; i > 0; --i) {
+        uint64_t scope = scope_around(resolver, chain->offsets[i - 1]);
+        if (scope != 0) return scope;
+    }
+    return 0;
+}
+
+/* ---- composing -------------------------------------------------------------------------- */
+
+static bool is_anonymous_class(const dwarf_string *name) {
+    return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
+}
+
+/* GCC names what it made of a method `_ZN1A1fEv.part.0`, which is no plain name. */
+static bool is_made_of_linkage_name(const dwarf_string *name) {
+    if (name->size < 2 || memcmp(name->bytes, "_Z", 2) != 0) return false;
+    return strstr(name->bytes, ".isra.") != NULL || strstr(name->bytes, ".part.") != NULL;
+}
+
+static void put_scope(buffer *arena, const dwarf_string *name) {
+    if (is_anonymous_class(name)) {
+        buffer_put_u8(arena, '{');
+        buffer_put(arena, name->bytes + 1, name->size - 2);
+        buffer_put_u8(arena, '}');
+    } else {
+        buffer_put(arena, name->bytes, name->size);
+    }
+    buffer_put(arena, "::", 2);
+}
+
+/* Put the scopes of `chain` and its name together in the arena, if it has any. */
+static bool compose(name_resolver *resolver, const die_chain *chain, resolved_name *ret) {
+    dwarf_string scopes[MAX_SCOPES];
+    unsigned count = 0;
+    uint64_t offset = scope_of_chain(resolver, chain);
+    buffer *arena = resolver->arena;
+    for (unsigned step = 0; offset != 0 && step < MAX_SCOPES; ++step) {
+        die_chain scope;
+        chain_init(&scope);
+        follow(resolver, offset, false, &scope);
+        if (scope.name.size > 0) scopes[count++] = scope.name;
+        offset = scope_of_chain(resolver, &scope);
+    }
+    if (count == 0) return true;
+    ret->arena_offset = arena->size;
+    while (count > 0) put_scope(arena, &scopes[--count]);
+    buffer_put(arena, chain->name.bytes, chain->name.size);
+    ret->bytes = NULL;
+    ret->size = arena->size - ret->arena_offset;
+    return !arena->failed && dwarf_spend(&resolver->budget->text, ret->size);
+}
+
+static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
+                          resolved_name *ret) {
+    bool has_linkage_name = chain->linkage_name.size > 0;
+    const dwarf_string *name = has_linkage_name ? &chain->linkage_name : &chain->name;
+    const known_name *known = chain->known;
+    *ret = (resolved_name){.bytes = name->bytes, .size = name->size, .key = chain->key};
+    if (known != NULL) {
+        *ret = (resolved_name){.size = known->size, .strp = known->strp, .hash = known->hash};
+        return true;
+    }
+    if (has_linkage_name || name->size == 0 || is_made_of_linkage_name(name) ||
+        !dwarf_language_has_scopes(resolver->unit->language))
+        return true;
+    return compose(resolver, chain, ret);
+}
+
+bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret) {
+    die_chain chain;
+    chain_init(&chain);
+    follow(resolver, offset, true, &chain);
+    return name_of_chain(resolver, &chain, ret);
+}
+
+bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
+                         resolved_name *ret) {
+    die_chain chain;
+    chain_init(&chain);
+    chain.count = 1;
+    chain.offsets[0] = function->offset;
+    chain.linkage_name = function->linkage_name;
+    chain.name = function->name;
+    if (chain.linkage_name.size == 0) follow(resolver, function->origin, true, &chain);
+    return name_of_chain(resolver, &chain, ret);
+}
+
+/* Whether file indices mean the same in both units. */
+static bool shares_lines(const dwarf_unit *unit, const dwarf_unit *other) {
+    return unit == other || (unit->input == other->input && unit->has_stmt_list &&
+                             other->has_stmt_list && unit->stmt_list == other->stmt_list);
+}
+
+dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
+                                         const walk_function *function) {
+    dwarf_declaration found = {.file = function->decl_file,
+                               .line = function->decl_line,
+                               .has_file = function->has_decl_file,
+                               .has_line = function->has_decl_line};
+    uint64_t offset = function->origin;
+    for (unsigned i = 0; i < DWARF_MAX_REFERENCE_CHAIN && offset != 0; ++i) {
+        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
+        dwarf_fields fields;
+        if (found.has_file && found.has_line) break;
+        if (unit == NULL || read_die(unit, offset, &fields) == NULL) break;
+        if (!found.has_file && dwarf_has(&fields, FIELD_DECL_FILE)) {
+            found.has_file = true;
+            found.file = fields.raw[FIELD_DECL_FILE];
+            found.file_die = shares_lines(unit, resolver->unit) ? 0 : offset;
+        }
+        if (!found.has_line && dwarf_has(&fields, FIELD_DECL_LINE)) {
+            found.has_line = true;
+            found.line = fields.raw[FIELD_DECL_LINE];
+        }
+        offset = next_of(unit, &fields);
+    }
+    return found;
+}

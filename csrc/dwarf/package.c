@@ -1,0 +1,144 @@
+/* package.c - which parts of the sections of a package (.dwp) belong to a unit.
+ *
+ * An index is a hash table of signatures; each leads to a row of offsets and sizes, one
+ * column for each section. It is read where it stands whenever a unit is asked for.
+ *
+ * Source: DWARF 5, section 7.3.5; version 2 is GCC's, "DebugFissionDWP". */
+#include "dwarf/dwarf.h"
+
+/* Kinds of columns. Only version 2 has types apart, only version 5 has range lists. */
+enum column_kind {
+    COLUMN_INFO = 1,
+    COLUMN_TYPES = 2,
+    COLUMN_ABBREV = 3,
+    COLUMN_STR_OFFSETS = 6,
+    COLUMN_RNGLISTS = 8,
+    COLUMN_KINDS
+};
+
+#define MAX_COLUMNS 64  /* there are 8 kinds */
+#define MAX_PROBES 1024 /* a sound table keeps a third of its slots empty */
+#define NO_COLUMN UINT32_MAX
+
+typedef struct package_index {
+    cursor bytes; /* the whole section */
+    uint32_t version;
+    uint32_t column_count;
+    uint32_t row_count;
+    uint32_t slot_count;
+    uint64_t signatures; /* where these tables start */
+    uint64_t row_numbers;
+    uint64_t offsets;
+    uint64_t sizes;
+    uint32_t columns[COLUMN_KINDS]; /* of each kind */
+} package_index;
+
+bool dwarf_is_package(const dwarf_input *input) {
+    return input->sections[GSYM_DEBUG_CU_INDEX].size > 0 ||
+           input->sections[GSYM_DEBUG_TU_INDEX].size > 0;
+}
+
+static void read_columns(package_index *index, cursor *c) {
+    for (unsigned kind = 0; kind < COLUMN_KINDS; ++kind) index->columns[kind] = NO_COLUMN;
+    for (uint32_t i = 0; i < index->column_count; ++i) {
+        uint32_t kind = cursor_u32(c);
+        if (kind < COLUMN_KINDS) index->columns[kind] = i;
+    }
+    index->columns[index->version == 2 ? COLUMN_RNGLISTS : COLUMN_TYPES] = NO_COLUMN;
+}
+
+/* False where there is none, or it is damaged or of an unknown version. */
+static bool open_index(package_index *index, const dwarf_input *input,
+                       gsym_debug_section which) {
+    cursor c = dwarf_section(input, which, 0);
+    uint64_t table_size;
+    index->bytes = c;
+    index->version = cursor_u32(&c);
+    if (index->version != 2) /* later ones have 2 bytes of it, and 2 of padding */
+        index->version = input->big_endian ? index->version >> 16 : index->version & 0xffff;
+    index->column_count = cursor_u32(&c);
+    index->row_count = cursor_u32(&c);
+    index->slot_count = cursor_u32(&c);
+    if ((index->version != 2 && index->version != 5) || index->slot_count == 0 ||
+        index->column_count == 0 || index->column_count > MAX_COLUMNS)
+        return false;
+    index->signatures = cursor_offset(&c);
+    cursor_skip(&c, UINT64_C(8) * index->slot_count);
+    index->row_numbers = cursor_offset(&c);
+    cursor_skip(&c, UINT64_C(4) * index->slot_count);
+    read_columns(index, &c);
+    table_size = UINT64_C(4) * index->column_count * index->row_count;
+    index->offsets = cursor_offset(&c);
+    index->sizes = index->offsets + table_size;
+    return !c.failed && cursor_left(&c) / 2 >= table_size;
+}
+
+/* Number `position` of a table, whose entries have `size` bytes. */
+static uint64_t entry_at(const package_index *index, uint64_t table, uint64_t position,
+                         unsigned size) {
+    cursor c = index->bytes;
+    cursor_skip(&c, table + position * size);
+    return cursor_uint(&c, size);
+}
+
+/* The row of a signature, from 0. */
+static bool find_row(const package_index *index, uint64_t signature, uint64_t *row_ret) {
+    uint32_t mask = index->slot_count - 1; /* a power of two less one */
+    uint32_t step = ((uint32_t)(signature >> 32) & mask) | 1;
+    uint32_t slot = (uint32_t)signature & mask;
+    for (unsigned probes = 0; probes < MAX_PROBES && slot < index->slot_count; ++probes) {
+        uint64_t number = entry_at(index, index->row_numbers, slot, 4);
+        if (number == 0 || number > index->row_count) return false;
+        if (entry_at(index, index->signatures, slot, 8) == signature) {
+            *row_ret = number - 1;
+            return true;
+        }
+        slot = (slot + step) & mask;
+    }
+    return false;
+}
+
+static uint64_t cell_at(const package_index *index, uint64_t table, uint64_t row,
+                        enum column_kind kind) {
+    uint32_t column = index->columns[kind];
+    if (column == NO_COLUMN) return 0;
+    return entry_at(index, table, row * index->column_count + column, 4);
+}
+
+bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section which,
+                        uint64_t signature, dwarf_unit_header *header_ret) {
+    package_index index;
+    enum column_kind kind = COLUMN_INFO;
+    gsym_debug_section section = GSYM_DEBUG_INFO;
+    dwarf_unit_header header = {0};
+    uint64_t row, end;
+    cursor c;
+    if (!open_index(&index, input, which) || !find_row(&index, signature, &row))
+        return false;
+    if (index.columns[COLUMN_TYPES] != NO_COLUMN) {
+        kind = COLUMN_TYPES;
+        section = GSYM_DEBUG_TYPES;
+        header.is_in_types = true;
+    }
+    c = dwarf_section(input, section, cell_at(&index, index.offsets, row, kind));
+    end = cursor_offset(&c) + cell_at(&index, index.sizes, row, kind);
+    if (!dwarf_read_unit_header(&c, &header) || !dwarf_is_known_unit(&header) ||
+        header.end > end)
+        return false;
+    header.abbrev_offset += cell_at(&index, index.offsets, row, COLUMN_ABBREV);
+    header.str_offsets_start = cell_at(&index, index.offsets, row, COLUMN_STR_OFFSETS);
+    header.rnglists_start = cell_at(&index, index.offsets, row, COLUMN_RNGLISTS);
+    *header_ret = header;
+    return true;
+}
+
+bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section which,
+                           offset_list *offsets) {
+    package_index index;
+    if (!open_index(&index, input, which)) return true;
+    if (!ARRAY_RESERVE(*offsets, index.row_count)) return false;
+    for (uint64_t row = 0; row < index.row_count; ++row)
+        offsets->items[offsets->count++] =
+            cell_at(&index, index.offsets, row, COLUMN_ABBREV);
+    return true;
+}

@@ -1,0 +1,138 @@
+/* ranges.c - the addresses of a DIE: low_pc and high_pc, range lists.
+ *
+ * Source: DWARF 5, sections 2.17 and 7.25; DWARF 4, section 2.17.3. */
+#include "dwarf/dwarf.h"
+
+static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
+    if (!ARRAY_RESERVE(*ranges, 1)) return false;
+    ranges->items[ranges->count++] = (gsym_range){start, end};
+    return true;
+}
+
+/* .debug_ranges, versions 2 to 4. */
+static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+                              range_list *ranges, uint64_t *bytes_read,
+                              warning_list *warnings) {
+    unsigned size = unit->header->address_size;
+    uint64_t mask = dwarf_last_address(unit), base = unit->low_pc;
+    cursor c = dwarf_section(unit->code, GSYM_DEBUG_RANGES, offset);
+    for (;;) {
+        uint64_t start = cursor_uint(&c, size);
+        uint64_t end = cursor_uint(&c, size);
+        *bytes_read += 2u * size;
+        if (c.failed) {
+            dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+            return true;
+        }
+        if (start == 0 && end == 0) return true;
+        if (start == mask)
+            base = end; /* base address selection entry */
+        else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 stand for dead code */
+                 !add_range(ranges, (start + base) & mask, (end + base) & mask))
+            return false;
+    }
+}
+
+/* What an index into .debug_addr stands for; one out of range stands for code that
+ * is not there. */
+static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
+                                            bool *is_known) {
+    uint64_t address;
+    if (dwarf_address_index(unit, cursor_uleb(c), &address)) return address;
+    *is_known = false;
+    return dwarf_last_address(unit);
+}
+
+static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
+                         range_list *ranges, uint64_t *bytes_read,
+                         warning_list *warnings) {
+    unsigned size = unit->header->address_size;
+    uint64_t base = unit->low_pc, mask = dwarf_last_address(unit);
+    cursor c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    uint64_t start = cursor_offset(&c);
+    bool is_known = true, is_end = false;
+    while (!is_end) {
+        gsym_range range = {mask, mask}; /* -1 and -2 stand for code that is not there */
+        switch (cursor_u8(&c)) {
+            case DW_RLE_end_of_list: is_end = true; break;
+            case DW_RLE_offset_pair:
+                range.start = cursor_uleb(&c);
+                range.end = (base + cursor_uleb(&c)) & mask;
+                range.start = base < mask - 1 ? (base + range.start) & mask : mask;
+                break;
+            case DW_RLE_base_address: base = cursor_uint(&c, size); break;
+            case DW_RLE_base_addressx: base = read_indexed_address(unit, &c, &is_known); break;
+            case DW_RLE_start_end:
+                range.start = cursor_uint(&c, size);
+                range.end = cursor_uint(&c, size);
+                break;
+            case DW_RLE_start_length:
+                range.start = cursor_uint(&c, size);
+                range.end = (range.start + cursor_uleb(&c)) & mask;
+                break;
+            case DW_RLE_startx_endx:
+                range.start = read_indexed_address(unit, &c, &is_known);
+                range.end = read_indexed_address(unit, &c, &is_known);
+                if (range.end == mask) range.start = mask;
+                break;
+            case DW_RLE_startx_length:
+                range.start = read_indexed_address(unit, &c, &is_known);
+                range.end = (range.start + cursor_uleb(&c)) & mask;
+                break;
+            default: c.failed = true; break;
+        }
+        is_end |= c.failed;
+        if (!c.failed && range.start < mask - 1 &&
+            !add_range(ranges, range.start, range.end))
+            return false;
+    }
+    *bytes_read += cursor_offset(&c) - start;
+    if (c.failed || !is_known) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+    return true;
+}
+
+/* The offset of list `index` in .debug_rnglists. */
+static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offset_ret) {
+    unsigned size = unit->header->offset_size;
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->rnglists_base, &offset))
+        return false;
+    c = dwarf_section(unit->input, GSYM_DEBUG_RNGLISTS, offset);
+    *offset_ret = unit->rnglists_base + cursor_uint(&c, size);
+    return !c.failed;
+}
+
+bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
+                       uint64_t die_offset, range_list *ranges, uint64_t *bytes_read,
+                       warning_list *warnings) {
+    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
+        uint16_t form = fields->form[FIELD_HIGH_PC];
+        uint64_t low, high = fields->raw[FIELD_HIGH_PC];
+        bool known = dwarf_address_value(unit, fields->form[FIELD_LOW_PC],
+                                         fields->raw[FIELD_LOW_PC], &low);
+        if (dwarf_is_address_form(form))
+            known = dwarf_address_value(unit, form, high, &high) && known;
+        else
+            high += low; /* a constant counts from low_pc */
+        if (known) return add_range(ranges, low, high & dwarf_last_address(unit));
+        dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset,
+                   fields->raw[FIELD_LOW_PC]);
+        return true;
+    }
+    if (dwarf_has(fields, FIELD_RANGES)) {
+        uint64_t offset = fields->raw[FIELD_RANGES];
+        if (unit->header->version < 5)
+            return read_debug_ranges(unit, unit->ranges_base + offset, die_offset, ranges,
+                                     bytes_read, warnings);
+        if (fields->form[FIELD_RANGES] != DW_FORM_rnglistx) {
+            offset += unit->header->rnglists_start;
+        } else if (!indexed_list(unit, offset, &offset)) {
+            dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+            return true;
+        }
+        return read_rnglist(unit, offset, die_offset, ranges, bytes_read, warnings);
+    }
+    return true;
+}

@@ -1,0 +1,389 @@
+/* unit.c - units of .debug_info: their headers, their root DIE. */
+#include "dwarf/dwarf.h"
+
+void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
+                uint64_t value) {
+    ++warnings->counts[category];
+    if (!warnings->keep || !ARRAY_RESERVE(*warnings, 1)) return;
+    warnings->items[warnings->count++] =
+        (gsym_warning){(uint32_t)category, warnings->file, offset, value};
+}
+
+bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
+    size_t low = 0, high = input->text_count;
+    if (high == 0) return true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->text[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < input->text_count && input->text[low].start <= address;
+}
+
+uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address) {
+    size_t low = 0, high = input->span_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->spans[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? 0 : input->spans[low - 1].address - input->spans[low - 1].start;
+}
+
+/* ---- headers --------------------------------------------------------------------- */
+
+bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
+    uint64_t length;
+    header->offset = cursor_offset(c);
+    header->offset_size = 4;
+    length = cursor_u32(c);
+    if (length == 0xffffffff) {
+        header->offset_size = 8;
+        length = cursor_u64(c);
+    }
+    if (c->failed || length > cursor_left(c)) return false;
+    header->end = cursor_offset(c) + length;
+    header->version = cursor_u16(c);
+    header->type = DW_UT_compile;
+    if (header->version >= 5) {
+        header->type = cursor_u8(c);
+        header->address_size = cursor_u8(c);
+        header->abbrev_offset = cursor_uint(c, header->offset_size);
+        if (header->type == DW_UT_skeleton || header->type == DW_UT_split_compile)
+            header->signature = cursor_u64(c);
+    } else {
+        header->abbrev_offset = cursor_uint(c, header->offset_size);
+        header->address_size = cursor_u8(c);
+        if (header->is_in_types) header->type = DW_UT_type;
+    }
+    if (header->type == DW_UT_type || header->type == DW_UT_split_type) {
+        header->signature = cursor_u64(c);
+        header->type_offset = cursor_uint(c, header->offset_size);
+    }
+    header->header_size = (uint32_t)(cursor_offset(c) - header->offset);
+    return !c->failed && header->offset + header->header_size <= header->end;
+}
+
+bool dwarf_is_known_unit(const dwarf_unit_header *header) {
+    return header->version >= 2 && header->version <= 5 &&
+           (header->address_size == 8 || header->address_size == 4 ||
+            header->address_size == 2);
+}
+
+static bool is_type_unit(const dwarf_unit_header *header) {
+    return header->type == DW_UT_type || header->type == DW_UT_split_type;
+}
+
+static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
+    if (!ARRAY_RESERVE(*units, 1)) return false;
+    units->items[units->count++] = *header;
+    return true;
+}
+
+static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
+                                unit_list *units, unit_list *type_units,
+                                warning_list *warnings, gsym_error *error) {
+    cursor c = dwarf_section(input, section, 0);
+    while (cursor_left(&c) > 0) {
+        dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
+        uint64_t offset = cursor_offset(&c);
+        if (!dwarf_read_unit_header(&c, &header)) {
+            if (header.end <= offset) {
+                dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, cursor_left(&c));
+                return GSYM_OK;
+            }
+            header.version = 0;
+        }
+        c = dwarf_section(input, section, header.end);
+        if (!dwarf_is_known_unit(&header)) {
+            dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
+            continue;
+        }
+        if ((section == GSYM_DEBUG_INFO && !add_unit(units, &header)) ||
+            (is_type_unit(&header) && !add_unit(type_units, &header)))
+            return gsym_fail_memory(error);
+    }
+    return GSYM_OK;
+}
+
+static int compare_signatures(const void *left, const void *right) {
+    const dwarf_unit_header *a = left, *b = right;
+    if (a->signature != b->signature) return a->signature < b->signature ? -1 : 1;
+    return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
+                             unit_list *type_units, warning_list *warnings,
+                             gsym_error *error) {
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_INFO, units, type_units, warnings, error));
+    GSYM_TRY(scan_section(input, GSYM_DEBUG_TYPES, units, type_units, warnings, error));
+    if (type_units->count > 1)
+        qsort(type_units->items, type_units->count, sizeof *type_units->items,
+              compare_signatures);
+    return GSYM_OK;
+}
+
+bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
+                     dwarf_unit_header *header_ret) {
+    size_t low = 0, high = input->type_unit_count;
+    if (dwarf_is_package(input))
+        return dwarf_package_unit(input, GSYM_DEBUG_TU_INDEX, signature, header_ret);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->type_units[middle].signature < signature)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == input->type_unit_count || input->type_units[low].signature != signature)
+        return false;
+    *header_ret = input->type_units[low];
+    return true;
+}
+
+const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
+    size_t low = 0, high = input->unit_count;
+    const dwarf_unit_header *header;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (input->units[middle].end <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == input->unit_count) return NULL;
+    header = &input->units[low];
+    return header->offset + header->header_size <= offset ? header : NULL;
+}
+
+/* ---- the root DIE ------------------------------------------------------------------ */
+
+cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
+    const dwarf_bytes *section = &unit->input->sections[unit->section];
+    return cursor_at(section->data, (size_t)unit->header->end, offset,
+                     unit->input->big_endian);
+}
+
+/* Where the entries of a unit's part of a section start when no attribute says so:
+ * right behind the header. */
+static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
+    if (header->version < 5) return 0;
+    return header->offset_size == 8 ? size_32 + 8 : size_32;
+}
+
+static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
+                        uint64_t otherwise) {
+    return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
+}
+
+static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
+                       const dwarf_unit *skeleton) {
+    const dwarf_unit_header *header = unit->header;
+    unit->str_offsets_base =
+        header->str_offsets_start +
+        base_of(fields, FIELD_STR_OFFSETS_BASE, default_base(header, 8));
+    unit->addr_base = base_of(fields, FIELD_ADDR_BASE, default_base(header, 8));
+    unit->ranges_base = 0; /* a skeleton has one, but not for its own DIEs */
+    unit->rnglists_base = header->rnglists_start +
+                          base_of(fields, FIELD_RNGLISTS_BASE, default_base(header, 12));
+    unit->split_ranges_base = base_of(fields, FIELD_RANGES_BASE, 0);
+    if (skeleton == NULL) return;
+    unit->addr_base = skeleton->addr_base;
+    unit->ranges_base = skeleton->split_ranges_base;
+    unit->low_pc = skeleton->low_pc;
+}
+
+static void read_dwo_id(dwarf_unit *unit, const dwarf_fields *fields) {
+    const dwarf_unit_header *header = unit->header;
+    unit->has_dwo_id =
+        header->type == DW_UT_skeleton || header->type == DW_UT_split_compile;
+    unit->dwo_id = header->signature;
+    if (header->version >= 5 || !dwarf_has(fields, FIELD_DWO_ID)) return;
+    unit->has_dwo_id = true;
+    unit->dwo_id = fields->raw[FIELD_DWO_ID];
+}
+
+bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
+                     const dwarf_unit_header *header, const dwarf_unit *skeleton,
+                     abbrev_cache *abbrevs, warning_list *warnings) {
+    uint64_t root = header->offset + header->header_size;
+    const abbrev *a = NULL;
+    dwarf_fields fields;
+    cursor c;
+    memset(unit, 0, sizeof *unit);
+    unit->input = input;
+    unit->code = skeleton == NULL ? input : skeleton->input;
+    unit->header = header;
+    unit->section = header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
+    unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
+    if (unit->abbrevs == NULL || unit->abbrevs->is_damaged)
+        dwarf_warn(warnings,
+                   unit->abbrevs != NULL && unit->abbrevs->is_cut ? GSYM_WARN_LIMIT
+                                                                  : GSYM_WARN_ABBREVIATIONS,
+                   header->offset, header->abbrev_offset);
+    if (unit->abbrevs == NULL) return false;
+    c = dwarf_unit_cursor(unit, root);
+    a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+    if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {
+        /* A unit of padding has no DIE, which is no fault. */
+        c = dwarf_unit_cursor(unit, root);
+        if (cursor_u8(&c) != 0)
+            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, root, 0);
+        return false;
+    }
+    unit->first_child = cursor_offset(&c);
+    unit->has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
+    unit->has_children = a->has_children;
+    read_bases(unit, &fields, skeleton);
+    if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];
+    if (dwarf_has(&fields, FIELD_STMT_LIST)) {
+        unit->has_stmt_list = true;
+        unit->stmt_list = fields.raw[FIELD_STMT_LIST];
+    }
+    if (dwarf_has(&fields, FIELD_LOW_PC))
+        (void)dwarf_address_value(unit, fields.form[FIELD_LOW_PC], fields.raw[FIELD_LOW_PC],
+                                  &unit->low_pc);
+    if (dwarf_has(&fields, FIELD_COMP_DIR))
+        unit->comp_dir = dwarf_string_value(unit, fields.form[FIELD_COMP_DIR],
+                                            fields.raw[FIELD_COMP_DIR]);
+    if (dwarf_has(&fields, FIELD_DWO_NAME))
+        unit->dwo_name = dwarf_string_value(unit, fields.form[FIELD_DWO_NAME],
+                                            fields.raw[FIELD_DWO_NAME]);
+    read_dwo_id(unit, &fields);
+    return true;
+}
+
+bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
+                         const dwarf_unit_header *header, abbrev_cache *abbrevs) {
+    warning_list ignored = {0}; /* the unit is read again later */
+    dwarf_unit unit;
+    if (!dwarf_unit_open(&unit, input, header, NULL, abbrevs, &ignored)) return false;
+    if (!unit.has_dwo_id || !unit.has_code) return false; /* such as a Clang module */
+    *skeleton = (skeleton_unit){.input = input,
+                                .header = header,
+                                .dwo_id = unit.dwo_id,
+                                .dwo_name = unit.dwo_name,
+                                .comp_dir = unit.comp_dir};
+    return true;
+}
+
+/* ---- attribute values --------------------------------------------------------------- */
+
+static dwarf_string section_string(const dwarf_input *input, gsym_debug_section which,
+                                   uint64_t offset) {
+    cursor c = dwarf_section(input, which, offset);
+    dwarf_string string = {NULL, 0};
+    string.bytes = cursor_name(&c, &string.size);
+    return string;
+}
+
+static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
+    unsigned size = unit->header->offset_size;
+    dwarf_string none = {"", 0};
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
+        return none;
+    c = dwarf_section(unit->input, GSYM_DEBUG_STR_OFFSETS, offset);
+    offset = cursor_uint(&c, size);
+    return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset);
+}
+
+dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
+    dwarf_string none = {"", 0};
+    switch (form) {
+        case DW_FORM_string: return section_string(unit->input, unit->section, raw);
+        case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
+        case DW_FORM_line_strp:
+            return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
+        case DW_FORM_strp_sup:
+        case DW_FORM_GNU_strp_alt:
+            if (unit->input->supplementary == NULL) return none;
+            return section_string(unit->input->supplementary, GSYM_DEBUG_STR, raw);
+        case DW_FORM_strx:
+        case DW_FORM_strx1:
+        case DW_FORM_strx2:
+        case DW_FORM_strx3:
+        case DW_FORM_strx4:
+        case DW_FORM_GNU_str_index: return indexed_string(unit, raw);
+        default: return none;
+    }
+}
+
+const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
+    if (GSYM_LIKELY(form == DW_FORM_strp)) return unit->input;
+    if (form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt)
+        return unit->input->supplementary;
+    return NULL;
+}
+
+dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
+                              enum dwarf_field field, uint64_t die_offset,
+                              warning_list *warnings) {
+    uint16_t form = fields->form[field];
+    if (GSYM_UNLIKELY(form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt) &&
+        unit->input->supplementary == NULL)
+        dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset,
+                   fields->raw[field]);
+    return dwarf_string_value(unit, form, fields->raw[field]);
+}
+
+bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret) {
+    unsigned size = unit->header->address_size;
+    uint64_t offset;
+    cursor c;
+    if (__builtin_mul_overflow(index, size, &offset) ||
+        __builtin_add_overflow(offset, unit->addr_base, &offset))
+        return false;
+    c = dwarf_section(unit->code, GSYM_DEBUG_ADDR, offset);
+    *address_ret = cursor_uint(&c, size);
+    return !c.failed;
+}
+
+bool dwarf_address_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                         uint64_t *address_ret) {
+    *address_ret = raw;
+    if (form == DW_FORM_addr) return true;
+    if (form == DW_FORM_LLVM_addrx_offset) {
+        bool is_known = dwarf_address_index(unit, raw >> 32, address_ret);
+        *address_ret += (uint32_t)raw;
+        return is_known;
+    }
+    return dwarf_is_address_form(form) && dwarf_address_index(unit, raw, address_ret);
+}
+
+bool dwarf_reference_value(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                           uint64_t *offset_ret) {
+    uint64_t offset = raw, place = unit->place;
+    switch (form) {
+        case DW_FORM_ref1:
+        case DW_FORM_ref2:
+        case DW_FORM_ref4:
+        case DW_FORM_ref8:
+        case DW_FORM_ref_udata: offset = unit->header->offset + raw; break;
+        case DW_FORM_ref_addr: break;
+        case DW_FORM_ref_sup4:
+        case DW_FORM_ref_sup8:
+        case DW_FORM_GNU_ref_alt: place = DWARF_SUPPLEMENTARY; break;
+        default: return false; /* type units name no code */
+    }
+    *offset_ret = (offset & ~DWARF_SUPPLEMENTARY) | place;
+    return true;
+}
+
+uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
+                               const cursor *attributes) {
+    cursor c = *attributes;
+    dwarf_fields fields;
+    uint64_t offset;
+    if (!abbrev_read(unit->abbrevs, a, &c, &fields) || !dwarf_has(&fields, FIELD_SIBLING) ||
+        !dwarf_reference_value(unit, fields.form[FIELD_SIBLING], fields.raw[FIELD_SIBLING],
+                               &offset))
+        return 0;
+    return offset;
+}

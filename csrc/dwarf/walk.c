@@ -1,0 +1,404 @@
+/* walk.c - one pass over the DIEs of a unit: functions and inlined calls.
+ *
+ * Most bytes of .debug_info describe types. Where DW_AT_sibling allows, the walk
+ * jumps over what can hold no code: types, enumerations and parameters of calls
+ * everywhere; classes and declarations outside of functions. Inside a function it
+ * descends into classes too, for compilers put the code of a local class's methods
+ * there. */
+#include "dwarf/dwarf.h"
+
+/* What holds for the children of a DIE. */
+typedef struct walk_level {
+    uint32_t function;     /* that inlined calls belong to, or NO_INDEX */
+    uint32_t inline_depth; /* of inlined calls around */
+    uint32_t scope;        /* innermost scope of names, or NO_INDEX */
+    bool in_code;          /* somewhere inside a subprogram */
+} walk_level;
+
+typedef struct walker {
+    unit_walk *walk;
+    const dwarf_unit *unit;
+    warning_list *warnings;
+    walk_level level;
+    uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
+    uint64_t range_bytes; /* of all lists read */
+    bool keeps_scopes;
+    bool jumps;
+} walker;
+
+void unit_walk_deinit(unit_walk *walk) {
+    free(walk->functions.items);
+    free(walk->nodes.items);
+    free(walk->call_sites.items);
+    free(walk->scopes.items);
+    free(walk->ranges.items);
+    free(walk->levels.items);
+}
+
+/* ---- levels ---------------------------------------------------------------------- */
+
+/* Go down to the children of the DIE just read. */
+static bool descend(walker *w, walk_level level) {
+    if (w->walk->levels.count >= DWARF_MAX_DEPTH) {
+        if (w->too_deep++ == 0)
+            dwarf_warn(w->warnings, GSYM_WARN_DEPTH, w->unit->header->offset,
+                       DWARF_MAX_DEPTH);
+        return true;
+    }
+    if (!ARRAY_RESERVE(w->walk->levels, 1)) return false;
+    w->walk->levels.items[w->walk->levels.count++] = w->level;
+    w->level = level;
+    return true;
+}
+
+/* Leave the children that end at `offset`. False where that was the root. */
+static bool ascend(walker *w, uint64_t offset) {
+    walk_level upper;
+    if (w->too_deep > 0) {
+        --w->too_deep;
+        return true;
+    }
+    if (w->walk->levels.count == 0) return false;
+    upper = w->walk->levels.items[--w->walk->levels.count];
+    if (w->level.scope != upper.scope && w->level.scope != NO_INDEX)
+        w->walk->scopes.items[w->level.scope].end = offset;
+    w->level = upper;
+    return true;
+}
+
+/* Remember a scope of names; `end` is known only where it is jumped over. */
+static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t children,
+                      uint64_t end, uint32_t *index_ret) {
+    *index_ret = w->level.scope;
+    if (!w->keeps_scopes || !a->has_children) return true;
+    if (w->walk->scopes.count >= NO_INDEX || !ARRAY_RESERVE(w->walk->scopes, 1)) return false;
+    *index_ret = (uint32_t)w->walk->scopes.count++;
+    w->walk->scopes.items[*index_ret] =
+        (walk_scope){offset,  children, end == 0 ? w->unit->header->end : end,
+                     w->level.scope, a->tag, end != 0};
+    return true;
+}
+
+static uint64_t sibling_of(const walker *w, const abbrev *a, const cursor *attributes) {
+    return w->jumps && a->has_sibling ? dwarf_sibling(w->unit, a, attributes) : 0;
+}
+
+/* ---- what a DIE says ----------------------------------------------------------------- */
+
+static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
+    static const uint8_t order[] = {FIELD_SPECIFICATION, FIELD_ABSTRACT_ORIGIN,
+                                    FIELD_CALL_ORIGIN};
+    uint64_t offset;
+    for (unsigned i = 0; i < sizeof order; ++i)
+        if (dwarf_has(fields, order[i]) &&
+            dwarf_reference_value(w->unit, fields->form[order[i]], fields->raw[order[i]],
+                                  &offset))
+            return offset;
+    return 0;
+}
+
+/* Keep those of the ranges from `first` on that may hold code. */
+static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
+    range_list *ranges = &w->walk->ranges;
+    uint64_t last = dwarf_last_address(w->unit);
+    size_t kept = first;
+    for (size_t i = first; i < ranges->count; ++i) {
+        gsym_range range = ranges->items[i];
+        if (range.start == range.end) continue;
+        /* Linkers leave 0, -1 or -2 where the code was dropped. */
+        if (range.start >= last - 1) continue;
+        if (!dwarf_in_text(w->unit->code, range.start)) {
+            if (range.start != 0 && w->unit->code->span_count == 0)
+                dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
+        } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
+            /* A record holds 32 bits of size. */
+            dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
+        } else {
+            ranges->items[kept++] = range;
+        }
+    }
+    ranges->count = kept;
+}
+
+#define RANGE_BYTES_PER_BYTE 1024 /* of lists, to a byte of DIEs */
+
+/* A list may be named by any number of DIEs; what is read of lists in all is bounded
+ * all the same. */
+static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
+    uint64_t all = 4 * (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
+                                  w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
+    uint64_t own =
+        RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
+    if (!dwarf_has(fields, FIELD_RANGES) || w->range_bytes <= (own < all ? own : all))
+        return true;
+    dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
+    return false;
+}
+
+static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
+                         uint32_t *index_ret) {
+    unit_walk *walk = w->walk;
+    size_t first = walk->ranges.count;
+    walk_function *function;
+    *index_ret = NO_INDEX;
+    if (!may_read_ranges(w, fields, offset)) return true;
+    if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+                           w->warnings))
+        return false;
+    keep_live_ranges(w, offset, first);
+    if (walk->ranges.count == first) return true;
+    if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1)) return false;
+    *index_ret = (uint32_t)walk->functions.count;
+    function = &walk->functions.items[walk->functions.count++];
+    memset(function, 0, sizeof *function);
+    function->offset = offset;
+    function->origin = origin_of(w, fields);
+    function->range_first = (uint32_t)first;
+    function->range_count = (uint32_t)(walk->ranges.count - first);
+    function->node_first = function->node_end = (uint32_t)walk->nodes.count;
+    function->site_first = function->site_end = (uint32_t)walk->call_sites.count;
+    function->stmt_sequence = UINT64_MAX;
+    if (dwarf_has(fields, FIELD_LINKAGE_NAME))
+        function->linkage_name =
+            dwarf_name_value(w->unit, fields, FIELD_LINKAGE_NAME, offset, w->warnings);
+    if (function->linkage_name.size == 0 && dwarf_has(fields, FIELD_NAME))
+        function->name =
+            dwarf_name_value(w->unit, fields, FIELD_NAME, offset, w->warnings);
+    function->has_decl_file = dwarf_has(fields, FIELD_DECL_FILE);
+    if (function->has_decl_file) function->decl_file = fields->raw[FIELD_DECL_FILE];
+    function->has_decl_line = dwarf_has(fields, FIELD_DECL_LINE);
+    if (function->has_decl_line) function->decl_line = fields->raw[FIELD_DECL_LINE];
+    if (dwarf_has(fields, FIELD_STMT_SEQUENCE) &&
+        fields->raw[FIELD_STMT_SEQUENCE] != UINT32_MAX)
+        function->stmt_sequence = fields->raw[FIELD_STMT_SEQUENCE];
+    return true;
+}
+
+/* A call without addresses, and what was inlined into it, leave no node. */
+static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
+                     bool *is_added_ret) {
+    unit_walk *walk = w->walk;
+    size_t first = walk->ranges.count;
+    walk_node *node;
+    if (may_read_ranges(w, fields, offset) &&
+        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+                           w->warnings))
+        return false;
+    *is_added_ret = walk->ranges.count > first;
+    if (!*is_added_ret) return true;
+    if (walk->nodes.count >= NO_INDEX || walk->ranges.count >= NO_INDEX ||
+        !ARRAY_RESERVE(walk->nodes, 1))
+        return false;
+    node = &walk->nodes.items[walk->nodes.count++];
+    node->offset = offset;
+    node->origin = origin_of(w, fields);
+    node->function = w->level.function;
+    node->depth = w->level.inline_depth + 1;
+    node->range_first = (uint32_t)first;
+    node->range_count = (uint32_t)(walk->ranges.count - first);
+    node->has_call_file = dwarf_has(fields, FIELD_CALL_FILE);
+    node->call_file = node->has_call_file ? fields->raw[FIELD_CALL_FILE] : 0;
+    node->call_line =
+        dwarf_has(fields, FIELD_CALL_LINE) ? (uint32_t)fields->raw[FIELD_CALL_LINE] : 0;
+    walk->functions.items[node->function].node_end = (uint32_t)walk->nodes.count;
+    return true;
+}
+
+static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
+    unit_walk *walk = w->walk;
+    enum dwarf_field field =
+        tag == DW_TAG_GNU_call_site ? FIELD_LOW_PC : FIELD_CALL_RETURN_PC;
+    uint64_t address;
+    if (!dwarf_has(fields, field) ||
+        !dwarf_address_value(w->unit, fields->form[field], fields->raw[field], &address))
+        return true;
+    if (walk->call_sites.count >= NO_INDEX || !ARRAY_RESERVE(walk->call_sites, 1))
+        return false;
+    walk->call_sites.items[walk->call_sites.count++] =
+        (walk_call_site){address, origin_of(w, fields), w->level.function};
+    walk->functions.items[w->level.function].site_end = (uint32_t)walk->call_sites.count;
+    return true;
+}
+
+/* ---- visiting ----------------------------------------------------------------------- */
+
+typedef enum visit_result { VISIT_OK, VISIT_DAMAGED, VISIT_NO_MEMORY } visit_result;
+
+static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
+    return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
+}
+
+/* Pass over a DIE and all below it, or at least over its attributes. */
+static visit_result pass_over(walker *w, const abbrev *a, cursor *c, walk_level level) {
+    if (a->has_children) {
+        uint64_t sibling = sibling_of(w, a, c);
+        if (sibling != 0) {
+            c->at = c->start + sibling;
+            return VISIT_OK;
+        }
+        if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
+        return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+    }
+    return step_over(w, a, c);
+}
+
+static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    walk_level level = w->level;
+    uint64_t sibling = w->level.in_code ? 0 : sibling_of(w, a, c);
+    cursor children = *c;
+    if (sibling != 0 && !w->keeps_scopes) {
+        c->at = c->start + sibling;
+        return VISIT_OK;
+    }
+    level.function = NO_INDEX;
+    level.inline_depth = 0;
+    if (!a->has_children) return step_over(w, a, c);
+    if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
+    if (!add_scope(w, offset, a, cursor_offset(&children), sibling, &level.scope))
+        return VISIT_NO_MEMORY;
+    if (sibling != 0) {
+        c->at = c->start + sibling;
+        return VISIT_OK;
+    }
+    *c = children;
+    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
+static visit_result visit_namespace(walker *w, const abbrev *a, cursor *c,
+                                    uint64_t offset) {
+    walk_level level = w->level;
+    if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
+    if (!a->has_children) return VISIT_OK;
+    if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
+    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
+static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
+                                   uint64_t offset) {
+    walk_level level = w->level;
+    cursor attributes = *c;
+    bool is_declaration = a->is_declaration;
+    level.function = NO_INDEX;
+    level.inline_depth = 0;
+    if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
+        (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
+        dwarf_fields fields;
+        if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
+        if (dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES)) {
+            if (!add_function(w, offset, &fields, &level.function)) return VISIT_NO_MEMORY;
+            is_declaration = false;
+        } else if (dwarf_has(&fields, FIELD_DECLARATION)) {
+            is_declaration = fields.raw[FIELD_DECLARATION] != 0;
+        }
+    } else if (!abbrev_skip(w->unit->abbrevs, a, c)) {
+        return VISIT_DAMAGED;
+    }
+    if (is_declaration && !w->level.in_code) {
+        *c = attributes;
+        return pass_over(w, a, c, level);
+    }
+    if (!a->has_children) return VISIT_OK;
+    level.in_code = true;
+    if (!add_scope(w, offset, a, cursor_offset(c), 0, &level.scope)) return VISIT_NO_MEMORY;
+    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
+static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    walk_level level = w->level;
+    level.scope = NO_INDEX; /* what is declared here belongs to the callee */
+    if (level.function == NO_INDEX) { /* in an abstract or dropped function */
+        if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
+    } else {
+        dwarf_fields fields;
+        bool is_added;
+        if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
+        if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
+        if (is_added)
+            ++level.inline_depth;
+        else
+            level.function = NO_INDEX;
+    }
+    if (!a->has_children) return VISIT_OK;
+    return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
+}
+
+static visit_result visit_call_site(walker *w, const abbrev *a, cursor *c) {
+    walk_level level = w->level;
+    if (w->unit->input->call_sites && level.function != NO_INDEX) {
+        cursor attributes = *c;
+        dwarf_fields fields;
+        if (!abbrev_read(w->unit->abbrevs, a, &attributes, &fields)) return VISIT_DAMAGED;
+        if (!add_call_site(w, &fields, a->tag)) return VISIT_NO_MEMORY;
+    }
+    return pass_over(w, a, c, level);
+}
+
+static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset) {
+    if (GSYM_UNLIKELY(w->too_deep > 0)) {
+        if (a->has_children) ++w->too_deep;
+        return step_over(w, a, c);
+    }
+    switch (a->action) {
+        case ACTION_DATA: return pass_over(w, a, c, w->level);
+        case ACTION_CLASS: return visit_class(w, a, c, offset);
+        case ACTION_SCOPE: return visit_namespace(w, a, c, offset);
+        case ACTION_FUNCTION: return visit_function(w, a, c, offset);
+        case ACTION_INLINED: return visit_inlined(w, a, c, offset);
+        case ACTION_CALL_SITE: return visit_call_site(w, a, c);
+        default:
+            if (!abbrev_skip(w->unit->abbrevs, a, c)) return VISIT_DAMAGED;
+            if (!a->has_children) return VISIT_OK;
+            return descend(w, w->level) ? VISIT_OK : VISIT_NO_MEMORY;
+    }
+}
+
+/* Empty the lists; that of ranges has memory, for an offset to a null pointer is
+ * undefined. */
+static bool clear(unit_walk *walk) {
+    walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
+    walk->scopes.count = walk->ranges.count = walk->levels.count = 0;
+    return ARRAY_RESERVE(walk->ranges, 1);
+}
+
+bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
+    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, 0, false, false};
+    cursor c = dwarf_unit_cursor(unit, unit->first_child);
+    const abbrev *abbrevs = unit->abbrevs->items;
+    size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;
+    /* In a larger unit no size would tell a leaf from the others. */
+    if (cursor_left(&c) >= UINT32_MAX) known = 0;
+    if (!clear(walk)) return false;
+    w.keeps_scopes = dwarf_language_has_scopes(unit->language);
+    w.jumps = !unit->input->full_walk;
+    if (!unit->has_children) return true;
+    while (cursor_left(&c) > 0) {
+        const uint8_t *at = c.at;
+        uint64_t code = cursor_short_uleb(&c);
+        const abbrev *a;
+        visit_result result;
+        /* Jumps defeat the processor's own guess at what is read next. */
+        __builtin_prefetch(at + 512);
+        __builtin_prefetch(at + 1024);
+        if (GSYM_LIKELY(code - 1 < known)) {
+            a = &abbrevs[code - 1];
+            if (a->leaf_size <= cursor_left(&c)) {
+                c.at += a->leaf_size;
+                continue;
+            }
+        } else if (code == 0) {
+            if (c.failed) break;
+            if (!ascend(&w, (uint64_t)(at - c.start))) return true;
+            continue;
+        } else {
+            a = abbrev_find(unit->abbrevs, code);
+        }
+        result = a == NULL ? VISIT_DAMAGED : visit(&w, a, &c, (uint64_t)(at - c.start));
+        if (result == VISIT_NO_MEMORY) return false;
+        if (result == VISIT_DAMAGED) {
+            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, (uint64_t)(at - c.start), code);
+            break;
+        }
+    }
+    /* The last children may lack their terminator; what was read counts. */
+    return true;
+}

@@ -1,0 +1,268 @@
+/* reader.h - the state of a reader of traces, and what reads the parts of a record.
+ *
+ * What is read comes out as columns. A record whose fields do not fit into it leaves the
+ * cursor of its body failed, and none of it is kept. */
+#ifndef GSYM_FXT_READER_H
+#define GSYM_FXT_READER_H
+
+#include "base/cursor.h"
+#include "base/tables.h"
+
+/* The format of Fuchsia traces: records of whole words of 64 bits, in the byte
+ * order of the machine that wrote them. docs/fxt.md has what the document leaves open. */
+
+enum {
+    FXT_WORD_SIZE = 8,
+    FXT_INLINE_STRING = 0x8000 /* in a string ref: the other bits are a length */
+};
+
+/* The bits of a word from `first` on, `count` of them, below 64. */
+static inline uint64_t fxt_bits(uint64_t word, unsigned first, unsigned count) {
+    return word >> first & ((UINT64_C(1) << count) - 1);
+}
+
+static inline uint64_t fxt_padded(uint64_t size) { return (size + 7) & ~UINT64_C(7); }
+
+/* The header 0x0016547846040010 as it looks in the other byte order. */
+#define FXT_MAGIC_HEADER UINT64_C(0x0016547846040010)
+
+typedef struct fxt_record {
+    uint64_t header;
+    uint64_t size; /* bytes; 0 in what is no record */
+    gsym_fxt_kind kind;
+} fxt_record;
+
+/* What the header at the cursor says; 8 bytes have to be there. The cursor goes behind
+ * it, and takes the byte order of a magic number. */
+fxt_record fxt_read_header(cursor *c);
+/* Type of its kind of record, GSYM_FXT_NO_SUBTYPE where the format has none. */
+uint64_t fxt_subtype(uint64_t header);
+
+/* Numbers for the strings of a trace, equal ones for equal strings.
+ *
+ * Whoever takes the records decodes a string once, when its number is new. */
+
+typedef struct fxt_strings {
+    buffer bytes; /* of all strings that have a number */
+    struct { uint64_t *items; size_t count, capacity; } ends;
+    slot_table slots;
+    uint32_t first; /* number of the first one that is new */
+    uint32_t age;   /* how often all numbers were given up */
+} fxt_strings;
+
+bool fxt_strings_init(fxt_strings *strings);
+void fxt_strings_deinit(fxt_strings *strings);
+/* What was new is not any more; all numbers are given up when the strings take much. */
+void fxt_strings_begin(fxt_strings *strings);
+/* Bytes of the strings that are new. */
+uint64_t fxt_strings_new_size(const fxt_strings *strings);
+/* 0 is the empty string. False where memory ran out. */
+bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
+                        uint32_t *number_ret);
+/* The string with a number. */
+const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
+                                size_t *size_ret);
+
+/* What the records of a trace refer to: strings and threads, which each
+ * provider numbers for itself, and how long its ticks are. */
+
+#define FXT_DEFAULT_RATE UINT64_C(1000000000) /* ticks a second */
+
+typedef struct fxt_thread {
+    uint64_t process;
+    uint64_t thread;
+} fxt_thread;
+
+typedef struct fxt_table_string {
+    uint8_t *bytes;
+    uint32_t size;
+    uint32_t number; /* in fxt_strings, of that age */
+    uint32_t age;
+    bool has_number;
+} fxt_table_string;
+
+/* Entries that a provider lacks are taken from the implicit provider. It has the records
+ * before the first one that names a provider: some writers put their tables there. */
+typedef struct fxt_tables {
+    struct { uint64_t *items; size_t count, capacity; } ids; /* of providers by number */
+    struct { uint64_t *items; size_t count, capacity; } rates; /* 0: it has none */
+    struct { fxt_table_string *items; size_t count, capacity; } strings;
+    struct { fxt_thread *items; size_t count, capacity; } threads;
+    number_map providers; /* id -> number */
+    number_map entries;   /* provider, kind and index -> string or thread */
+    uint32_t provider;    /* number of the one whose records are read */
+    uint32_t implicit;
+    uint64_t named;    /* providers that are not implicit */
+    uint64_t restarts; /* number of times another trace began */
+} fxt_tables;
+
+bool fxt_tables_init(fxt_tables *tables);
+void fxt_tables_deinit(fxt_tables *tables);
+/* Begin another trace: drop all definitions. Numbers of providers are not reused. */
+bool fxt_tables_restart(fxt_tables *tables);
+/* The number of the provider with an id, a new one if need be. */
+bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);
+uint64_t fxt_tables_rate(const fxt_tables *tables);
+/* An index of 0 is ignored. False where memory ran out. */
+bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *bytes,
+                           size_t size);
+bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread);
+/* NULL where there is none of the index. */
+fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index);
+const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t index);
+
+/* Which records of a trace are handed out. */
+
+/* Patterns for strings, and what is known of strings by their numbers. */
+typedef struct fxt_patterns {
+    char *bytes; /* with a NUL behind each; NULL: any string */
+    size_t size;
+    struct { uint8_t *items; size_t count, capacity; } verdicts; /* 0: not looked at */
+    uint32_t age;                                                /* of the numbers */
+} fxt_patterns;
+
+typedef struct fxt_koids {
+    uint64_t *items; /* NULL: any */
+    size_t count;
+} fxt_koids;
+
+typedef struct fxt_filter {
+    bool is_set;
+    uint64_t from_ns;
+    uint64_t to_ns;
+    fxt_koids processes;
+    fxt_koids threads;
+    fxt_patterns categories;
+    fxt_patterns names;
+} fxt_filter;
+
+/* What a record has to be judged by. */
+typedef struct fxt_subject {
+    const uint64_t *processes; /* one of them is enough */
+    const uint64_t *threads;
+    unsigned process_count;
+    unsigned thread_count;
+    bool has_time, has_category, has_name;
+    uint64_t ns;
+    uint64_t end_ns;
+    uint32_t category;
+    uint32_t name;
+} fxt_subject;
+
+bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
+void fxt_filter_deinit(fxt_filter *filter);
+/* False where memory ran out. A record without what is asked for does not pass. */
+bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
+                      const fxt_subject *subject, bool *passes_ret);
+
+/* Of one read; few enough that objects made of them die young. */
+enum { FXT_MOST_RECORDS = 1 << 11 };
+
+/* Counts of what columns hold, to go back to. */
+typedef struct fxt_mark {
+    size_t words, arguments, signeds, unsigneds, doubles, strings, bools, blobs;
+} fxt_mark;
+
+typedef struct fxt_argument_lists {
+    struct { uint32_t *items; size_t count, capacity; } names;
+    struct { uint8_t *items; size_t count, capacity; } types;
+    struct { int64_t *items; size_t count, capacity; } signeds;
+    struct { uint64_t *items; size_t count, capacity; } unsigneds;
+    struct { double *items; size_t count, capacity; } doubles;
+    struct { uint32_t *items; size_t count, capacity; } strings;
+    struct { uint8_t *items; size_t count, capacity; } bools;
+    struct { gsym_fxt_data *items; size_t count, capacity; } blobs;
+} fxt_argument_lists;
+
+typedef struct fxt_event_columns {
+    size_t count;
+    uint32_t size[FXT_MOST_RECORDS];
+    uint64_t offset[FXT_MOST_RECORDS];
+    uint64_t ticks[FXT_MOST_RECORDS];
+    uint64_t ns[FXT_MOST_RECORDS];
+    uint64_t process[FXT_MOST_RECORDS];
+    uint64_t thread[FXT_MOST_RECORDS];
+    uint64_t value[FXT_MOST_RECORDS];
+    uint64_t end_ns[FXT_MOST_RECORDS];
+    uint32_t category[FXT_MOST_RECORDS];
+    uint32_t name[FXT_MOST_RECORDS];
+    uint32_t provider[FXT_MOST_RECORDS];
+    uint32_t argument_first[FXT_MOST_RECORDS];
+    uint32_t argument_end[FXT_MOST_RECORDS];
+} fxt_event_columns;
+
+typedef struct fxt_other_columns {
+    size_t count;
+    uint64_t offset[FXT_MOST_RECORDS];
+    uint64_t ticks[FXT_MOST_RECORDS];
+    uint64_t ns[FXT_MOST_RECORDS];
+    uint64_t word_end[FXT_MOST_RECORDS];
+    uint32_t provider[FXT_MOST_RECORDS];
+    uint32_t argument_first[FXT_MOST_RECORDS];
+    uint32_t argument_end[FXT_MOST_RECORDS];
+} fxt_other_columns;
+
+struct gsym_fxt_reader {
+    uint64_t consumed; /* bytes of the trace in front of those that are read */
+    uint64_t most_size;
+    uint64_t to_pass_over; /* bytes left of a record that is too large ... */
+    uint64_t passed_start; /* ... and its offset */
+    uint64_t gap_start;    /* of words that say size 0 ... */
+    uint64_t gap_size;     /* ... and how many bytes of them */
+    uint32_t kinds;
+    bool is_strict;
+    bool is_big_endian;
+    bool has_wide_times;
+    bool is_full; /* nothing more can be read into these columns */
+    fxt_tables tables;
+    fxt_strings strings;
+    fxt_filter filter;
+    gsym_fxt_counts counts;
+    struct { gsym_fxt_problem *items; size_t count, capacity; } problems;
+    uint64_t problems_kept;
+    size_t count;
+    uint8_t record_kinds[FXT_MOST_RECORDS];
+    fxt_event_columns events;
+    fxt_other_columns others;
+    struct { uint64_t *items; size_t count, capacity; } words;
+    fxt_argument_lists arguments;
+};
+
+/* A record behind its header. */
+typedef struct fxt_body {
+    cursor fields; /* ends with the record */
+    fxt_record record;
+    uint64_t offset; /* of the record in the trace */
+} fxt_body;
+
+/* Tell of a problem; fails where the reader is strict. */
+gsym_status fxt_report(gsym_fxt_reader *reader, gsym_fxt_fault fault, uint64_t offset,
+                       uint64_t detail, gsym_error *error);
+
+/* Number of the string that a ref names. */
+gsym_status fxt_read_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
+                            uint32_t *number_ret, gsym_error *error);
+/* The thread that a ref names. */
+gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
+                            fxt_thread *thread_ret, gsym_error *error);
+gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body, uint64_t count,
+                               gsym_error *error);
+/* Bytes of a stream, without those that fill it up. */
+gsym_fxt_data fxt_read_data(fxt_body *body, uint64_t size);
+/* Nanoseconds; UINT64_MAX where they do not fit. */
+uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks);
+
+gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
+/* Any other kind. */
+gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
+
+/* Whether the record that was read last is to be handed out; its words, if it is no
+ * event, begin with number `first_word`. */
+gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_word,
+                      bool *passes_ret, gsym_error *error);
+
+static inline bool fxt_is_wanted(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
+    return reader->kinds >> kind & 1;
+}
+
+#endif

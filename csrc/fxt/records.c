@@ -1,0 +1,441 @@
+/* records.c - records that are no events, each as a row of words: its fields in the
+ * order in which records of `gsym.trace.fxt.records` have them, but data comes last. */
+#include "fxt/reader.h"
+
+/* The arguments of a record: names, types, and values by type. */
+
+static bool reserve(fxt_argument_lists *lists) {
+    return ARRAY_RESERVE(lists->names, 1) && ARRAY_RESERVE(lists->types, 1) &&
+           ARRAY_RESERVE(lists->signeds, 1) && ARRAY_RESERVE(lists->unsigneds, 1) &&
+           ARRAY_RESERVE(lists->doubles, 1) && ARRAY_RESERVE(lists->strings, 1) &&
+           ARRAY_RESERVE(lists->bools, 1) && ARRAY_RESERVE(lists->blobs, 1);
+}
+
+/* The value behind the name; `body` ends with the argument. */
+static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t header,
+                              gsym_error *error) {
+    fxt_argument_lists *lists = &reader->arguments;
+    uint32_t field = (uint32_t)(header >> 32), string;
+    uint64_t word;
+    switch (fxt_bits(header, 0, 4)) {
+        case GSYM_FXT_ARGUMENT_INT32:
+            lists->signeds.items[lists->signeds.count++] = (int32_t)field;
+            break;
+        case GSYM_FXT_ARGUMENT_UINT32:
+            lists->unsigneds.items[lists->unsigneds.count++] = field;
+            break;
+        case GSYM_FXT_ARGUMENT_INT64:
+            word = cursor_u64(&body->fields);
+            lists->signeds.items[lists->signeds.count++] = (int64_t)word;
+            break;
+        case GSYM_FXT_ARGUMENT_UINT64:
+        case GSYM_FXT_ARGUMENT_POINTER:
+        case GSYM_FXT_ARGUMENT_KOID:
+            word = cursor_u64(&body->fields);
+            lists->unsigneds.items[lists->unsigneds.count++] = word;
+            break;
+        case GSYM_FXT_ARGUMENT_DOUBLE:
+            word = cursor_u64(&body->fields);
+            memcpy(&lists->doubles.items[lists->doubles.count++], &word, sizeof word);
+            break;
+        case GSYM_FXT_ARGUMENT_STRING:
+            GSYM_TRY(
+                fxt_read_string(reader, body, fxt_bits(field, 0, 16), &string, error));
+            lists->strings.items[lists->strings.count++] = string;
+            break;
+        case GSYM_FXT_ARGUMENT_BOOL:
+            lists->bools.items[lists->bools.count++] = field & 1;
+            break;
+        case GSYM_FXT_ARGUMENT_BLOB:
+            lists->blobs.items[lists->blobs.count++] = fxt_read_data(body, field);
+            break;
+        default: break;
+    }
+    return GSYM_OK;
+}
+
+/* `argument` is behind the header, and ends with the argument. */
+static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
+                                 uint64_t header, gsym_error *error) {
+    fxt_argument_lists *lists = &reader->arguments;
+    uint64_t type = fxt_bits(header, 0, 4);
+    uint32_t name;
+    if (type > GSYM_FXT_ARGUMENT_BLOB) {
+        reader->counts.unknown_arguments++;
+        return GSYM_OK;
+    }
+    if (!reserve(lists)) return gsym_fail_memory(error);
+    GSYM_TRY(fxt_read_string(reader, argument, fxt_bits(header, 16, 16), &name, error));
+    GSYM_TRY(read_value(reader, argument, header, error));
+    lists->names.items[lists->names.count++] = name;
+    lists->types.items[lists->types.count++] = (uint8_t)type;
+    reader->counts.appended_words += cursor_left(&argument->fields) / FXT_WORD_SIZE;
+    return GSYM_OK;
+}
+
+gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body, uint64_t count,
+                               gsym_error *error) {
+    cursor *fields = &body->fields;
+    for (uint64_t i = 0; i < count; ++i) {
+        fxt_body argument = *body;
+        uint64_t header = cursor_u64(&argument.fields);
+        uint64_t size = FXT_WORD_SIZE * fxt_bits(header, 4, 12);
+        if (argument.fields.failed || size == 0 || size > cursor_left(fields)) {
+            fields->failed = true;
+            return GSYM_OK;
+        }
+        fields->at = argument.fields.end = fields->at + size;
+        GSYM_TRY(read_argument(reader, &argument, header, error));
+        if (argument.fields.failed) {
+            fields->failed = true;
+            return GSYM_OK;
+        }
+    }
+    return GSYM_OK;
+}
+
+/* Events as columns. */
+
+static bool has_value(gsym_fxt_kind kind) {
+    return kind == GSYM_FXT_COUNTER || kind >= GSYM_FXT_DURATION_COMPLETE;
+}
+
+gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error) {
+    fxt_event_columns *events = &reader->events;
+    cursor *fields = &body->fields;
+    uint64_t header = body->record.header, ticks = cursor_u64(fields), value = 0;
+    uint32_t category, name, first = (uint32_t)reader->arguments.names.count;
+    gsym_fxt_kind kind = body->record.kind;
+    size_t at = events->count;
+    fxt_thread thread;
+    GSYM_TRY(fxt_read_thread(reader, body, fxt_bits(header, 24, 8), &thread, error));
+    GSYM_TRY(fxt_read_string(reader, body, fxt_bits(header, 32, 16), &category, error));
+    GSYM_TRY(fxt_read_string(reader, body, header >> 48, &name, error));
+    GSYM_TRY(fxt_read_arguments(reader, body, fxt_bits(header, 20, 4), error));
+    if (has_value(kind)) value = cursor_u64(fields);
+    if (fields->failed) return GSYM_OK;
+    events->offset[at] = body->offset;
+    events->size[at] = (uint32_t)body->record.size;
+    events->ticks[at] = ticks;
+    events->ns[at] = fxt_ns(reader, ticks);
+    events->process[at] = thread.process;
+    events->thread[at] = thread.thread;
+    events->value[at] = value;
+    events->end_ns[at] = kind == GSYM_FXT_DURATION_COMPLETE ? fxt_ns(reader, value) : 0;
+    events->category[at] = category;
+    events->name[at] = name;
+    events->provider[at] = reader->tables.provider;
+    events->argument_first[at] = first;
+    events->argument_end[at] = (uint32_t)reader->arguments.names.count;
+    events->count++;
+    return GSYM_OK;
+}
+
+enum { MOST_WORDS = 16 + 255 /* of a record, frames among them */ };
+
+static void put(gsym_fxt_reader *reader, uint64_t word) {
+    reader->words.items[reader->words.count++] = word;
+}
+
+static void put_data(gsym_fxt_reader *reader, gsym_fxt_data data) {
+    put(reader, data.start);
+    put(reader, data.size);
+}
+
+static gsym_status put_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
+                              gsym_error *error) {
+    uint32_t number;
+    GSYM_TRY(fxt_read_string(reader, body, ref, &number, error));
+    put(reader, number);
+    return GSYM_OK;
+}
+
+static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
+                              gsym_error *error) {
+    fxt_thread thread;
+    GSYM_TRY(fxt_read_thread(reader, body, ref, &thread, error));
+    put(reader, thread.process);
+    put(reader, thread.thread);
+    return GSYM_OK;
+}
+
+/* ---- records by which others are read ------------------------------------------------ */
+
+/* One writer counts the name in words: then it takes more than the record says. */
+static gsym_fxt_data read_provider_name(fxt_body *body) {
+    uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
+    if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
+        for (size = left; size > 0 && cursor_peek_covered(&body->fields, size - 1) == 0;)
+            --size;
+    return fxt_read_data(body, size);
+}
+
+static gsym_status read_provider(gsym_fxt_reader *reader, fxt_body *body,
+                                 uint32_t *provider_ret, gsym_error *error) {
+    uint64_t header = body->record.header;
+    uint32_t number;
+    if (body->record.kind == GSYM_FXT_PROVIDER_INFO)
+        put_data(reader, read_provider_name(body));
+    if (body->fields.failed) return GSYM_OK;
+    if (!fxt_tables_provider(&reader->tables, (uint32_t)fxt_bits(header, 20, 32), &number))
+        return gsym_fail_memory(error);
+    *provider_ret = number;
+    if (body->record.kind == GSYM_FXT_PROVIDER_EVENT)
+        put(reader, fxt_bits(header, 52, 4));
+    else
+        reader->tables.provider = number;
+    return GSYM_OK;
+}
+
+/* A magic number begins a trace, which may be another one in the same file. */
+static gsym_status read_trace_info(gsym_fxt_reader *reader, fxt_body *body,
+                                   gsym_error *error) {
+    uint64_t header = body->record.header, type = fxt_bits(header, 20, 4);
+    uint64_t magic = fxt_bits(header, 24, 32);
+    put(reader, type);
+    put(reader, type == 0 ? magic : header >> 24);
+    if (type != 0) return GSYM_OK;
+    if (magic != GSYM_FXT_MAGIC)
+        return fxt_report(reader, GSYM_FXT_WRONG_MAGIC, body->offset, magic, error);
+    return body->offset == 0 || fxt_tables_restart(&reader->tables)
+               ? GSYM_OK
+               : gsym_fail_memory(error);
+}
+
+static gsym_status read_initialization(gsym_fxt_reader *reader, fxt_body *body,
+                                       gsym_error *error) {
+    uint64_t rate = cursor_u64(&body->fields);
+    put(reader, rate);
+    if (body->fields.failed) return GSYM_OK;
+    if (rate == 0)
+        return fxt_report(reader, GSYM_FXT_NO_TICK_RATE, body->offset, 0, error);
+    reader->tables.rates.items[reader->tables.provider] = rate;
+    return GSYM_OK;
+}
+
+static gsym_status read_table_string(gsym_fxt_reader *reader, fxt_body *body,
+                                     gsym_error *error) {
+    uint64_t header = body->record.header, index = fxt_bits(header, 16, 15);
+    const uint8_t *bytes = body->fields.at;
+    gsym_fxt_data text = fxt_read_data(body, fxt_bits(header, 32, 15));
+    put(reader, index);
+    put_data(reader, text);
+    if (body->fields.failed) return GSYM_OK;
+    return fxt_tables_set_string(&reader->tables, index, bytes, text.size)
+               ? GSYM_OK
+               : gsym_fail_memory(error);
+}
+
+static gsym_status read_table_thread(gsym_fxt_reader *reader, fxt_body *body,
+                                     gsym_error *error) {
+    uint64_t index = fxt_bits(body->record.header, 16, 8);
+    fxt_thread thread;
+    GSYM_TRY(fxt_read_thread(reader, body, 0, &thread, error));
+    put(reader, index);
+    put(reader, thread.process);
+    put(reader, thread.thread);
+    if (body->fields.failed) return GSYM_OK;
+    return fxt_tables_set_thread(&reader->tables, index, thread) ? GSYM_OK
+                                                                 : gsym_fail_memory(error);
+}
+
+/* ---- data and objects ---------------------------------------------------------------- */
+
+static gsym_status read_blob(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error) {
+    uint64_t header = body->record.header;
+    GSYM_TRY(put_string(reader, body, fxt_bits(header, 16, 16), error));
+    put(reader, fxt_bits(header, 48, 8));
+    put_data(reader, fxt_read_data(body, fxt_bits(header, 32, 15)));
+    return GSYM_OK;
+}
+
+static gsym_status read_large_blob(gsym_fxt_reader *reader, fxt_body *body,
+                                   uint64_t *ticks_ret, gsym_error *error) {
+    bool has_metadata = body->record.kind == GSYM_FXT_LARGE_BLOB_WITH_METADATA;
+    uint64_t header = cursor_u64(&body->fields);
+    GSYM_TRY(put_string(reader, body, fxt_bits(header, 0, 16), error));
+    GSYM_TRY(put_string(reader, body, fxt_bits(header, 16, 16), error));
+    if (has_metadata) {
+        *ticks_ret = cursor_u64(&body->fields);
+        GSYM_TRY(put_thread(reader, body, fxt_bits(header, 36, 8), error));
+        GSYM_TRY(fxt_read_arguments(reader, body, fxt_bits(header, 32, 4), error));
+    }
+    put_data(reader, fxt_read_data(body, cursor_u64(&body->fields)));
+    return GSYM_OK;
+}
+
+static gsym_status read_userspace_object(gsym_fxt_reader *reader, fxt_body *body,
+                                         gsym_error *error) {
+    uint64_t header = body->record.header, ref = fxt_bits(header, 16, 8);
+    fxt_thread thread = {0, 0};
+    put(reader, cursor_u64(&body->fields));
+    if (ref == 0)
+        thread.process = cursor_u64(&body->fields);
+    else
+        GSYM_TRY(fxt_read_thread(reader, body, ref, &thread, error));
+    put(reader, thread.process);
+    GSYM_TRY(put_string(reader, body, fxt_bits(header, 24, 16), error));
+    return fxt_read_arguments(reader, body, fxt_bits(header, 40, 4), error);
+}
+
+static gsym_status read_kernel_object(gsym_fxt_reader *reader, fxt_body *body,
+                                      gsym_error *error) {
+    uint64_t header = body->record.header;
+    put(reader, cursor_u64(&body->fields));
+    put(reader, fxt_bits(header, 16, 8));
+    GSYM_TRY(put_string(reader, body, fxt_bits(header, 24, 16), error));
+    return fxt_read_arguments(reader, body, fxt_bits(header, 40, 4), error);
+}
+
+/* ---- scheduling and logs ------------------------------------------------------------- */
+
+static gsym_status read_legacy_context_switch(gsym_fxt_reader *reader, fxt_body *body,
+                                              uint64_t *ticks_ret, gsym_error *error) {
+    uint64_t header = body->record.header;
+    *ticks_ret = cursor_u64(&body->fields);
+    put(reader, fxt_bits(header, 16, 8));
+    put(reader, fxt_bits(header, 24, 4));
+    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 28, 8), error));
+    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 36, 8), error));
+    put(reader, fxt_bits(header, 44, 8));
+    put(reader, fxt_bits(header, 52, 8));
+    return GSYM_OK;
+}
+
+static gsym_status read_scheduling(gsym_fxt_reader *reader, fxt_body *body,
+                                   uint64_t *ticks_ret, gsym_error *error) {
+    uint64_t header = body->record.header;
+    bool is_switch = body->record.kind == GSYM_FXT_CONTEXT_SWITCH;
+    *ticks_ret = cursor_u64(&body->fields);
+    put(reader, fxt_bits(header, 20, 16));
+    if (is_switch) {
+        put(reader, fxt_bits(header, 36, 4));
+        put(reader, cursor_u64(&body->fields));
+    }
+    put(reader, cursor_u64(&body->fields));
+    return fxt_read_arguments(reader, body, fxt_bits(header, 16, 4), error);
+}
+
+static gsym_status read_log(gsym_fxt_reader *reader, fxt_body *body, uint64_t *ticks_ret,
+                            gsym_error *error) {
+    uint64_t header = body->record.header;
+    *ticks_ret = cursor_u64(&body->fields);
+    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 32, 8), error));
+    put_data(reader, fxt_read_data(body, fxt_bits(header, 16, 15)));
+    return GSYM_OK;
+}
+
+/* ---- profiler ------------------------------------------------------------------------ */
+
+/* Some writers leave out the thread, which is 0, where the process stands inline: their
+ * record is a word shorter than `size`, that of all its fields. */
+static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
+                                       uint64_t size, gsym_error *error) {
+    uint64_t ref = fxt_bits(body->record.header, 20, 8);
+    if (ref != 0 || body->record.size + FXT_WORD_SIZE != size)
+        return put_thread(reader, body, ref, error);
+    put(reader, cursor_u64(&body->fields));
+    put(reader, 0);
+    return GSYM_OK;
+}
+
+static gsym_status read_module(gsym_fxt_reader *reader, fxt_body *body,
+                               uint64_t *ticks_ret, gsym_error *error) {
+    uint64_t header = body->record.header;
+    uint64_t name_size = fxt_bits(header, 44, 8), id_size = fxt_bits(header, 52, 8);
+    uint64_t size = 4 * FXT_WORD_SIZE + fxt_padded(name_size) + fxt_padded(id_size);
+    *ticks_ret = cursor_u64(&body->fields);
+    GSYM_TRY(put_profiler_thread(reader, body, size, error));
+    put(reader, fxt_bits(header, 28, 16));
+    put_data(reader, fxt_read_data(body, name_size));
+    put_data(reader, fxt_read_data(body, id_size));
+    return GSYM_OK;
+}
+
+static gsym_status read_mmap(gsym_fxt_reader *reader, fxt_body *body, uint64_t *ticks_ret,
+                             gsym_error *error) {
+    uint64_t header = body->record.header;
+    *ticks_ret = cursor_u64(&body->fields);
+    GSYM_TRY(put_profiler_thread(reader, body, 7 * FXT_WORD_SIZE, error));
+    put(reader, fxt_bits(header, 28, 16));
+    put(reader, fxt_bits(header, 44, 3));
+    for (unsigned i = 0; i < 3; ++i) put(reader, cursor_u64(&body->fields));
+    return GSYM_OK;
+}
+
+static gsym_status read_backtrace(gsym_fxt_reader *reader, fxt_body *body,
+                                  uint64_t *ticks_ret, gsym_error *error) {
+    uint64_t header = body->record.header, count = fxt_bits(header, 28, 8), there;
+    *ticks_ret = cursor_u64(&body->fields);
+    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 20, 8), error));
+    there = cursor_left(&body->fields) / FXT_WORD_SIZE;
+    if (!body->fields.failed && count > there)
+        GSYM_TRY(fxt_report(reader, GSYM_FXT_FRAME_COUNT, body->offset, there, error));
+    for (uint64_t i = 0; i < count && i < there; ++i)
+        put(reader, cursor_u64(&body->fields));
+    return GSYM_OK;
+}
+
+/* ---- any of them --------------------------------------------------------------------- */
+
+static void put_unknown(gsym_fxt_reader *reader, const fxt_body *body) {
+    uint64_t header = body->record.header;
+    uint64_t start = cursor_offset(&body->fields) - FXT_WORD_SIZE;
+    put(reader, fxt_bits(header, 0, 4));
+    put(reader, fxt_subtype(header));
+    put_data(reader, (gsym_fxt_data){start, body->record.size});
+}
+
+static gsym_status read_fields(gsym_fxt_reader *reader, fxt_body *body,
+                               uint32_t *provider_ret, uint64_t *ticks_ret,
+                               gsym_error *error) {
+    switch (body->record.kind) {
+        case GSYM_FXT_PROVIDER_INFO:
+        case GSYM_FXT_PROVIDER_SECTION:
+        case GSYM_FXT_PROVIDER_EVENT:
+            return read_provider(reader, body, provider_ret, error);
+        case GSYM_FXT_TRACE_INFO:
+            GSYM_TRY(read_trace_info(reader, body, error));
+            *provider_ret = reader->tables.implicit;
+            return GSYM_OK;
+        case GSYM_FXT_INITIALIZATION: return read_initialization(reader, body, error);
+        case GSYM_FXT_STRING: return read_table_string(reader, body, error);
+        case GSYM_FXT_THREAD: return read_table_thread(reader, body, error);
+        case GSYM_FXT_BLOB: return read_blob(reader, body, error);
+        case GSYM_FXT_USERSPACE_OBJECT: return read_userspace_object(reader, body, error);
+        case GSYM_FXT_KERNEL_OBJECT: return read_kernel_object(reader, body, error);
+        case GSYM_FXT_LEGACY_CONTEXT_SWITCH:
+            return read_legacy_context_switch(reader, body, ticks_ret, error);
+        case GSYM_FXT_CONTEXT_SWITCH:
+        case GSYM_FXT_THREAD_WAKEUP:
+            return read_scheduling(reader, body, ticks_ret, error);
+        case GSYM_FXT_LOG: return read_log(reader, body, ticks_ret, error);
+        case GSYM_FXT_MODULE: return read_module(reader, body, ticks_ret, error);
+        case GSYM_FXT_MMAP: return read_mmap(reader, body, ticks_ret, error);
+        case GSYM_FXT_BACKTRACE: return read_backtrace(reader, body, ticks_ret, error);
+        case GSYM_FXT_LARGE_BLOB_WITH_METADATA:
+        case GSYM_FXT_LARGE_BLOB: return read_large_blob(reader, body, ticks_ret, error);
+        default: put_unknown(reader, body); return GSYM_OK;
+    }
+}
+
+gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error) {
+    fxt_other_columns *others = &reader->others;
+    uint32_t first = (uint32_t)reader->arguments.names.count;
+    uint32_t provider = reader->tables.provider;
+    uint64_t ticks = 0;
+    size_t at = others->count;
+    if (!ARRAY_RESERVE(reader->words, MOST_WORDS)) return gsym_fail_memory(error);
+    GSYM_TRY(read_fields(reader, body, &provider, &ticks, error));
+    if (body->fields.failed || !fxt_is_wanted(reader, body->record.kind)) return GSYM_OK;
+    /* A record that names the provider comes from it. */
+    others->provider[at] = provider;
+    others->offset[at] = body->offset;
+    others->ticks[at] = ticks;
+    others->ns[at] = fxt_ns(reader, ticks);
+    others->word_end[at] = reader->words.count;
+    others->argument_first[at] = first;
+    others->argument_end[at] = (uint32_t)reader->arguments.names.count;
+    others->count++;
+    return GSYM_OK;
+}

@@ -1,0 +1,86 @@
+/* tally.c - how many events of each provider, category, name and kind there are. */
+#include "base/tables.h"
+#include "fxt/reader.h"
+
+enum { FIRST_SLOTS = 1024 };
+
+struct gsym_fxt_tally {
+    struct { gsym_fxt_group *items; size_t count, capacity; } groups;
+    slot_table slots; /* hash -> number of a group, from 1 */
+};
+
+gsym_status gsym_fxt_tally_create(gsym_fxt_tally **tally_ret, gsym_error *error) {
+    gsym_fxt_tally *tally = calloc(1, sizeof *tally);
+    if (tally == NULL || !slot_table_init(&tally->slots, FIRST_SLOTS)) {
+        free(tally);
+        return gsym_fail_memory(error);
+    }
+    *tally_ret = tally;
+    return GSYM_OK;
+}
+
+void gsym_fxt_tally_destroy(gsym_fxt_tally *tally) {
+    if (tally == NULL) return;
+    free(tally->groups.items);
+    free(tally->slots.slots);
+    free(tally);
+}
+
+void gsym_fxt_tally_clear(gsym_fxt_tally *tally) {
+    slot_table *slots = &tally->slots;
+    tally->groups.count = slots->count = 0;
+    memset(slots->slots, 0, (slots->mask + 1) * sizeof *slots->slots);
+}
+
+void gsym_fxt_tally_view(const gsym_fxt_tally *tally, const gsym_fxt_group **groups_ret,
+                         size_t *count_ret) {
+    *groups_ret = tally->groups.items;
+    *count_ret = tally->groups.count;
+}
+
+/* Every bit of the numbers moves the low ones, by which slots are chosen. */
+static uint64_t group_hash(const gsym_fxt_group *group) {
+    uint64_t hash = (uint64_t)group->category << 32 | group->name;
+    hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= (uint64_t)group->provider << 32 | group->kind;
+    hash = (hash ^ hash >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+    return hash ^ hash >> 29;
+}
+
+static bool is_same(const gsym_fxt_group *one, const gsym_fxt_group *other) {
+    return one->category == other->category && one->name == other->name &&
+           one->provider == other->provider && one->kind == other->kind;
+}
+
+/* The group of an event, a new one if need be; NULL where memory ran out. */
+static gsym_fxt_group *find_group(gsym_fxt_tally *tally, const gsym_fxt_group *wanted) {
+    uint64_t hash = group_hash(wanted);
+    const slot_table *slots = &tally->slots;
+    size_t at = (size_t)hash & slots->mask;
+    for (; slots->slots[at].number != 0; at = (at + 1) & slots->mask) {
+        gsym_fxt_group *found = &tally->groups.items[slots->slots[at].number - 1];
+        if (slots->slots[at].hash == hash && is_same(found, wanted)) return found;
+    }
+    if (!slot_table_reserve(&tally->slots) || !ARRAY_RESERVE(tally->groups, 1))
+        return NULL;
+    tally->groups.items[tally->groups.count++] = *wanted;
+    slot_table_insert(&tally->slots, hash, tally->groups.count);
+    return &tally->groups.items[tally->groups.count - 1];
+}
+
+gsym_status gsym_fxt_tally_add(gsym_fxt_tally *tally, const gsym_fxt_columns *columns,
+                               gsym_error *error) {
+    size_t event = 0;
+    for (size_t at = 0; at < columns->count; ++at) {
+        gsym_fxt_group wanted = {.kind = columns->kinds[at]}, *group;
+        if (wanted.kind > GSYM_FXT_FLOW_END) continue;
+        wanted.provider = columns->event_provider[event];
+        wanted.category = columns->event_category[event];
+        wanted.name = columns->event_name[event];
+        group = find_group(tally, &wanted);
+        if (group == NULL) return gsym_fail_memory(error);
+        group->events++;
+        group->bytes += columns->event_size[event++];
+    }
+    return GSYM_OK;
+}

@@ -1,0 +1,86 @@
+/* sweep.h - the frames at many addresses, found in ascending order and kept in the order asked. */
+#ifndef GSYM_GSYM_SWEEP_H
+#define GSYM_GSYM_SWEEP_H
+
+#include "base/error.h"
+#include "gsym/image.h"
+
+typedef struct placed_address {
+    uint64_t address;
+    uint32_t place; /* among those asked */
+} placed_address;
+
+/* Sort by address, equal ones as they stand. The result is in either half of `room`, which
+ * holds `count` addresses and as much free space behind them. */
+placed_address *address_order(placed_address *room, uint32_t count);
+
+/* The frames at ascending addresses of one function. */
+
+typedef struct function_sweep {
+    const gsym_image *image;
+    bool llvm; /* by LLVM's rules */
+    uint32_t entry;
+    uint64_t start;
+    const function_index *index;
+    function_index *own_index; /* made for this sweep alone; else NULL */
+    bool has_lines;
+    line_sweep lines;
+    uint32_t checkpoint; /* those at or below the address */
+    uint32_t boundary;   /* likewise */
+    uint64_t address;    /* that the frames are for */
+    gsym_frame *frames;  /* innermost first; kept from function to function */
+    size_t frame_count, frame_capacity;
+} function_sweep;
+
+/* Go on to the function of entry `entry`, whose record is at the cursor. False where the
+ * record has to be decoded for each address. */
+bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool llvm,
+                          uint32_t entry, const cursor *record);
+/* Find the frames at an address of the function, not below the one before; none where
+ * LLVM's rules give no answer. False where memory ran out. */
+bool function_sweep_to(function_sweep *sweep, uint64_t address);
+void function_sweep_deinit(function_sweep *sweep);
+
+/* Where the frames of one address are. */
+typedef struct found_frames {
+    size_t first;
+    uint32_t count; /* 0: there is no function */
+    uint32_t entry;
+} found_frames;
+
+/* In place of a count: the record is damaged, the answer needs more than frames or, by
+ * LLVM's rules, is a failure. */
+#define FRAMES_UNKNOWN UINT32_MAX
+
+typedef struct address_sweep {
+    bool llvm; /* by LLVM's rules */
+    /* Leave what has call sites, of which frames do not tell. */
+    bool frames_only;
+    size_t frame_limit; /* no address is begun where there are as many; 0: none */
+    size_t capacity;    /* addresses that there is room for */
+    placed_address *order; /* room for two of each */
+    found_frames *found;   /* in the order that was asked */
+    struct {
+        gsym_frame *items;
+        size_t count, capacity;
+    } frames;
+    function_sweep function;
+    uint64_t single_below; /* addresses that are looked up by themselves */
+    /* The image is a map of a file: pages of records that are passed are given back to the
+     * system, which still has them. */
+    bool gives_back;
+    uint64_t given_back; /* offset of the record up to which they are */
+} address_sweep;
+
+/* Make room for `count` addresses. */
+bool address_sweep_reserve(address_sweep *sweep, size_t count);
+/* Forget all frames, so that nothing is known of the addresses at places [0, count); put
+ * the first `sought` items of `order` in ascending order. */
+placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32_t sought);
+/* Find the frames at ascending addresses of one image. */
+gsym_status address_sweep_find(address_sweep *sweep, const gsym_image *image,
+                               const placed_address *addresses, size_t count,
+                               gsym_error *error);
+void address_sweep_deinit(address_sweep *sweep);
+
+#endif

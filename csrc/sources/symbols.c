@@ -1,0 +1,446 @@
+/* symbols.c - the functions that a symbol table names, whatever the container. */
+#include "sources/symbols.h"
+#include "base/buffer.h"
+#include "containers/elf.h"
+#include "containers/pe.h"
+#include "sources/conversion.h"
+
+/* ---- sizes for the symbols of a table that gives none --------------------------------- */
+
+gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {
+    if (!ARRAY_RESERVE(*starts, 1)) return gsym_fail_memory(error);
+    starts->items[starts->count++] = address;
+    return GSYM_OK;
+}
+
+static int compare_addresses(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+void symbol_starts_sort(symbol_starts *starts) {
+    if (starts->count > 1)
+        qsort(starts->items, starts->count, sizeof *starts->items, compare_addresses);
+}
+
+uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end) {
+    size_t low = 0, high = starts->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (starts->items[middle] <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < starts->count && starts->items[low] < end ? starts->items[low] : end;
+}
+
+/* ---- what a conversion takes from an object ------------------------------------------- */
+
+gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
+                                            const gsym_object *object, gsym_error *error) {
+    for (uint32_t i = 0; i < object->header.section_count; ++i) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        uint64_t end;
+        /* Where a section has its bytes does not matter here, nor that it has any. */
+        (void)object->format->section_at(object, i, &section, &ignored);
+        if (!section.holds_code ||
+            __builtin_add_overflow(section.address, section.memory_size, &end))
+            continue;
+        GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address, end, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               gsym_error *error) {
+    creator_supply_strings(conversion_creator(conversion), object->size);
+    switch (object->header.format) {
+        case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
+        case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
+        default: return pe_add_symbols(conversion, object, error);
+    }
+}
+
+/* Functions of an ELF symbol table. */
+
+#define SYMBOL_NOTYPE 0
+#define SYMBOL_FUNC 2
+#define SYMBOL_GNU_IFUNC 10
+
+#define INDEX_UNDEFINED 0
+
+typedef struct elf_symbol {
+    uint32_t name;
+    uint8_t type;
+    bool is_defined;
+    uint32_t section; /* 0 for absolute and common symbols */
+    uint64_t address;
+    uint64_t size;
+} elf_symbol;
+
+typedef struct symbol_table {
+    cursor entries;
+    cursor names;
+    cursor extended; /* SHT_SYMTAB_SHNDX, empty if there is none */
+    bool is_64;
+} symbol_table;
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
+    uint32_t count = elf->object.header.section_count;
+    for (uint32_t i = 1; i < count; ++i) {
+        elf_section section = elf_section_at(elf, i);
+        elf_section names;
+        if (section.type != type || section.size == 0) continue;
+        names = elf_section_at(elf, section.link < count ? section.link : 0);
+        table->entries = elf_section_bytes(elf, &section);
+        table->names = elf_section_bytes(elf, &names);
+        table->extended = (cursor){0};
+        table->is_64 = elf->object.header.is_64 != 0;
+        for (uint32_t n = 1; n < count; ++n) {
+            elf_section extended = elf_section_at(elf, n);
+            if (extended.type == ELF_SECTION_SYMTAB_SHNDX && extended.link == i)
+                table->extended = elf_section_bytes(elf, &extended);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
+    cursor *c = &table->entries;
+    bool is_extended = cursor_left(&table->extended) >= 4;
+    uint32_t extended = is_extended ? cursor_u32(&table->extended) : 0;
+    if (cursor_left(c) < (table->is_64 ? 24u : 16u)) return false;
+    symbol->name = cursor_u32_covered(c);
+    if (table->is_64) {
+        symbol->type = cursor_u8_covered(c) & 0xf;
+        (void)cursor_u8_covered(c);
+        symbol->section = cursor_u16_covered(c);
+        symbol->address = cursor_u64_covered(c);
+        symbol->size = cursor_u64_covered(c);
+    } else {
+        symbol->address = cursor_u32_covered(c);
+        symbol->size = cursor_u32_covered(c);
+        symbol->type = cursor_u8_covered(c) & 0xf;
+        (void)cursor_u8_covered(c);
+        symbol->section = cursor_u16_covered(c);
+    }
+    symbol->is_defined = symbol->section != INDEX_UNDEFINED;
+    if (symbol->section == ELF_INDEX_EXTENDED)
+        symbol->section = extended;
+    else if (symbol->section >= ELF_INDEX_RESERVED)
+        symbol->section = 0;
+    return true;
+}
+
+/* ---- choosing ----------------------------------------------------------------------- */
+
+/* Labels of assemblers and mapping symbols of ARM, AArch64 and RISC-V. */
+static bool names_no_function(const char *name) {
+    if (name[0] == '\0' || (name[0] == '.' && name[1] == 'L')) return true;
+    return name[0] == '$' && strchr("adtx", name[1]) != NULL && name[1] != '\0' &&
+           (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
+}
+
+static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
+    elf_section section;
+    if (symbol->section == 0 || symbol->section >= elf->object.header.section_count)
+        return false;
+    section = elf_section_at(elf, symbol->section);
+    return elf_section_holds_code(&section) && symbol->address >= section.address &&
+           symbol->address - section.address < section.size;
+}
+
+/* Whether a record can hold the symbol: 32 bits of size, no address past the last. */
+static bool has_valid_range(const elf_symbol *symbol) {
+    return symbol->size == 0 || (symbol->size <= UINT32_MAX &&
+                                 symbol->address <= UINT64_MAX - (symbol->size - 1));
+}
+
+static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object *elf,
+                              const symbol_table *table, elf_symbol *symbol,
+                              gsym_error *error) {
+    bool is_weak = symbol->type == SYMBOL_NOTYPE;
+    const char *name;
+    size_t size;
+    if (symbol->type != SYMBOL_FUNC && symbol->type != SYMBOL_GNU_IFUNC && !is_weak)
+        return GSYM_OK;
+    if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
+        symbol->address += elf->placements[symbol->section].address;
+    /* Where sections touch each other, the end of one is no place in the next. */
+    if ((is_weak || elf->placements != NULL) && !stands_in_code(elf, symbol))
+        return GSYM_OK;
+    if (!is_weak && elf->object.header.machine == ELF_MACHINE_ARM)
+        symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
+    if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
+    name = object_symbol_name(table->names, symbol->name, &size);
+    if (name == NULL || !has_valid_range(symbol)) {
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
+                   symbol->address);
+        return GSYM_OK;
+    }
+    if (size == 0 || (is_weak && names_no_function(name))) return GSYM_OK;
+    return creator_keep_symbol(conversion_creator(conversion), symbol->address,
+                               symbol->size, name, size, is_weak, error);
+}
+
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                            gsym_error *error) {
+    const elf_object *elf = elf_of(object);
+    symbol_table table;
+    elf_symbol symbol;
+    if (!find_table(elf, ELF_SECTION_SYMTAB, &table) &&
+        !find_table(elf, ELF_SECTION_DYNSYM, &table))
+        return GSYM_OK;
+    while (next_symbol(&table, &symbol))
+        if (symbol.is_defined)
+            GSYM_TRY(add_elf_symbol(conversion, elf, &table, &symbol, error));
+    return GSYM_OK;
+}
+
+/* Functions of a COFF symbol table, or those that an image exports.
+ *
+ * Neither gives sizes: a function ends where the next place that is known to start one
+ * does, at the latest with its section. So symbols yield to every function that is
+ * described otherwise. */
+
+#define CLASS_EXTERNAL 2
+#define CLASS_STATIC 3
+#define CLASS_WEAK 105
+#define CLASS_GNU_WEAK 127
+
+enum {
+    EXPORT_DIRECTORY_SIZE = 40,
+    X86_64_UNWIND_SIZE = 12,
+    ARM64_UNWIND_SIZE = 8
+};
+
+typedef struct symbol_reader {
+    const pe_object *pe;
+    gsym_conversion *conversion;
+    cursor entries;
+    symbol_starts starts; /* and the ends of sections */
+} symbol_reader;
+
+typedef struct function_symbol {
+    const char *name; /* NULL: unreadable */
+    size_t name_size;
+    uint64_t address;
+} function_symbol;
+
+/* ---- the symbol table --------------------------------------------------------------- */
+
+static void read_name(const pe_object *pe, const pe_symbol *symbol, function_symbol *ret) {
+    if (cursor_load32(symbol->name, false) == 0) {
+        uint32_t offset = cursor_load32(symbol->name + 4, CURSOR_HOST_BIG_ENDIAN);
+        ret->name = object_symbol_name(pe->strings, offset, &ret->name_size);
+    } else {
+        const uint8_t *nul = memchr(symbol->name, 0, PE_SHORT_NAME_SIZE);
+        ret->name = (const char *)symbol->name;
+        ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
+    }
+    /* The underscore in front of what C calls `main`. */
+    if (pe->object.header.machine == PE_MACHINE_I386 && ret->name != NULL &&
+        ret->name_size > 1 && ret->name[0] == '_')
+        ++ret->name, --ret->name_size;
+}
+
+/* Sections have symbols as well, static ones with a part that describes the section. */
+static bool may_be_function(const pe_symbol *symbol) {
+    bool is_function = (symbol->type >> 4 & 3) == 2;
+    switch (symbol->class) {
+        case CLASS_EXTERNAL:
+        case CLASS_WEAK:
+        case CLASS_GNU_WEAK: return symbol->section > 0;
+        case CLASS_STATIC:
+            return symbol->section > 0 && (is_function || symbol->auxiliary_count == 0);
+        default: return false;
+    }
+}
+
+/* The next symbol that may name a function. */
+static bool next_function(symbol_reader *reader, function_symbol *ret) {
+    const pe_object *pe = reader->pe;
+    while (cursor_left(&reader->entries) >= pe->symbol_size) {
+        pe_symbol symbol = pe_read_symbol(pe, &reader->entries);
+        pe_section section;
+        cursor_skip(&reader->entries, (uint64_t)symbol.auxiliary_count * pe->symbol_size);
+        if (!may_be_function(&symbol) ||
+            (uint32_t)symbol.section > pe->object.header.section_count)
+            continue;
+        section = pe_section_at(pe, (uint32_t)symbol.section - 1);
+        if (!section.holds_code || symbol.value >= section.memory_size) continue;
+        ret->address = section.address + symbol.value;
+        read_name(pe, &symbol, ret);
+        if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
+    }
+    return false;
+}
+
+/* ---- the export directory ----------------------------------------------------------- */
+
+/* What an image exports. Names, ordinals and addresses are read where the directory's
+ * own section has them, which is where linkers put them. */
+typedef struct export_table {
+    pe_section section;
+    cursor names;    /* of 32 bits each: where the name is */
+    cursor ordinals; /* of 16 bits each: which address belongs to the name */
+    cursor addresses;
+    gsym_range extent; /* an address in there is the name of another image's function */
+} export_table;
+
+static cursor section_bytes(const pe_object *pe, const pe_section *section,
+                            uint64_t address, uint64_t size) {
+    uint64_t before = address - section->address;
+    if (address < section->address || before >= section->size) return pe_bytes(pe, 0, 0);
+    if (size > section->size - before) size = section->size - before;
+    return pe_bytes(pe, section->offset + before, size);
+}
+
+/* The table whose address `c` reads next. */
+static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
+                         uint64_t size) {
+    uint64_t address = pe->object.header.base_address + cursor_u32(c);
+    return section_bytes(pe, &exports->section, address, size);
+}
+
+static bool open_exports(const pe_object *pe, export_table *exports) {
+    uint64_t address_count, name_count;
+    cursor c;
+    if (!pe_find_directory(pe, PE_DIRECTORY_EXPORT, &exports->extent) ||
+        !pe_find_section(pe, exports->extent.start, &exports->section))
+        return false;
+    c = section_bytes(pe, &exports->section, exports->extent.start, EXPORT_DIRECTORY_SIZE);
+    cursor_skip(&c, 20);
+    address_count = cursor_u32(&c);
+    name_count = cursor_u32(&c);
+    exports->addresses = next_table(exports, pe, &c, 4 * address_count);
+    exports->names = next_table(exports, pe, &c, 4 * name_count);
+    exports->ordinals = next_table(exports, pe, &c, 2 * name_count);
+    return !c.failed;
+}
+
+/* The next export that is code of this image. */
+static bool next_export(symbol_reader *reader, export_table *exports,
+                        function_symbol *ret) {
+    const pe_object *pe = reader->pe;
+    const dwarf_input *input = conversion_input(reader->conversion);
+    while (cursor_left(&exports->names) >= 4 && cursor_left(&exports->ordinals) >= 2) {
+        cursor name = next_table(exports, pe, &exports->names, UINT32_MAX);
+        cursor addresses = exports->addresses;
+        cursor_skip(&addresses, 4u * cursor_u16_covered(&exports->ordinals));
+        ret->address = pe->object.header.base_address + cursor_u32(&addresses);
+        if (addresses.failed || !dwarf_in_text(input, ret->address) ||
+            (ret->address >= exports->extent.start && ret->address < exports->extent.end))
+            continue;
+        ret->name = object_symbol_name(name, 0, &ret->name_size);
+        return true;
+    }
+    return false;
+}
+
+/* ---- where functions start ---------------------------------------------------------- */
+
+static gsym_status add_range(symbol_reader *reader, uint64_t start, uint64_t end,
+                             gsym_error *error) {
+    GSYM_TRY(symbol_starts_add(&reader->starts, start, error));
+    return symbol_starts_add(&reader->starts, end, error);
+}
+
+static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
+    for (uint32_t i = 0; i < reader->pe->object.header.section_count; ++i) {
+        pe_section section = pe_section_at(reader->pe, i);
+        if (!section.holds_code) continue;
+        GSYM_TRY(add_range(reader, section.address, section.address + section.memory_size,
+                           error));
+    }
+    return GSYM_OK;
+}
+
+/* What the unwind table of a 64-bit image knows of its functions. */
+static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
+    const pe_object *pe = reader->pe;
+    uint64_t base = pe->object.header.base_address;
+    bool has_ends = pe->object.header.machine == PE_MACHINE_X86_64;
+    size_t size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
+    gsym_range range;
+    cursor c;
+    if ((!has_ends && pe->object.header.machine != PE_MACHINE_ARM64) ||
+        !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
+        return GSYM_OK;
+    for (c = pe_loaded_bytes(pe, range); cursor_left(&c) >= size;) {
+        uint64_t start = base + cursor_u32_covered(&c);
+        uint64_t end = has_ends ? base + cursor_u32_covered(&c) : start;
+        cursor_skip(&c, 4);
+        GSYM_TRY(add_range(reader, start, end, error));
+    }
+    return GSYM_OK;
+}
+
+/* ---- adding ------------------------------------------------------------------------- */
+
+static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol *symbol,
+                              gsym_error *error) {
+    uint64_t end = symbol_starts_after(&reader->starts, symbol->address, UINT64_MAX);
+    uint64_t size = end - symbol->address;
+    if (symbol->name == NULL) {
+        dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_SYMBOL, 0,
+                   symbol->address);
+        return GSYM_OK;
+    }
+    if (symbol->name_size == 0) return GSYM_OK;
+    return creator_keep_symbol(conversion_creator(reader->conversion), symbol->address,
+                               size > UINT32_MAX ? 0 : size, symbol->name,
+                               symbol->name_size, true, error);
+}
+
+static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,
+                                    gsym_error *error) {
+    cursor entries = reader->entries;
+    function_symbol symbol;
+    while (next_function(reader, &symbol))
+        GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
+    symbol_starts_sort(&reader->starts);
+    for (reader->entries = entries; next_function(reader, &symbol); *is_found_ret = true)
+        GSYM_TRY(add_coff_symbol(reader, &symbol, error));
+    return GSYM_OK;
+}
+
+static gsym_status add_exports(symbol_reader *reader, gsym_error *error) {
+    function_symbol symbol;
+    export_table exports, again;
+    if (!open_exports(reader->pe, &exports)) return GSYM_OK;
+    for (again = exports; next_export(reader, &again, &symbol);)
+        GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
+    symbol_starts_sort(&reader->starts);
+    while (next_export(reader, &exports, &symbol))
+        GSYM_TRY(add_coff_symbol(reader, &symbol, error));
+    return GSYM_OK;
+}
+
+static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
+    bool is_found = false;
+    GSYM_TRY(add_sections(reader, error));
+    if (reader->starts.count == 0) return GSYM_OK; /* there is no code */
+    GSYM_TRY(add_unwind_table(reader, error));
+    GSYM_TRY(add_symbol_table(reader, &is_found, error));
+    return is_found ? GSYM_OK : add_exports(reader, error);
+}
+
+gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                           gsym_error *error) {
+    const pe_object *pe = pe_of(object);
+    symbol_reader reader = {.conversion = conversion, .pe = pe};
+    gsym_status status;
+    if (pe->symbol_table != 0)
+        reader.entries = pe_bytes(pe, pe->symbol_table,
+                                  (uint64_t)pe->symbol_count * pe->symbol_size);
+    status = add_all(&reader, error);
+    free(reader.starts.items);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* symbols.h - the functions that a symbol table names, whatever the container. */
+#ifndef GSYM_SOURCES_SYMBOLS_H
+#define GSYM_SOURCES_SYMBOLS_H
+
+#include "base/buffer.h"
+#include "containers/macho.h"
+#include "containers/object.h"
+
+/* Sizes for the symbols of a table that gives none: a function is taken to end where the
+ * next known start of its section is. */
+typedef struct symbol_starts {
+    uint64_t *items;
+    size_t count, capacity;
+} symbol_starts;
+
+gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error);
+/* Call it after the last addition and before the first query. */
+void symbol_starts_sort(symbol_starts *starts);
+/* The first one above `address`, at the most `end`. */
+uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);
+
+/* The symbols of a container. */
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                            gsym_error *error);
+gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                              gsym_error *error);
+gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                           gsym_error *error);
+
+/* Reading the functions of a Mach-O symbol table. */
+
+#define MACHO_SYMBOL_STAB 0xe0 /* in its type, any of these bits: for debuggers */
+
+enum { MACHO_SECTION_NUMBERS = 256 }; /* a symbol has 8 bits for its section; 0: none */
+
+typedef struct macho_symbol {
+    uint32_t name; /* its offset in the names; 0: none */
+    uint8_t type;
+    uint8_t section;
+    uint64_t address; /* without the bit that says Thumb */
+} macho_symbol;
+
+typedef struct macho_symbols {
+    const macho_object *macho;
+    cursor entries;
+    cursor names;
+    gsym_range code[MACHO_SECTION_NUMBERS]; /* empty where a section holds none */
+    symbol_starts starts; /* of functions */
+} macho_symbols;
+
+/* Without the starts. */
+macho_symbols macho_symbols_open(const macho_object *macho);
+void macho_symbols_close(macho_symbols *symbols);
+/* The next symbol of any kind. */
+bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol);
+/* The next symbol that may name a function. */
+bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
+/* List the starts, from symbols and LC_FUNCTION_STARTS; the entries are then read from
+ * the first one on. */
+gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
+/* Bytes from a function to the next start, or to the end of its section. */
+uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);
+/* Name the stubs by which a binary calls functions of others. */
+gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                            gsym_error *error);
+
+#endif

@@ -1,0 +1,326 @@
+/* functions.c - ranges of symbfiles, gathered.
+ *
+ * Ranges may be in any order, but ranges in depth-first order can be converted function
+ * by function: a range of depth 0 begins one, unless it continues the function with the
+ * lines of another file, and the ranges after it are inlined into it. This gives the
+ * answers of all ranges together only if calls lie in their function and functions do not
+ * overlap, which is checked. */
+#include <inttypes.h>
+
+#include "symbfile/functions.h"
+
+/* Strings of ranges, kept until a function is finished. */
+
+static const char NAME_OMITTED[] = "<name omitted>"; /* as extractions write it */
+
+gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
+                                gsym_error *error) {
+    *texts = (symbfile_texts){.creator = creator, .first = 1};
+    if (!ARRAY_RESERVE(texts->list, 1)) return gsym_fail_memory(error);
+    texts->list.items[texts->list.count++] = (symbfile_text){0};
+    return GSYM_OK;
+}
+
+void symbfile_texts_deinit(symbfile_texts *texts) {
+    buffer_deinit(&texts->bytes);
+    buffer_deinit(&texts->spelled);
+    free(texts->list.items);
+}
+
+/* ---- what a reader hands out ------------------------------------------------------ */
+
+gsym_status symbfile_texts_take(symbfile_texts *texts, const gsym_symbfile_columns *columns,
+                                gsym_error *error) {
+    size_t count = columns->string_end - columns->string_first;
+    uint64_t origin = texts->bytes.size, start = 0;
+    if (columns->string_first == 1) texts->first = texts->list.count;
+    if (texts->first + columns->string_first - 1 != texts->list.count)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "strings of an earlier read were not taken");
+    if (count > UINT32_MAX - texts->list.count)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the ranges of a function name more than 2^32 strings");
+    if (count == 0) return GSYM_OK;
+    buffer_put(&texts->bytes, columns->string_bytes,
+               (size_t)columns->string_ends[count - 1]);
+    if (texts->bytes.failed || !ARRAY_RESERVE(texts->list, count))
+        return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i) {
+        texts->list.items[texts->list.count++] =
+            (symbfile_text){.at = origin + start,
+                            .size = (uint32_t)(columns->string_ends[i] - start),
+                            .file = SYMBFILE_TEXT_UNUSED};
+        start = columns->string_ends[i];
+    }
+    return GSYM_OK;
+}
+
+void symbfile_texts_forget(symbfile_texts *texts) {
+    symbfile_text *items = texts->list.items;
+    size_t left = texts->list.count - texts->first;
+    uint64_t gone;
+    if (texts->first == 1) return;
+    gone = left == 0 ? texts->bytes.size : items[texts->first].at;
+    if (left != 0) {
+        memmove(items + 1, items + texts->first, left * sizeof *items);
+        memmove(texts->bytes.bytes, texts->bytes.bytes + gone,
+                texts->bytes.size - (size_t)gone);
+    }
+    for (size_t i = 1; i <= left; ++i) items[i].at -= gone;
+    texts->bytes.size -= (size_t)gone;
+    texts->list.count = left + 1;
+    texts->first = 1;
+}
+
+bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left, uint32_t right) {
+    const symbfile_text *a = &texts->list.items[left], *b = &texts->list.items[right];
+    if (left == right) return true;
+    if (left == 0 || right == 0 || a->size != b->size) return false;
+    return a->size == 0 ||
+           memcmp(texts->bytes.bytes + a->at, texts->bytes.bytes + b->at, a->size) == 0;
+}
+
+/* ---- into the output -------------------------------------------------------------- */
+
+/* The bytes of a text as a GSYM file can hold them, which ends strings with a NUL. */
+static gsym_status spell(symbfile_texts *texts, const symbfile_text *text,
+                         const char **bytes_ret, gsym_error *error) {
+    const uint8_t *bytes = texts->bytes.bytes + text->at;
+    *bytes_ret = (const char *)bytes;
+    if (memchr(bytes, '\0', text->size) == NULL) return GSYM_OK;
+    texts->spelled.size = 0;
+    buffer_put(&texts->spelled, bytes, text->size);
+    if (texts->spelled.failed) return gsym_fail_memory(error);
+    for (size_t i = 0; i < text->size; ++i)
+        if (texts->spelled.bytes[i] == '\0') texts->spelled.bytes[i] = '?';
+    *bytes_ret = (const char *)texts->spelled.bytes;
+    return GSYM_OK;
+}
+
+gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
+                                gsym_error *error) {
+    symbfile_text *text = &texts->list.items[index];
+    const char *bytes = NAME_OMITTED;
+    size_t size = text->size == 0 ? sizeof NAME_OMITTED - 1 : text->size;
+    if (text->name == 0) {
+        if (text->size != 0) GSYM_TRY(spell(texts, text, &bytes, error));
+        GSYM_TRY(gsym_creator_add_string(texts->creator, bytes, size, &text->name, error));
+    }
+    *strp_ret = text->name;
+    return GSYM_OK;
+}
+
+gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t *file_ret,
+                                gsym_error *error) {
+    symbfile_text *text = &texts->list.items[index];
+    *file_ret = 0;
+    if (text->size == 0) return GSYM_OK;
+    if (text->file == SYMBFILE_TEXT_UNUSED) {
+        const char *bytes;
+        GSYM_TRY(spell(texts, text, &bytes, error));
+        GSYM_TRY(gsym_creator_add_path(texts->creator, bytes, text->size, &text->file,
+                                       error));
+    }
+    *file_ret = text->file;
+    return GSYM_OK;
+}
+
+gsym_status gsym_symbfile_functions_create(gsym_creator *creator, uint32_t waits_for_all,
+                                           gsym_symbfile_functions **functions_ret,
+                                           gsym_error *error) {
+    gsym_symbfile_functions *functions = calloc(1, sizeof *functions);
+    gsym_status status;
+    if (functions == NULL) return gsym_fail_memory(error);
+    functions->creator = creator;
+    functions->waits_for_all = waits_for_all != 0;
+    functions->is_made_sorted = true;
+    status = symbfile_texts_init(&functions->texts, creator, error);
+    if (status != GSYM_OK) {
+        gsym_symbfile_functions_destroy(functions);
+        return status;
+    }
+    *functions_ret = functions;
+    return GSYM_OK;
+}
+
+void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions) {
+    if (functions == NULL) return;
+    symbfile_texts_deinit(&functions->texts);
+    free(functions->ranges.items);
+    free(functions->rows.items);
+    free(functions->made.items);
+    free(functions->line_rows.items);
+    free(functions->nodes.items);
+    free(functions->spans.items);
+    free(functions);
+}
+
+/* ---- one function ----------------------------------------------------------------- */
+
+bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
+                                 const gathered_range *last, const gathered_range *next) {
+    const symbfile_texts *texts = &functions->texts;
+    return last->end == next->start && last->depth == 0 && next->depth == 0 &&
+           last->row_count != 0 && next->row_count != 0 &&
+           next->end - start <= UINT32_MAX /* the most that a function can have */ &&
+           symbfile_texts_equal(texts, last->func, next->func) &&
+           !symbfile_texts_equal(texts, last->file, next->file);
+}
+
+/* Give the gathered function to the creator. */
+static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
+    const gathered_range *ranges = functions->ranges.items;
+    range_list *made = &functions->made;
+    gsym_range span;
+    if (functions->ranges.count == 0) return GSYM_OK;
+    span = (gsym_range){ranges[0].start, ranges[functions->last_part].end};
+    if (functions->calls_start < span.start || functions->calls_end > span.end)
+        functions->is_disordered = true;
+    if (made->count != 0 && span.start < made->items[made->count - 1].end)
+        functions->is_made_sorted = false;
+    if (!ARRAY_RESERVE(*made, 1)) return gsym_fail_memory(error);
+    made->items[made->count++] = span;
+    GSYM_TRY(symbfile_functions_sweep(functions, error));
+    functions->ranges.count = functions->rows.count = 0;
+    symbfile_texts_forget(&functions->texts);
+    return GSYM_OK;
+}
+
+static int compare_starts(const void *left, const void *right) {
+    const gsym_range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool do_functions_overlap(gsym_symbfile_functions *functions) {
+    range_list *made = &functions->made;
+    if (functions->is_made_sorted) return false;
+    qsort(made->items, made->count, sizeof *made->items, compare_starts);
+    for (size_t i = 1; i < made->count; ++i)
+        if (made->items[i].start < made->items[i - 1].end) return true;
+    return false;
+}
+
+/* ---- one range -------------------------------------------------------------------- */
+
+/* Rows after the end of the range are dropped, except the first: a range with rows has no
+ * file before its first row. */
+static gsym_status add_rows(gsym_symbfile_functions *functions, gathered_range *range,
+                            const gsym_symbfile_row *rows, gsym_error *error) {
+    size_t count = range->row_count;
+    if (count > UINT32_MAX - functions->rows.count)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "ranges of more than 2^32 lines");
+    if (!ARRAY_RESERVE(functions->rows, count)) return gsym_fail_memory(error);
+    range->row_first = (uint32_t)functions->rows.count;
+    for (size_t i = 0; i < count; ++i) {
+        bool is_inside = rows[i].offset < range->end - range->start;
+        if (!is_inside && i != 0) break;
+        functions->rows.items[functions->rows.count++] =
+            (gathered_row){is_inside ? (uint32_t)rows[i].offset : UINT32_MAX, rows[i].line};
+    }
+    range->row_count = (uint32_t)functions->rows.count - range->row_first;
+    return GSYM_OK;
+}
+
+static gsym_status add_range(gsym_symbfile_functions *functions, gathered_range *range,
+                             const gsym_symbfile_row *rows, gsym_error *error) {
+    GSYM_TRY(add_rows(functions, range, rows, error));
+    if (functions->ranges.count == NO_RANGE)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "more than 2^32 ranges");
+    if (!ARRAY_RESERVE(functions->ranges, 1)) return gsym_fail_memory(error);
+    range->number = (uint32_t)functions->ranges.count;
+    functions->ranges.items[functions->ranges.count++] = *range;
+    return GSYM_OK;
+}
+
+static void set_texts(const symbfile_texts *texts, const gsym_symbfile_columns *columns,
+                      size_t at, gathered_range *range) {
+    range->func = symbfile_texts_index(texts, columns->func[at]);
+    range->file = symbfile_texts_index(texts, columns->file[at]);
+    range->call_file = symbfile_texts_index(texts, columns->call_file[at]);
+}
+
+/* A range of depth 0 continues the gathered function, or ends it. */
+static gsym_status place_function(gsym_symbfile_functions *functions,
+                                  const gathered_range *range, gsym_error *error) {
+    const gathered_range *ranges = functions->ranges.items;
+    if (functions->ranges.count != 0 &&
+        symbfile_functions_continue(functions, ranges[0].start,
+                                    &ranges[functions->last_part], range)) {
+        functions->last_part = (uint32_t)functions->ranges.count;
+        return GSYM_OK;
+    }
+    GSYM_TRY(end_function(functions, error));
+    functions->last_part = 0;
+    functions->calls_start = UINT64_MAX;
+    functions->calls_end = 0;
+    return GSYM_OK;
+}
+
+static void place_call(gsym_symbfile_functions *functions, const gathered_range *range) {
+    if (functions->ranges.count == 0) functions->is_disordered = true;
+    if (range->start < functions->calls_start) functions->calls_start = range->start;
+    if (range->end > functions->calls_end) functions->calls_end = range->end;
+}
+
+static gsym_status take_range(gsym_symbfile_functions *functions,
+                              const gsym_symbfile_columns *columns, size_t at,
+                              uint64_t offset, gsym_error *error) {
+    const symbfile_texts *texts = &functions->texts;
+    uint64_t start = columns->range_elf_va[at], length = columns->length[at];
+    size_t row_first = at == 0 ? 0 : (size_t)columns->row_ends[at - 1];
+    gathered_range range = {
+        .start = start,
+        .end = start + length,
+        .call_line = columns->call_line[at],
+        .depth = columns->depth[at],
+        .row_count = (uint32_t)((size_t)columns->row_ends[at] - row_first),
+    };
+    if (range.depth > SYMBFILE_MOST_DEPTH)
+        return gsym_fail(error, GSYM_E_LIMIT, offset, "calls nest more deeply than %d",
+                         SYMBFILE_MOST_DEPTH);
+    if (range.end < start)
+        return gsym_fail(error, GSYM_E_FORMAT, offset,
+                         "the range at 0x%" PRIx64 " ends beyond the address space", start);
+    if (length > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, offset,
+                         "the range at 0x%" PRIx64 " has 4 GiB or more", start);
+    if (length == 0) return GSYM_OK;
+    set_texts(texts, columns, at, &range);
+    if (!functions->waits_for_all && range.depth == 0) {
+        GSYM_TRY(place_function(functions, &range, error));
+        set_texts(texts, columns, at, &range); /* they move when a function ends */
+    } else if (!functions->waits_for_all) {
+        place_call(functions, &range);
+    }
+    return add_range(functions, &range, columns->rows + row_first, error);
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+gsym_status gsym_symbfile_functions_take(gsym_symbfile_functions *functions,
+                                         const gsym_symbfile_reader *reader,
+                                         uint32_t *is_disordered_ret, gsym_error *error) {
+    gsym_symbfile_columns columns;
+    size_t at = 0;
+    gsym_symbfile_reader_columns(reader, &columns);
+    GSYM_TRY(symbfile_texts_take(&functions->texts, &columns, error));
+    for (size_t i = 0; i < columns.count && !functions->is_disordered; ++i) {
+        if (columns.kinds[i] != GSYM_SYMBFILE_RANGE_V1) continue;
+        GSYM_TRY(take_range(functions, &columns, at++, columns.offsets[i], error));
+    }
+    *is_disordered_ret = functions->is_disordered;
+    return GSYM_OK;
+}
+
+gsym_status gsym_symbfile_functions_finish(gsym_symbfile_functions *functions,
+                                           uint64_t *count_ret,
+                                           uint32_t *is_disordered_ret,
+                                           gsym_error *error) {
+    if (functions->waits_for_all)
+        GSYM_TRY(symbfile_functions_sweep(functions, error));
+    else
+        GSYM_TRY(end_function(functions, error));
+    *count_ret = functions->count;
+    *is_disordered_ret = functions->is_disordered || do_functions_overlap(functions);
+    return GSYM_OK;
+}

@@ -1,0 +1,67 @@
+/* levels.h - a function and the calls inlined into it, flattened: for each level
+ * the ranges of addresses at which it is in the chain, and its own lines there.
+ *
+ * At every address a range of each level from 0 to that of the innermost call covers it,
+ * and none overlap within a level. Ranges come in pre-order. The rows of a range are of
+ * the addresses at which it is the innermost one, and of one file: where the file
+ * changes, the range ends and another one begins. */
+#ifndef GSYM_SYMBFILE_LEVELS_H
+#define GSYM_SYMBFILE_LEVELS_H
+
+#include "gsym/function_info.h"
+
+typedef struct level_range {
+    uint64_t start; /* addresses */
+    uint64_t end;
+    size_t row_first; /* of its rows */
+    size_t row_count;
+    uint32_t call; /* index of the node, plus 1; 0: the function itself */
+    uint32_t depth;
+    uint32_t file; /* of its rows; 0: it is not known, or there are none */
+    uint32_t line; /* of the last row */
+    uint64_t reached; /* address of that row; steps between rows have 32 bits */
+} level_range;
+
+/* A row as it is found: those of an outer range go on behind its calls. */
+typedef struct level_row {
+    uint64_t address;
+    uint32_t range;
+    uint32_t line;
+} level_row;
+
+typedef struct index_list {
+    uint32_t *items;
+    size_t count, capacity;
+} index_list;
+
+typedef struct function_levels {
+    struct { level_range *items; size_t count, capacity; } ranges;
+    /* By range, with offsets from its start. */
+    struct { gsym_symbfile_row *items; size_t count, capacity; } rows;
+    bool is_complete; /* false: inlined calls are left out, they would be too many */
+    /* Scratch, kept from function to function. */
+    struct { level_row *items; size_t count, capacity; } found;
+    call_tree tree;
+    index_list open; /* ranges that have not ended, the outermost first */
+    index_list path;
+} function_levels;
+
+/* The inlined call of a range, NULL for the function itself; and the name of either. */
+static inline const gsym_inline_node *level_call(const gsym_function *function,
+                                                 const level_range *range) {
+    return range->call == 0 ? NULL : &function->nodes[range->call - 1];
+}
+
+static inline uint64_t level_name(const gsym_function *function,
+                                  const level_range *range) {
+    return range->call == 0 ? function->name : level_call(function, range)->name;
+}
+
+void function_levels_deinit(function_levels *levels);
+/* Flatten what a function says of the addresses from `start` on and below `end`. With
+ * `root_is_call` the root of its calls is one itself. */
+gsym_status function_levels_make(function_levels *levels, const gsym_function *function,
+                                 bool root_is_call, uint64_t start, uint64_t end,
+                                 gsym_error *error);
+
+#endif

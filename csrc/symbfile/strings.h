@@ -1,0 +1,93 @@
+/* strings.h - the strings of a symbfile that is being written, and the
+ * string table of each batch of records.
+ *
+ * Strings are numbered from 1 on and kept to the end. Those that a batch uses more than
+ * once stand in its table, the most used ones in front, so that references are short. */
+#ifndef GSYM_SYMBFILE_STRINGS_H
+#define GSYM_SYMBFILE_STRINGS_H
+
+#include "base/tables.h"
+
+typedef struct written_string {
+    uint64_t at; /* in the bytes of all */
+    uint32_t size;
+    uint32_t uses;      /* by records of the batch */
+    uint32_t reference; /* where it stands in the table of the batch, if it does */
+    bool is_forced;     /* a record has no other way to name it */
+    bool is_in_table;
+    bool is_claimed;    /* its cost has been told */
+} written_string;
+
+typedef struct string_numbers {
+    uint32_t *items;
+    size_t count, capacity;
+} string_numbers;
+
+typedef struct written_strings {
+    buffer bytes;
+    struct { written_string *items; size_t count, capacity; } all;
+    string_numbers used;  /* by the batch, in order of first use; then its table */
+    uint64_t used_size; /* bytes of a table of all that the batch uses, at most */
+    size_t longest;     /* bytes of one */
+    slot_table slots;
+} written_strings;
+
+bool written_strings_init(written_strings *strings);
+void written_strings_deinit(written_strings *strings);
+gsym_status written_strings_add(written_strings *strings, const char *bytes, size_t size,
+                                uint32_t *number_ret, gsym_error *error);
+
+static inline bool written_strings_has(const written_strings *strings, uint32_t number) {
+    return number > 0 && number <= strings->all.count;
+}
+
+static inline const written_string *written_strings_at(const written_strings *strings,
+                                                       uint32_t number) {
+    return &strings->all.items[number - 1];
+}
+
+enum { COST_OF_STRING = 5 /* key and length in front of it */ };
+
+/* Bytes that the table may grow by when a record uses a string. */
+static inline uint64_t written_strings_cost(const written_strings *strings,
+                                            uint32_t number) {
+    const written_string *string;
+    if (number == 0) return 0;
+    string = written_strings_at(strings, number);
+    return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
+}
+
+/* Likewise where a record may name a string many times: it costs something once, until all
+ * that were claimed are released. */
+static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
+    uint64_t cost = written_strings_cost(strings, number);
+    if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;
+    strings->all.items[number - 1].is_claimed = true;
+    return cost;
+}
+
+static inline void written_strings_release(written_strings *strings, uint32_t number) {
+    if (number != 0) strings->all.items[number - 1].is_claimed = false;
+}
+
+/* What is left to do for the first record of the batch that uses a string. */
+bool written_strings_use_first(written_strings *strings, uint32_t number);
+
+/* A record of the batch uses a string. False where memory ran out. */
+static inline bool written_strings_use(written_strings *strings, uint32_t number,
+                                       bool is_forced) {
+    written_string *string;
+    if (number == 0) return true;
+    string = &strings->all.items[number - 1];
+    if (string->uses == 0 && !written_strings_use_first(strings, number)) return false;
+    if (string->uses < UINT32_MAX) string->uses++;
+    string->is_forced |= is_forced;
+    return true;
+}
+
+/* Leave in `used` the strings of the table, which know their references. */
+bool written_strings_make_table(written_strings *strings);
+/* The batch is written. */
+void written_strings_end_batch(written_strings *strings);
+
+#endif
