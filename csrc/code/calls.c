@@ -64,7 +64,7 @@ typedef struct call_search {
 
 /* ---- the list -------------------------------------------------------------------- */
 
-bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line) {
+static bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line) {
     if (!ARRAY_RESERVE(calls->addresses, 1) || !ARRAY_RESERVE(calls->sizes, 1) ||
         !ARRAY_RESERVE(calls->lines, 1))
         return false;

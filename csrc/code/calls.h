@@ -17,9 +17,6 @@ struct gsym_calls {
     gsym_call_columns counts;
 };
 
-/* Append a call. False where memory ran out. */
-bool calls_add(gsym_calls *calls, uint64_t address, unsigned size, bool has_line);
-
 /* Bytes of the instruction at the cursor, which stays where it is; 0 where none is
  * defined or it is cut off. Calls are CALL, near and far, direct and indirect, SYSCALL
  * and INT n: what code comes back from. */

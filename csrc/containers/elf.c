@@ -43,7 +43,8 @@ elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     return section;
 }
 
-const char *elf_section_name(const elf_object *elf, const elf_section *section) {
+/* "" where the name lies outside the name table. */
+static const char *elf_section_name(const elf_object *elf, const elf_section *section) {
     cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size,
                          section->name, false);
     size_t size;
@@ -303,41 +304,6 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
     }
 }
 
-/* ---- opening ------------------------------------------------------------------ */
-
-static void close_elf(gsym_object *object) {
-    free(((elf_object *)object)->placements);
-    free(object);
-}
-
-static const object_format elf_format = {
-    .close = close_elf,
-    .section_at = section_at,
-    .debug_section = debug_section,
-    .identifier = identifier,
-    .relocate = elf_relocate,
-};
-
-gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                     gsym_error *error) {
-    elf_object *elf = calloc(1, sizeof *elf);
-    gsym_status status;
-    if (elf == NULL) return gsym_fail_memory(error);
-    elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
-    status = read_header(elf, error);
-    if (status == GSYM_OK && elf->object.header.type == TYPE_RELOCATABLE) {
-        elf->object.header.is_relocatable = elf->object.header.has_base_address = 1;
-        status = elf_place_sections(elf, error);
-    }
-    if (status != GSYM_OK) {
-        close_elf(&elf->object);
-        return status;
-    }
-    find_debug_sections(elf);
-    *object_ret = &elf->object;
-    return GSYM_OK;
-}
-
 /* Relocatable ELF files: sections placed, relocations applied.
  *
  * What a linker would do, as far as it matters to debug information: code sections get
@@ -399,7 +365,8 @@ static gsym_status choose_addresses(const elf_object *elf, elf_placement *placem
     return GSYM_OK;
 }
 
-gsym_status elf_place_sections(elf_object *elf, gsym_error *error) {
+/* Place the sections of a relocatable file and find what relocates them. */
+static gsym_status elf_place_sections(elf_object *elf, gsym_error *error) {
     size_t count = elf->object.header.section_count;
     elf_placement *placements = calloc(count + 1, sizeof *placements);
     gsym_status status;
@@ -531,8 +498,8 @@ static uint64_t apply_section(const relocation_target *target, const elf_object 
     return failed;
 }
 
-gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                         size_t size, uint64_t *failed_ret, gsym_error *error) {
+static gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                                size_t size, uint64_t *failed_ret, gsym_error *error) {
     const elf_object *elf = elf_of(object);
     relocation_target target = {
         .bytes = bytes, .size = size, .address = elf_section_at(elf, index).address};
@@ -551,5 +518,40 @@ gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *byt
                              elf_section_name(elf, &section));
         *failed_ret += apply_section(&target, elf, &section);
     }
+    return GSYM_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static void close_elf(gsym_object *object) {
+    free(((elf_object *)object)->placements);
+    free(object);
+}
+
+static const object_format elf_format = {
+    .close = close_elf,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = elf_relocate,
+};
+
+gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                     gsym_error *error) {
+    elf_object *elf = calloc(1, sizeof *elf);
+    gsym_status status;
+    if (elf == NULL) return gsym_fail_memory(error);
+    elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
+    status = read_header(elf, error);
+    if (status == GSYM_OK && elf->object.header.type == TYPE_RELOCATABLE) {
+        elf->object.header.is_relocatable = elf->object.header.has_base_address = 1;
+        status = elf_place_sections(elf, error);
+    }
+    if (status != GSYM_OK) {
+        close_elf(&elf->object);
+        return status;
+    }
+    find_debug_sections(elf);
+    *object_ret = &elf->object;
     return GSYM_OK;
 }

@@ -69,8 +69,6 @@ typedef struct elf_section {
 
 /* In a relocatable file `address` is where the section has been placed. */
 elf_section elf_section_at(const elf_object *elf, uint32_t index);
-/* "" where the name lies outside the name table. */
-const char *elf_section_name(const elf_object *elf, const elf_section *section);
 /* The bytes of a section, cut at the end of the file. */
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
 static inline bool elf_section_holds_code(const elf_section *section) {
@@ -81,11 +79,5 @@ static inline bool elf_section_holds_code(const elf_section *section) {
  * in the file. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);
-
-/* Place the sections of a relocatable file and find what relocates them. */
-gsym_status elf_place_sections(elf_object *elf, gsym_error *error);
-gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                         size_t size, uint64_t *failed_ret, gsym_error *error);
-
 
 #endif

@@ -155,25 +155,6 @@ static bool is_debug_section(const char *name, const char *prefix, const char *k
            strncmp(name + prefix_size, known, MACHO_NAME_SIZE - prefix_size) == 0;
 }
 
-static void find_debug_sections(macho_object *macho) {
-    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-        macho->debug_sections[which] = OBJECT_NO_SECTION;
-    for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
-        macho_section section = macho_section_at(macho, i);
-        if (strncmp(section.name, "__debug_", 8) != 0 && !is_zdebug(section.name)) continue;
-        if (!has_payload(&section) || section.size == 0) continue;
-        for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-            if (macho->debug_sections[which] == OBJECT_NO_SECTION &&
-                (is_debug_section(section.name, "__", debug_section_names[which]) ||
-                 is_debug_section(section.name, "__z", debug_section_names[which]))) {
-                macho->debug_sections[which] = i;
-                macho->has_relocations[which] =
-                    macho->object.header.type == TYPE_OBJECT &&
-                    macho_needs_relocation(macho, &section);
-            }
-    }
-}
-
 static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
                               bool is_split) {
     return is_split ? OBJECT_NO_SECTION : macho_of(object)->debug_sections[which];
@@ -294,46 +275,6 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------ */
-
-static void close_macho(gsym_object *object) {
-    macho_object *macho = (macho_object *)object;
-    free(macho->places.items);
-    free(macho);
-}
-
-static const object_format macho_format = {
-    .close = close_macho,
-    .section_at = section_at,
-    .debug_section = debug_section,
-    .identifier = identifier,
-    .relocate = macho_relocate,
-};
-
-bool macho_is_magic(const uint8_t *data, size_t size) {
-    cursor c = cursor_at(data, size, 0, false);
-    uint32_t magic = cursor_u32(&c);
-    uint32_t swapped = __builtin_bswap32(magic);
-    return magic == MAGIC_32 || magic == MAGIC_64 || swapped == MAGIC_32 ||
-           swapped == MAGIC_64;
-}
-
-gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                       gsym_error *error) {
-    macho_object *macho = calloc(1, sizeof *macho);
-    gsym_status status;
-    if (macho == NULL) return gsym_fail_memory(error);
-    macho->object = (gsym_object){&macho_format, data, size, {.format = GSYM_OBJECT_MACHO}};
-    status = read_header(macho, error);
-    if (status != GSYM_OK) {
-        close_macho(&macho->object);
-        return status;
-    }
-    find_debug_sections(macho);
-    *object_ret = &macho->object;
-    return GSYM_OK;
-}
-
 /* Relocations in the debug sections of Mach-O object files.
  *
  * The sections of an object file have addresses that do not overlap, and a relocation
@@ -396,7 +337,9 @@ static cursor relocations_of(const macho_object *macho, const macho_section *sec
     return macho_table_bytes(macho, table, RELOCATION_SIZE);
 }
 
-bool macho_needs_relocation(const macho_object *macho, const macho_section *section) {
+/* Whether a relocation of the section names a symbol; only those change anything. */
+static bool macho_needs_relocation(const macho_object *macho,
+                                   const macho_section *section) {
     cursor c = relocations_of(macho, section);
     macho_relocation relocation;
     while (next_relocation(macho, &c, &relocation))
@@ -449,8 +392,9 @@ static bool apply(const macho_object *macho, const macho_relocation *relocation,
     return true;
 }
 
-gsym_status macho_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                           size_t size, uint64_t *failed_ret, gsym_error *error) {
+static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
+                                  uint8_t *bytes, size_t size, uint64_t *failed_ret,
+                                  gsym_error *error) {
     const macho_object *macho = macho_of(object);
     macho_section section = macho_section_at(macho, index);
     cursor c = relocations_of(macho, &section);
@@ -459,5 +403,64 @@ gsym_status macho_relocate(const gsym_object *object, uint32_t index, uint8_t *b
     while (next_relocation(macho, &c, &relocation))
         if (relocation.names_symbol && !apply(macho, &relocation, bytes, size))
             ++*failed_ret;
+    return GSYM_OK;
+}
+
+static void find_debug_sections(macho_object *macho) {
+    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+        macho->debug_sections[which] = OBJECT_NO_SECTION;
+    for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
+        macho_section section = macho_section_at(macho, i);
+        if (strncmp(section.name, "__debug_", 8) != 0 && !is_zdebug(section.name)) continue;
+        if (!has_payload(&section) || section.size == 0) continue;
+        for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
+            if (macho->debug_sections[which] == OBJECT_NO_SECTION &&
+                (is_debug_section(section.name, "__", debug_section_names[which]) ||
+                 is_debug_section(section.name, "__z", debug_section_names[which]))) {
+                macho->debug_sections[which] = i;
+                macho->has_relocations[which] =
+                    macho->object.header.type == TYPE_OBJECT &&
+                    macho_needs_relocation(macho, &section);
+            }
+    }
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static void close_macho(gsym_object *object) {
+    macho_object *macho = (macho_object *)object;
+    free(macho->places.items);
+    free(macho);
+}
+
+static const object_format macho_format = {
+    .close = close_macho,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = macho_relocate,
+};
+
+bool macho_is_magic(const uint8_t *data, size_t size) {
+    cursor c = cursor_at(data, size, 0, false);
+    uint32_t magic = cursor_u32(&c);
+    uint32_t swapped = __builtin_bswap32(magic);
+    return magic == MAGIC_32 || magic == MAGIC_64 || swapped == MAGIC_32 ||
+           swapped == MAGIC_64;
+}
+
+gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                       gsym_error *error) {
+    macho_object *macho = calloc(1, sizeof *macho);
+    gsym_status status;
+    if (macho == NULL) return gsym_fail_memory(error);
+    macho->object = (gsym_object){&macho_format, data, size, {.format = GSYM_OBJECT_MACHO}};
+    status = read_header(macho, error);
+    if (status != GSYM_OK) {
+        close_macho(&macho->object);
+        return status;
+    }
+    find_debug_sections(macho);
+    *object_ret = &macho->object;
     return GSYM_OK;
 }

@@ -72,8 +72,4 @@ static inline uint32_t macho_symbol_size(const macho_object *macho) {
     return macho->object.header.is_64 ? 16 : 12;
 }
 
-/* Whether a relocation of the section names a symbol; only those change anything. */
-bool macho_needs_relocation(const macho_object *macho, const macho_section *section);
-gsym_status macho_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                           size_t size, uint64_t *failed_ret, gsym_error *error);
 #endif

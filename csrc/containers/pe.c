@@ -358,32 +358,6 @@ pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
     return symbol;
 }
 
-static const object_format pe_format = {
-    .close = close_pe,
-    .section_at = section_at,
-    .debug_section = debug_section,
-    .identifier = identifier,
-    .relocate = pe_relocate,
-};
-
-gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                    gsym_error *error) {
-    pe_object *pe = calloc(1, sizeof *pe);
-    gsym_status status;
-    if (pe == NULL) return gsym_fail_memory(error);
-    pe->object = (gsym_object){&pe_format, data, size, {.format = GSYM_OBJECT_PE}};
-    pe->is_image = is_image(data, size);
-    status = read_headers(pe, error);
-    if (status == GSYM_OK && !pe->is_image) status = pe_place_sections(pe, error);
-    if (status != GSYM_OK) {
-        close_pe(&pe->object);
-        return status;
-    }
-    find_debug_sections(pe);
-    *object_ret = &pe->object;
-    return GSYM_OK;
-}
-
 /* COFF object files: sections placed, relocations applied. */
 
 #define SECTION_REMOVED 0xa00u         /* LNK_INFO, LNK_REMOVE */
@@ -443,7 +417,7 @@ static gsym_status choose_addresses(pe_object *pe, placed_section *sections,
     return GSYM_OK;
 }
 
-gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
+static gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
     gsym_object_header *header = &pe->object.header;
     size_t count = header->section_count;
     placed_section *sections = calloc(count + 1, sizeof *sections);
@@ -479,8 +453,8 @@ static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_of
     return true;
 }
 
-gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                        size_t size, uint64_t *failed_ret, gsym_error *error) {
+static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
+                               size_t size, uint64_t *failed_ret, gsym_error *error) {
     const pe_object *pe = pe_of(object);
     pe_section section = pe_section_at(pe, index);
     relocation_target target = {.bytes = bytes, .size = size, .address = section.address};
@@ -506,5 +480,31 @@ gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *byte
             !symbol_value(pe, symbol, operation == RELOCATION_SECTION_OFFSET, &value) ||
             !relocation_apply(&target, &r, value);
     }
+    return GSYM_OK;
+}
+
+static const object_format pe_format = {
+    .close = close_pe,
+    .section_at = section_at,
+    .debug_section = debug_section,
+    .identifier = identifier,
+    .relocate = pe_relocate,
+};
+
+gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                    gsym_error *error) {
+    pe_object *pe = calloc(1, sizeof *pe);
+    gsym_status status;
+    if (pe == NULL) return gsym_fail_memory(error);
+    pe->object = (gsym_object){&pe_format, data, size, {.format = GSYM_OBJECT_PE}};
+    pe->is_image = is_image(data, size);
+    status = read_headers(pe, error);
+    if (status == GSYM_OK && !pe->is_image) status = pe_place_sections(pe, error);
+    if (status != GSYM_OK) {
+        close_pe(&pe->object);
+        return status;
+    }
+    find_debug_sections(pe);
+    *object_ret = &pe->object;
     return GSYM_OK;
 }

@@ -74,7 +74,4 @@ typedef struct pe_symbol {
 /* Read the entry that `c`, a cursor of the symbol table, covers. */
 pe_symbol pe_read_symbol(const pe_object *pe, cursor *c);
 
-gsym_status pe_place_sections(pe_object *pe, gsym_error *error);
-gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                        size_t size, uint64_t *failed_ret, gsym_error *error);
 #endif

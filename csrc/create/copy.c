@@ -38,15 +38,8 @@ typedef struct entry_copy {
 } entry_copy;
 
 /* To be ended in any case. */
-gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
-                             const gsym_image *image, gsym_error *error);
-void entry_copy_end(entry_copy *copy);
-/* Copy entry `index` < num_addresses, which must not lie below the one before, or
- * what is selected of it. */
-gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error);
-
-gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
-                             const gsym_image *image, gsym_error *error) {
+static gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
+                                    const gsym_image *image, gsym_error *error) {
     *copy = (entry_copy){.creator = creator, .image = image, .is_bounded = true};
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(gsym_record_create(&copy->record, error));
@@ -56,7 +49,7 @@ gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
     return GSYM_OK;
 }
 
-void entry_copy_end(entry_copy *copy) {
+static void entry_copy_end(entry_copy *copy) {
     gsym_record_destroy(copy->record);
     number_map_deinit(&copy->strings);
     free(copy->files);
@@ -305,7 +298,9 @@ static gsym_status add_record(entry_copy *copy, uint32_t index, gsym_error *erro
     return add_wanted(copy, index, decoded, error);
 }
 
-gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error) {
+/* Copy entry `index` < num_addresses, which must not lie below the one before, or
+ * what is selected of it. */
+static gsym_status entry_copy_add(entry_copy *copy, uint32_t index, gsym_error *error) {
     GSYM_TRY(check_order(copy, index, error));
     return blame_entry(copy->image, index, add_record(copy, index, error), error);
 }

@@ -137,15 +137,6 @@ typedef struct record_key {
     uint32_t index; /* in creator->records */
 } record_key;
 
-gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
-                              gsym_error *error);
-/* The first of keys[from .. count) that differs from keys[from] in its range. */
-size_t record_order_run_end(const record_key *keys, size_t count, size_t from);
-bool record_order_same_bytes(const creator_record *left, const creator_record *right);
-/* Whether `left` says less than `right`, a function of the same range. */
-bool record_order_is_poorer(const gsym_creator *creator, const creator_record *left,
-                            const creator_record *right);
-
 /* A record's bytes, cut at the information of one type. */
 typedef struct record_parts {
     bool is_found; /* else there is only a place for it */

@@ -65,14 +65,6 @@ struct gsym_breakpad_export {
     uint64_t next; /* entry, file or string offset within the part */
 };
 
-void export_inlines_deinit(export_inlines *inlines);
-
-/* Append an INLINE record for each call inlined into `function` that has code inside
- * `extent`; the names of all have been collected. */
-gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
-                               const gsym_function *function, answer_extent extent,
-                               gsym_error *error);
-
 /* Number of a file in a record. A file that the table lacks gets 0, which no FILE
  * record has: readers take that for no file. */
 static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
@@ -95,7 +87,7 @@ enum {
     MAX_RANGE_SIZE = 2 * (MAX_HEX_SIZE + 1)
 };
 
-void export_inlines_deinit(export_inlines *inlines) {
+static void export_inlines_deinit(export_inlines *inlines) {
     free(inlines->places.items);
     free(inlines->siblings.items);
 }
@@ -278,9 +270,11 @@ static gsym_status put_call(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
-gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
-                               const gsym_function *function, answer_extent extent,
-                               gsym_error *error) {
+/* Append an INLINE record for each call inlined into `function` that has code inside
+ * `extent`; the names of all have been collected. */
+static gsym_status export_inlines_put(gsym_breakpad_export *export, gsym_text *text,
+                                      const gsym_function *function, answer_extent extent,
+                                      gsym_error *error) {
     bool root_is_call;
     if (function->node_count == 0) return GSYM_OK;
     root_is_call = function_walk_is_call(export->image, &function->nodes[0]);

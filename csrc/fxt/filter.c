@@ -117,8 +117,9 @@ static bool is_in_time(const fxt_filter *filter, const fxt_subject *subject) {
     return subject->end_ns >= filter->from_ns && subject->ns <= filter->to_ns;
 }
 
-bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
-                      const fxt_subject *subject, bool *passes_ret) {
+/* False where memory ran out. A record without what is asked for does not pass. */
+static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
+                             const fxt_subject *subject, bool *passes_ret) {
     bool passes =
         is_in_time(filter, subject) &&
         has_any(&filter->processes, subject->processes, subject->process_count) &&

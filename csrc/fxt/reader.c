@@ -62,7 +62,9 @@ uint64_t fxt_subtype(uint64_t header) {
     }
 }
 
-fxt_record fxt_read_header(cursor *c) {
+/* What the header at the cursor says; 8 bytes have to be there. The cursor goes behind
+ * it, and takes the byte order of a magic number. */
+static fxt_record fxt_read_header(cursor *c) {
     fxt_record record;
     record.header = cursor_u64(c);
     if (GSYM_UNLIKELY(record.header == __builtin_bswap64(FXT_MAGIC_HEADER))) {

@@ -32,9 +32,6 @@ typedef struct fxt_record {
     gsym_fxt_kind kind;
 } fxt_record;
 
-/* What the header at the cursor says; 8 bytes have to be there. The cursor goes behind
- * it, and takes the byte order of a magic number. */
-fxt_record fxt_read_header(cursor *c);
 /* Type of its kind of record, GSYM_FXT_NO_SUBTYPE where the format has none. */
 uint64_t fxt_subtype(uint64_t header);
 
@@ -56,9 +53,6 @@ void fxt_strings_deinit(fxt_strings *strings);
 void fxt_strings_begin(fxt_strings *strings);
 /* Bytes of the strings that are new. */
 uint64_t fxt_strings_new_size(const fxt_strings *strings);
-/* 0 is the empty string. False where memory ran out. */
-bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
-                        uint32_t *number_ret);
 /* The string with a number. */
 const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
                                 size_t *size_ret);
@@ -102,14 +96,10 @@ void fxt_tables_deinit(fxt_tables *tables);
 bool fxt_tables_restart(fxt_tables *tables);
 /* The number of the provider with an id, a new one if need be. */
 bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);
-uint64_t fxt_tables_rate(const fxt_tables *tables);
 /* An index of 0 is ignored. False where memory ran out. */
 bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *bytes,
                            size_t size);
 bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread);
-/* NULL where there is none of the index. */
-fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index);
-const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t index);
 
 /* Which records of a trace are handed out. */
 
@@ -151,9 +141,6 @@ typedef struct fxt_subject {
 
 bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
 void fxt_filter_deinit(fxt_filter *filter);
-/* False where memory ran out. A record without what is asked for does not pass. */
-bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
-                      const fxt_subject *subject, bool *passes_ret);
 
 /* Of one read; few enough that objects made of them die young. */
 enum { FXT_MOST_RECORDS = 1 << 11 };
@@ -245,8 +232,6 @@ gsym_status fxt_read_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
 /* The thread that a ref names. */
 gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                             fxt_thread *thread_ret, gsym_error *error);
-gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body, uint64_t count,
-                               gsym_error *error);
 /* Bytes of a stream, without those that fill it up. */
 gsym_fxt_data fxt_read_data(fxt_body *body, uint64_t size);
 /* Nanoseconds; UINT64_MAX where they do not fit. */

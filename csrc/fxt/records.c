@@ -73,8 +73,8 @@ static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
     return GSYM_OK;
 }
 
-gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body, uint64_t count,
-                               gsym_error *error) {
+static gsym_status fxt_read_arguments(gsym_fxt_reader *reader, fxt_body *body,
+                                      uint64_t count, gsym_error *error) {
     cursor *fields = &body->fields;
     for (uint64_t i = 0; i < count; ++i) {
         fxt_body argument = *body;

@@ -69,8 +69,9 @@ static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash, const uin
     return NULL;
 }
 
-bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
-                        uint32_t *number_ret) {
+/* 0 is the empty string. False where memory ran out. */
+static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
+                               uint32_t *number_ret) {
     uint64_t hash;
     hash_slot *place;
     *number_ret = 0;
@@ -144,7 +145,7 @@ bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret) 
     return true;
 }
 
-uint64_t fxt_tables_rate(const fxt_tables *tables) {
+static uint64_t fxt_tables_rate(const fxt_tables *tables) {
     const uint64_t *rates = tables->rates.items;
     if (GSYM_LIKELY(rates[tables->provider] != 0)) return rates[tables->provider];
     return rates[tables->implicit] != 0 ? rates[tables->implicit] : FXT_DEFAULT_RATE;
@@ -195,12 +196,13 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
     return true;
 }
 
-fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index) {
+/* NULL where there is none of the index. */
+static fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, index, &entry) ? &tables->strings.items[entry] : NULL;
 }
 
-const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t index) {
+static const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, IS_THREAD | index, &entry) ? &tables->threads.items[entry]
                                                          : NULL;

@@ -469,7 +469,10 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
     return true;
 }
 
-bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
+/* The last entry that starts at or below `offset` from base_address, or the first
+ * of those that start together with it. False: there is none. Tables that do not
+ * ascend give some entry that fits or none. */
+static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;
     bool swap = image->swap;

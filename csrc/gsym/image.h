@@ -27,11 +27,6 @@ size_t image_head_size(const gsym_image *image);
 /* Start of entry `index` < num_addresses, counted from base_address. */
 uint64_t image_addr_offset(const gsym_image *image, uint32_t index);
 
-/* The last entry that starts at or below `offset` from base_address, or the first
- * of those that start together with it. False: there is none. Tables that do not
- * ascend give some entry that fits or none. */
-bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret);
-
 /* File offset of the record of entry `index` < num_addresses, not yet checked. */
 uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 

@@ -177,14 +177,6 @@ typedef struct calls_checkpoint {
     uint32_t at;   /* of the first call to look at; 0: there is none below a node */
 } calls_checkpoint;
 
-/* Append the index of a record's line table and tree of calls, whose payloads are empty
- * where it has none. False, and nothing is appended: neither is large, or one is damaged,
- * or memory ran out. */
-bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
-                         unsigned strp_size);
-/* The index at the cursor. */
-bool stored_index_open(const cursor *at, stored_index *index_ret);
-
 /* The last checkpoint at or below `offset` from the start of the function. */
 bool stored_index_line(const stored_index *index, uint64_t offset,
                        line_checkpoint *checkpoint_ret);

@@ -17,8 +17,9 @@ static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_
     return *in_table_ret && (directory != 0 || basename != 0);
 }
 
-bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
-                 bool *in_table_ret) {
+/* Whether a call is a frame; by LLVM's rules only where its file is known. */
+static bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
+                        bool *in_table_ret) {
     *in_table_ret = true;
     /* The root stands for the function itself, unless it names a call. */
     if (!llvm && !match->is_root) return true;
@@ -69,8 +70,10 @@ void frames_put_indexed(frame_list *list, const function_index *index) {
     put_call_frame(list, index->name, offset, false);
 }
 
-void frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
-                       const cursor *calls, uint64_t name) {
+/* Likewise those of call `number` and of the calls around it, as far as the file has them
+ * indexed, and that of the function `name`. `calls` is the payload. */
+static void frames_put_stored(frame_list *list, const stored_index *index,
+                              uint32_t number, const cursor *calls, uint64_t name) {
     call_node node;
     for (; stored_index_node(index, number, &node); number = node.parent) {
         inline_match match =

@@ -9,10 +9,6 @@ static inline uint32_t frame_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }
 
-/* Whether a call is a frame; by LLVM's rules only where its file is known. */
-bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
-                 bool *in_table_ret);
-
 /* Frames that come innermost first, as many of them as there is room for. */
 typedef struct frame_list {
     const gsym_image *image;
@@ -30,9 +26,5 @@ typedef struct frame_list {
 
 /* Put all frames of an indexed function. */
 void frames_put_indexed(frame_list *list, const function_index *index);
-/* Likewise those of call `number` and of the calls around it, as far as the file has them
- * indexed, and that of the function `name`. `calls` is the payload. */
-void frames_put_stored(frame_list *list, const stored_index *index, uint32_t number,
-                       const cursor *calls, uint64_t name);
 
 #endif

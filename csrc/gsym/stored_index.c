@@ -208,8 +208,11 @@ static void put_columns(buffer *out, const index_encoder *encoder) {
     }
 }
 
-bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
-                         unsigned strp_size) {
+/* Append the index of a record's line table and tree of calls, whose payloads are empty
+ * where it has none. False, and nothing is appended: neither is large, or one is damaged,
+ * or memory ran out. */
+static bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
+                                unsigned strp_size) {
     index_encoder encoder = {0};
     bool is_worth = (cursor_left(lines) >= INDEX_LEAST_PAYLOAD ||
                      cursor_left(calls) >= INDEX_LEAST_PAYLOAD) &&
@@ -231,7 +234,7 @@ bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
 
 /* ---- ask ------------------------------------------------------------------------------------ */
 
-bool stored_index_open(const cursor *at, stored_index *index_ret) {
+static bool stored_index_open(const cursor *at, stored_index *index_ret) {
     cursor c = *at;
     uint64_t widths, size = 0;
     index_ret->swap = c.swap;

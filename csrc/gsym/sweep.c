@@ -67,8 +67,8 @@ placed_address *address_order(placed_address *room, uint32_t count) {
 /* What stays between two addresses is not worked out again: rows are
  * gone on from, and frames are the same up to the next boundary of calls. */
 
-bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool llvm,
-                          uint32_t entry, const cursor *record) {
+static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
+                                 bool llvm, uint32_t entry, const cursor *record) {
     cursor lines;
     free(sweep->own_index);
     sweep->own_index = NULL;
@@ -157,7 +157,9 @@ static bool has_row(const function_sweep *sweep) {
            (file != 0 && file < sweep->image->header.num_files);
 }
 
-bool function_sweep_to(function_sweep *sweep, uint64_t address) {
+/* Find the frames at an address of the function, not below the one before; none where
+ * LLVM's rules give no answer. False where memory ran out. */
+static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
     const function_index *index = sweep->index;
     uint32_t boundary =
         count_up_to(index->boundaries, sizeof *index->boundaries, sweep->boundary,
@@ -183,7 +185,7 @@ bool function_sweep_to(function_sweep *sweep, uint64_t address) {
     return true;
 }
 
-void function_sweep_deinit(function_sweep *sweep) {
+static void function_sweep_deinit(function_sweep *sweep) {
     free(sweep->own_index);
     free(sweep->frames);
 }

@@ -32,15 +32,6 @@ typedef struct function_sweep {
     size_t frame_count, frame_capacity;
 } function_sweep;
 
-/* Go on to the function of entry `entry`, whose record is at the cursor. False where the
- * record has to be decoded for each address. */
-bool function_sweep_begin(function_sweep *sweep, const gsym_image *image, bool llvm,
-                          uint32_t entry, const cursor *record);
-/* Find the frames at an address of the function, not below the one before; none where
- * LLVM's rules give no answer. False where memory ran out. */
-bool function_sweep_to(function_sweep *sweep, uint64_t address);
-void function_sweep_deinit(function_sweep *sweep);
-
 /* Where the frames of one address are. */
 typedef struct found_frames {
     size_t first;

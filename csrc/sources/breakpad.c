@@ -4,6 +4,17 @@
 #include "sources/breakpad.h"
 #include "create/state.h"
 
+static void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
+    breakpad_parts_deinit(&batch->parts);
+    inline_builder_deinit(&batch->inlines);
+    buffer_deinit(&batch->blobs);
+    free(batch->functions.items);
+    free(batch->records.items);
+    free(batch->findings.kept.items);
+    free(batch->rows.items);
+    free(batch);
+}
+
 gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
                                  gsym_breakpad **breakpad_ret, gsym_error *error) {
     gsym_breakpad *breakpad = calloc(1, sizeof *breakpad);
@@ -219,17 +230,6 @@ gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
     batch->blobs.swap = creator_big_endian(breakpad->creator) != CURSOR_HOST_BIG_ENDIAN;
     batch->findings.keeps_items = breakpad->findings.keeps_items;
     return batch;
-}
-
-void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
-    breakpad_parts_deinit(&batch->parts);
-    inline_builder_deinit(&batch->inlines);
-    buffer_deinit(&batch->blobs);
-    free(batch->functions.items);
-    free(batch->records.items);
-    free(batch->findings.kept.items);
-    free(batch->rows.items);
-    free(batch);
 }
 
 /* ---- lines ----------------------------------------------------------------------- */

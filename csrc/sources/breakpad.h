@@ -123,7 +123,6 @@ struct gsym_breakpad_batch {
 
 /* NULL where memory ran out. The reader destroys it at its own end. */
 gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
-void breakpad_batch_destroy(gsym_breakpad_batch *batch);
 void breakpad_parts_deinit(breakpad_parts *parts);
 
 /* ---- the reader ------------------------------------------------------------------ */

@@ -197,7 +197,9 @@ static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
     return GSYM_OK;
 }
 
-gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error) {
+/* Find the units of one file. */
+static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
+                                   gsym_error *error) {
     dwarf_input *input = &file->input;
     file->is_scanned = true;
     warnings->file = input->number;

@@ -47,9 +47,6 @@ debug_files *conversion_files(gsym_conversion *conversion);
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
 
-/* Find the units of one file. */
-gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
-
 static inline debug_file *debug_file_of(const debug_files *files,
                                         const dwarf_input *input) {
     return files->files.items[input->number];

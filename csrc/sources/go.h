@@ -67,11 +67,6 @@ static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
  * where the table is damaged as a whole or of an older Go. */
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error);
-/* Whether a table may start at `c`; *magic_ret is what go_pclntab_read_header asks for. */
-bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret);
-/* Read the header of a table of which object, pointer_size, address, offset and end are
- * set. */
-gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic, gsym_error *error);
 /* Where function `index` < function_count starts. */
 uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* False where its record is damaged; `offset` is set all the same. */
@@ -92,12 +87,6 @@ static inline cursor go_section_bytes(const gsym_object *object,
     return cursor_at(object->data, section->offset + section->size, section->offset,
                      object->header.big_endian != 0);
 }
-
-/* Sections of data that are loaded, and that the file has as they are. */
-bool go_holds_data(const gsym_object *object, uint32_t index,
-                   gsym_object_section *section_ret);
-/* Set `text` and `trees`. False where there is no module data of this table. */
-bool go_read_module(go_pclntab *table);
 
 /* Pc-value tables: which value holds for which part of a function.
  *
@@ -172,21 +161,5 @@ typedef struct go_reader {
     inline_piece_list pieces;
     inline_builder builder; /* its nodes are the tree; none: no inlined call */
 } go_reader;
-
-void go_reader_warn(go_reader *reader, gsym_warning_category category,
-                    const go_function *function);
-/* Take `count` from the work that is left; where there is less, the function is cut. */
-bool go_reader_spend(go_reader *reader, uint64_t count);
-
-/* The name of the output for the one at a place. *is_known_ret false: there is none. */
-gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
-                           uint64_t *name_ret, gsym_error *error);
-/* The file of the output for file `number` of the function's unit; 0: it is not known. */
-gsym_status go_file_number(go_reader *reader, const go_function *function, int32_t number,
-                           uint32_t *file_ret, gsym_error *error);
-/* Make the tree of inlined calls of a function of `size` bytes, whose rows are made, and
- * whose name is `name` in the output. What is damaged is a warning. */
-gsym_status go_calls_read(go_reader *reader, const go_function *function, uint32_t size,
-                          uint64_t name, gsym_error *error);
 
 #endif

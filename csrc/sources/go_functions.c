@@ -8,13 +8,14 @@ enum {
     LEAST_WORK = 1 << 16
 };
 
-void go_reader_warn(go_reader *reader, gsym_warning_category category,
-                    const go_function *function) {
+static void go_reader_warn(go_reader *reader, gsym_warning_category category,
+                           const go_function *function) {
     dwarf_warn(conversion_warnings(reader->conversion), category, function->offset,
                function->address);
 }
 
-bool go_reader_spend(go_reader *reader, uint64_t count) {
+/* Take `count` from the work that is left; where there is less, the function is cut. */
+static bool go_reader_spend(go_reader *reader, uint64_t count) {
     if (GSYM_LIKELY(count <= reader->work_left)) {
         reader->work_left -= count;
         return true;
@@ -33,6 +34,60 @@ static void deinit(go_reader *reader) {
     free(reader->spans.items);
     free(reader->pieces.items);
     inline_builder_deinit(&reader->builder);
+}
+
+/* The names and source files of Go functions as those of the output, each taken
+ * once: any number of functions may share one, and be it as long as names can be. */
+
+static gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
+                                  uint64_t *name_ret, gsym_error *error) {
+    uint64_t known = 0; /* plus 1; 0: there is no name */
+    if (!number_map_find(&reader->names, place, &known)) {
+        size_t size;
+        const char *text = go_pclntab_name(&reader->table, place, &size);
+        if (text != NULL) {
+            GSYM_TRY(creator_intern(reader->creator, text, size, string_hash(text, size),
+                                    &known, error));
+            known++;
+        }
+        if (!number_map_set(&reader->names, place, known)) return gsym_fail_memory(error);
+    }
+    *is_known_ret = known != 0;
+    *name_ret = known != 0 ? known - 1 : 0;
+    return GSYM_OK;
+}
+
+static gsym_status intern_path(go_reader *reader, const char *text, size_t size,
+                               uint32_t *file_ret, gsym_error *error) {
+    buffer *path = &reader->path;
+    path->size = 0;
+    buffer_put(path, text, size);
+    path_rules_apply(conversion_input(reader->conversion)->path_rules, path, 0);
+    if (path->failed) return gsym_fail_memory(error);
+    return creator_intern_path(reader->creator, (const char *)path->bytes, path->size,
+                               string_hash((const char *)path->bytes, path->size),
+                               file_ret, error);
+}
+
+/* The file of the output for file `number` of the function's unit; 0: it is not known. */
+static gsym_status go_file_number(go_reader *reader, const go_function *function,
+                                  int32_t number, uint32_t *file_ret, gsym_error *error) {
+    uint32_t place;
+    size_t size;
+    uint64_t known;
+    const char *text;
+    *file_ret = 0;
+    if (!go_pclntab_path_place(&reader->table, function->unit, number, &place))
+        return GSYM_OK;
+    if (number_map_find(&reader->files, place, &known)) {
+        *file_ret = (uint32_t)known;
+        return GSYM_OK;
+    }
+    text = go_pclntab_path(&reader->table, place, &size);
+    if (text != NULL && size > 0)
+        GSYM_TRY(intern_path(reader, text, size, file_ret, error));
+    return number_map_set(&reader->files, place, *file_ret) ? GSYM_OK
+                                                            : gsym_fail_memory(error);
 }
 
 /* ---- lines ------------------------------------------------------------------------- */
@@ -96,141 +151,6 @@ static gsym_status make_rows(go_reader *reader, const go_function *function,
     has_end = at > 0 && at < function->size && !is_damaged && !reader->is_cut;
     *size_ret = (uint32_t)(has_end ? at : function->size);
     return GSYM_OK;
-}
-
-/* ---- functions --------------------------------------------------------------------- */
-
-static gsym_status add_function(go_reader *reader, const go_function *function,
-                                uint64_t *count_ret, gsym_error *error) {
-    gsym_function made = {.address = function->address};
-    uint32_t size;
-    bool is_known;
-    if (!dwarf_in_text(conversion_input(reader->conversion), function->address)) {
-        go_reader_warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, function);
-        return GSYM_OK;
-    }
-    reader->is_cut = false;
-    GSYM_TRY(go_name_number(reader, function->name, &is_known, &made.name, error));
-    if (!is_known || made.name == 0) {
-        go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, function);
-        return GSYM_OK;
-    }
-    GSYM_TRY(make_rows(reader, function, &size, error));
-    GSYM_TRY(go_calls_read(reader, function, size, made.name, error));
-    if (reader->is_cut) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
-    made.size = size;
-    made.rows = reader->rows.items;
-    made.row_count = reader->rows.count;
-    made.nodes = reader->builder.nodes.items;
-    made.node_count = reader->builder.nodes.count;
-    made.ranges = reader->builder.ranges.items;
-    made.range_count = reader->builder.ranges.count;
-    ++*count_ret;
-    return gsym_creator_add_function(reader->creator, &made, GSYM_ORIGIN_DEBUG_INFO, error);
-}
-
-static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
-                                 gsym_error *error) {
-    uint64_t size = reader->table.end - reader->table.offset;
-    reader->work_left = WORK_PER_BYTE * size + LEAST_WORK;
-    creator_supply_strings(reader->creator, size);
-    if (!number_map_init(&reader->files) || !number_map_init(&reader->names))
-        return gsym_fail_memory(error);
-    for (uint32_t i = 0; i < reader->table.function_count; ++i) {
-        go_function function;
-        if (!go_pclntab_function(&reader->table, i, &function))
-            go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, &function);
-        else if (!function.is_gap)
-            GSYM_TRY(add_function(reader, &function, count_ret, error));
-    }
-    return GSYM_OK;
-}
-
-/* Whether a function that the creator has already starts where one of the table does. */
-static gsym_status is_described(go_reader *reader, bool *is_described_ret,
-                                gsym_error *error) {
-    uint32_t count = reader->table.function_count;
-    uint64_t *addresses = malloc((size_t)count * sizeof *addresses + 1);
-    if (addresses == NULL) return gsym_fail_memory(error);
-    for (uint32_t i = 0; i < count; ++i)
-        addresses[i] = go_pclntab_address(&reader->table, i);
-    *is_described_ret = creator_describes(reader->creator, addresses, count);
-    free(addresses);
-    return GSYM_OK;
-}
-
-gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
-                                             const gsym_object *object,
-                                             uint32_t only_undescribed,
-                                             uint64_t *count_ret, gsym_error *error) {
-    go_reader reader = {.conversion = conversion,
-                        .creator = conversion_creator(conversion)};
-    bool is_found, is_known = false;
-    gsym_status status;
-    *count_ret = 0;
-    GSYM_TRY(go_pclntab_open(object, &reader.table, &is_found, error));
-    if (!is_found) return GSYM_OK;
-    if (only_undescribed) GSYM_TRY(is_described(&reader, &is_known, error));
-    if (is_known) return GSYM_OK;
-    if (reader.table.work_left == 0)
-        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_LIMIT, reader.table.offset,
-                   reader.table.address);
-    status = add_functions(&reader, count_ret, error);
-    deinit(&reader);
-    return status;
-}
-
-/* The names and source files of Go functions as those of the output, each taken
- * once: any number of functions may share one, and be it as long as names can be. */
-
-gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
-                           uint64_t *name_ret, gsym_error *error) {
-    uint64_t known = 0; /* plus 1; 0: there is no name */
-    if (!number_map_find(&reader->names, place, &known)) {
-        size_t size;
-        const char *text = go_pclntab_name(&reader->table, place, &size);
-        if (text != NULL) {
-            GSYM_TRY(creator_intern(reader->creator, text, size, string_hash(text, size),
-                                    &known, error));
-            known++;
-        }
-        if (!number_map_set(&reader->names, place, known)) return gsym_fail_memory(error);
-    }
-    *is_known_ret = known != 0;
-    *name_ret = known != 0 ? known - 1 : 0;
-    return GSYM_OK;
-}
-
-static gsym_status intern_path(go_reader *reader, const char *text, size_t size,
-                               uint32_t *file_ret, gsym_error *error) {
-    buffer *path = &reader->path;
-    path->size = 0;
-    buffer_put(path, text, size);
-    path_rules_apply(conversion_input(reader->conversion)->path_rules, path, 0);
-    if (path->failed) return gsym_fail_memory(error);
-    return creator_intern_path(reader->creator, (const char *)path->bytes, path->size,
-                               string_hash((const char *)path->bytes, path->size),
-                               file_ret, error);
-}
-
-gsym_status go_file_number(go_reader *reader, const go_function *function, int32_t number,
-                           uint32_t *file_ret, gsym_error *error) {
-    uint32_t place;
-    size_t size;
-    uint64_t known;
-    const char *text;
-    *file_ret = 0;
-    if (!go_pclntab_path_place(&reader->table, function->unit, number, &place))
-        return GSYM_OK;
-    if (number_map_find(&reader->files, place, &known)) {
-        *file_ret = (uint32_t)known;
-        return GSYM_OK;
-    }
-    text = go_pclntab_path(&reader->table, place, &size);
-    if (text != NULL && size > 0)
-        GSYM_TRY(intern_path(reader, text, size, file_ret, error));
-    return number_map_set(&reader->files, place, *file_ret) ? GSYM_OK
-                                                            : gsym_fail_memory(error);
 }
 
 /* The inlined calls of a Go function as a tree.
@@ -384,8 +304,10 @@ static gsym_status name_nodes(go_reader *reader, const go_function *function, ui
     return GSYM_OK;
 }
 
-gsym_status go_calls_read(go_reader *reader, const go_function *function, uint32_t size,
-                          uint64_t name, gsym_error *error) {
+/* Make the tree of inlined calls of a function of `size` bytes, whose rows are made, and
+ * whose name is `name` in the output. What is damaged is a warning. */
+static gsym_status go_calls_read(go_reader *reader, const go_function *function,
+                                 uint32_t size, uint64_t name, gsym_error *error) {
     inline_builder *builder = &reader->builder;
     uint32_t count;
     bool is_sound = false;
@@ -407,4 +329,86 @@ gsym_status go_calls_read(go_reader *reader, const go_function *function, uint32
     if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
     return builder->nodes.count == 0 ? GSYM_OK
                                      : name_nodes(reader, function, name, error);
+}
+
+/* ---- functions --------------------------------------------------------------------- */
+
+static gsym_status add_function(go_reader *reader, const go_function *function,
+                                uint64_t *count_ret, gsym_error *error) {
+    gsym_function made = {.address = function->address};
+    uint32_t size;
+    bool is_known;
+    if (!dwarf_in_text(conversion_input(reader->conversion), function->address)) {
+        go_reader_warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, function);
+        return GSYM_OK;
+    }
+    reader->is_cut = false;
+    GSYM_TRY(go_name_number(reader, function->name, &is_known, &made.name, error));
+    if (!is_known || made.name == 0) {
+        go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, function);
+        return GSYM_OK;
+    }
+    GSYM_TRY(make_rows(reader, function, &size, error));
+    GSYM_TRY(go_calls_read(reader, function, size, made.name, error));
+    if (reader->is_cut) go_reader_warn(reader, GSYM_WARN_LIMIT, function);
+    made.size = size;
+    made.rows = reader->rows.items;
+    made.row_count = reader->rows.count;
+    made.nodes = reader->builder.nodes.items;
+    made.node_count = reader->builder.nodes.count;
+    made.ranges = reader->builder.ranges.items;
+    made.range_count = reader->builder.ranges.count;
+    ++*count_ret;
+    return gsym_creator_add_function(reader->creator, &made, GSYM_ORIGIN_DEBUG_INFO, error);
+}
+
+static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
+                                 gsym_error *error) {
+    uint64_t size = reader->table.end - reader->table.offset;
+    reader->work_left = WORK_PER_BYTE * size + LEAST_WORK;
+    creator_supply_strings(reader->creator, size);
+    if (!number_map_init(&reader->files) || !number_map_init(&reader->names))
+        return gsym_fail_memory(error);
+    for (uint32_t i = 0; i < reader->table.function_count; ++i) {
+        go_function function;
+        if (!go_pclntab_function(&reader->table, i, &function))
+            go_reader_warn(reader, GSYM_WARN_GO_FUNCTION, &function);
+        else if (!function.is_gap)
+            GSYM_TRY(add_function(reader, &function, count_ret, error));
+    }
+    return GSYM_OK;
+}
+
+/* Whether a function that the creator has already starts where one of the table does. */
+static gsym_status is_described(go_reader *reader, bool *is_described_ret,
+                                gsym_error *error) {
+    uint32_t count = reader->table.function_count;
+    uint64_t *addresses = malloc((size_t)count * sizeof *addresses + 1);
+    if (addresses == NULL) return gsym_fail_memory(error);
+    for (uint32_t i = 0; i < count; ++i)
+        addresses[i] = go_pclntab_address(&reader->table, i);
+    *is_described_ret = creator_describes(reader->creator, addresses, count);
+    free(addresses);
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
+                                             const gsym_object *object,
+                                             uint32_t only_undescribed,
+                                             uint64_t *count_ret, gsym_error *error) {
+    go_reader reader = {.conversion = conversion,
+                        .creator = conversion_creator(conversion)};
+    bool is_found, is_known = false;
+    gsym_status status;
+    *count_ret = 0;
+    GSYM_TRY(go_pclntab_open(object, &reader.table, &is_found, error));
+    if (!is_found) return GSYM_OK;
+    if (only_undescribed) GSYM_TRY(is_described(&reader, &is_known, error));
+    if (is_known) return GSYM_OK;
+    if (reader.table.work_left == 0)
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_LIMIT, reader.table.offset,
+                   reader.table.address);
+    status = add_functions(&reader, count_ret, error);
+    deinit(&reader);
+    return status;
 }

@@ -16,7 +16,7 @@ enum {
 
 /* ---- the header -------------------------------------------------------------------- */
 
-bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret) {
+static bool go_pclntab_starts(cursor c, const gsym_object *object, uint32_t *magic_ret) {
     unsigned quantum, pointer_size = object->header.is_64 ? 8 : 4;
     if (!cursor_need(&c, GO_MAGIC_SIZE)) return false;
     *magic_ret = cursor_u32_covered(&c);
@@ -40,7 +40,10 @@ static cursor part_of(const go_pclntab *table, uint64_t offset) {
                      table->object->header.big_endian != 0);
 }
 
-gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic, gsym_error *error) {
+/* Read the header of a table of which object, pointer_size, address, offset and end are
+ * set. */
+static gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
+                                          gsym_error *error) {
     cursor c = part_of(table, 0);
     uint64_t count, names, units, paths, values, functions;
     unsigned size = table->pointer_size;
@@ -179,8 +182,8 @@ enum {
 
 /* ---- loaded data ------------------------------------------------------------------- */
 
-bool go_holds_data(const gsym_object *object, uint32_t index,
-                   gsym_object_section *section_ret) {
+static bool go_holds_data(const gsym_object *object, uint32_t index,
+                          gsym_object_section *section_ret) {
     gsym_error ignored;
     memset(section_ret, 0, sizeof *section_ret);
     return gsym_object_section_at(object, index, section_ret, &ignored) == GSYM_OK &&
@@ -262,46 +265,6 @@ static gsym_status open_named(const gsym_object *object, go_pclntab *table,
                              "the pclntab does not start as one");
         *is_found_ret = true;
         return open_at(table, object, &section, section.offset, magic, error);
-    }
-    return GSYM_OK;
-}
-
-/* The first place in a section that is a table; false where there is none. */
-static bool open_within(const gsym_object *object, const gsym_object_section *section,
-                        unsigned *candidates_left, go_pclntab *table) {
-    cursor c = go_section_bytes(object, section);
-    if (!go_pclntab_spend(table, section->size / SCAN_STEP)) return false;
-    for (; cursor_left(&c) >= GO_MAGIC_SIZE; cursor_skip(&c, SCAN_STEP)) {
-        uint32_t magic;
-        gsym_error ignored;
-        if (!go_pclntab_starts(c, object, &magic) ||
-            open_at(table, object, section, cursor_offset(&c), magic, &ignored) != GSYM_OK)
-            continue;
-        if (*candidates_left == 0) return false;
-        --*candidates_left;
-        if (go_read_module(table)) return true;
-    }
-    return false;
-}
-
-gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
-                            bool *is_found_ret, gsym_error *error) {
-    unsigned candidates_left = MOST_CANDIDATES;
-    *is_found_ret = false;
-    *table_ret = (go_pclntab){.work_left = WORK_PER_BYTE * (uint64_t)object->size +
-                                           LEAST_WORK};
-    if (object->header.is_relocatable) return GSYM_OK;
-    GSYM_TRY(open_named(object, table_ret, is_found_ret, error));
-    if (*is_found_ret) {
-        if (go_read_module(table_ret) || table_ret->text != 0) return GSYM_OK;
-        return gsym_fail(error, GSYM_E_FORMAT, table_ret->offset,
-                         "no module data tells where the code of the pclntab starts");
-    }
-    if (!may_hide_table(object)) return GSYM_OK;
-    for (uint32_t i = 0; i < object->header.section_count && !*is_found_ret; ++i) {
-        gsym_object_section section;
-        if (go_holds_data(object, i, &section))
-            *is_found_ret = open_within(object, &section, &candidates_left, table_ret);
     }
     return GSYM_OK;
 }
@@ -467,7 +430,8 @@ static bool has_sound_trees(go_pclntab *table) {
     return sound > 0;
 }
 
-bool go_read_module(go_pclntab *table) {
+/* Set `text` and `trees`. False where there is no module data of this table. */
+static bool go_read_module(go_pclntab *table) {
     uint64_t words[WORD_COUNT], text = table->text;
     if (table->layout == GO_LAYOUT_1_16) return true; /* all its addresses are absolute */
     if (!find_words(table, words) && !find_relocated_words(table, words)) return false;
@@ -483,4 +447,44 @@ bool go_read_module(go_pclntab *table) {
     }
     table->trees = 0;
     return true;
+}
+
+/* The first place in a section that is a table; false where there is none. */
+static bool open_within(const gsym_object *object, const gsym_object_section *section,
+                        unsigned *candidates_left, go_pclntab *table) {
+    cursor c = go_section_bytes(object, section);
+    if (!go_pclntab_spend(table, section->size / SCAN_STEP)) return false;
+    for (; cursor_left(&c) >= GO_MAGIC_SIZE; cursor_skip(&c, SCAN_STEP)) {
+        uint32_t magic;
+        gsym_error ignored;
+        if (!go_pclntab_starts(c, object, &magic) ||
+            open_at(table, object, section, cursor_offset(&c), magic, &ignored) != GSYM_OK)
+            continue;
+        if (*candidates_left == 0) return false;
+        --*candidates_left;
+        if (go_read_module(table)) return true;
+    }
+    return false;
+}
+
+gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
+                            bool *is_found_ret, gsym_error *error) {
+    unsigned candidates_left = MOST_CANDIDATES;
+    *is_found_ret = false;
+    *table_ret = (go_pclntab){.work_left = WORK_PER_BYTE * (uint64_t)object->size +
+                                           LEAST_WORK};
+    if (object->header.is_relocatable) return GSYM_OK;
+    GSYM_TRY(open_named(object, table_ret, is_found_ret, error));
+    if (*is_found_ret) {
+        if (go_read_module(table_ret) || table_ret->text != 0) return GSYM_OK;
+        return gsym_fail(error, GSYM_E_FORMAT, table_ret->offset,
+                         "no module data tells where the code of the pclntab starts");
+    }
+    if (!may_hide_table(object)) return GSYM_OK;
+    for (uint32_t i = 0; i < object->header.section_count && !*is_found_ret; ++i) {
+        gsym_object_section section;
+        if (go_holds_data(object, i, &section))
+            *is_found_ret = open_within(object, &section, &candidates_left, table_ret);
+    }
+    return GSYM_OK;
 }

@@ -110,17 +110,6 @@ static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *
                                size > UINT32_MAX ? 0 : size, name, name_size, true, error);
 }
 
-gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                              gsym_error *error) {
-    macho_symbols symbols = macho_symbols_open(macho_of(object));
-    gsym_status status = macho_list_starts(&symbols, error);
-    macho_symbol symbol;
-    while (status == GSYM_OK && macho_next_function(&symbols, &symbol))
-        status = add_symbol(conversion, &symbols, &symbol, error);
-    macho_symbols_close(&symbols);
-    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
-}
-
 /* Functions of a Mach-O file that do nothing but call one of another
  * image. All stubs of a section have one size; the indirect symbols say, in the same
  * order, whom they call. */
@@ -197,8 +186,9 @@ static gsym_status add_section(stub_reader *reader, const macho_section *section
     return GSYM_OK;
 }
 
-gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
-                            gsym_error *error) {
+/* Name the stubs by which a binary calls functions of others. */
+static gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                                   gsym_error *error) {
     stub_reader reader = {
         .macho = macho,
         .conversion = conversion,
@@ -216,4 +206,15 @@ gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *mac
     }
     buffer_deinit(&reader.name);
     return status;
+}
+
+gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                              gsym_error *error) {
+    macho_symbols symbols = macho_symbols_open(macho_of(object));
+    gsym_status status = macho_list_starts(&symbols, error);
+    macho_symbol symbol;
+    while (status == GSYM_OK && macho_next_function(&symbols, &symbol))
+        status = add_symbol(conversion, &symbols, &symbol, error);
+    macho_symbols_close(&symbols);
+    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
 }

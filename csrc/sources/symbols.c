@@ -35,35 +35,6 @@ uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint
     return low < starts->count && starts->items[low] < end ? starts->items[low] : end;
 }
 
-/* ---- what a conversion takes from an object ------------------------------------------- */
-
-gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
-                                            const gsym_object *object, gsym_error *error) {
-    for (uint32_t i = 0; i < object->header.section_count; ++i) {
-        gsym_object_section section = {0};
-        gsym_error ignored;
-        uint64_t end;
-        /* Where a section has its bytes does not matter here, nor that it has any. */
-        (void)object->format->section_at(object, i, &section, &ignored);
-        if (!section.holds_code ||
-            __builtin_add_overflow(section.address, section.memory_size, &end))
-            continue;
-        GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address, end, error));
-    }
-    return GSYM_OK;
-}
-
-gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
-                                               const gsym_object *object,
-                                               gsym_error *error) {
-    creator_supply_strings(conversion_creator(conversion), object->size);
-    switch (object->header.format) {
-        case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
-        case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
-        default: return pe_add_symbols(conversion, object, error);
-    }
-}
-
 /* Functions of an ELF symbol table. */
 
 #define SYMBOL_NOTYPE 0
@@ -189,8 +160,9 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                symbol->size, name, size, is_weak, error);
 }
 
-gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                            gsym_error *error) {
+/* The symbols of a container. */
+static gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                   gsym_error *error) {
     const elf_object *elf = elf_of(object);
     symbol_table table;
     elf_symbol symbol;
@@ -432,8 +404,8 @@ static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
     return is_found ? GSYM_OK : add_exports(reader, error);
 }
 
-gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                           gsym_error *error) {
+static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                  gsym_error *error) {
     const pe_object *pe = pe_of(object);
     symbol_reader reader = {.conversion = conversion, .pe = pe};
     gsym_status status;
@@ -443,4 +415,33 @@ gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *objec
     status = add_all(&reader, error);
     free(reader.starts.items);
     return status;
+}
+
+/* ---- what a conversion takes from an object ------------------------------------------- */
+
+gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
+                                            const gsym_object *object, gsym_error *error) {
+    for (uint32_t i = 0; i < object->header.section_count; ++i) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        uint64_t end;
+        /* Where a section has its bytes does not matter here, nor that it has any. */
+        (void)object->format->section_at(object, i, &section, &ignored);
+        if (!section.holds_code ||
+            __builtin_add_overflow(section.address, section.memory_size, &end))
+            continue;
+        GSYM_TRY(gsym_conversion_add_text_range(conversion, section.address, end, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
+                                               const gsym_object *object,
+                                               gsym_error *error) {
+    creator_supply_strings(conversion_creator(conversion), object->size);
+    switch (object->header.format) {
+        case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
+        case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
+        default: return pe_add_symbols(conversion, object, error);
+    }
 }

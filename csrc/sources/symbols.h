@@ -19,13 +19,8 @@ void symbol_starts_sort(symbol_starts *starts);
 /* The first one above `address`, at the most `end`. */
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);
 
-/* The symbols of a container. */
-gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                            gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
-gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                           gsym_error *error);
 
 /* Reading the functions of a Mach-O symbol table. */
 
@@ -60,8 +55,5 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol);
 gsym_status macho_list_starts(macho_symbols *symbols, gsym_error *error);
 /* Bytes from a function to the next start, or to the end of its section. */
 uint64_t macho_function_size(const macho_symbols *symbols, const macho_symbol *symbol);
-/* Name the stubs by which a binary calls functions of others. */
-gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
-                            gsym_error *error);
 
 #endif

@@ -1,8 +1,34 @@
 /* extraction.c - one pass over the functions of a GSYM file: each is flattened, and
  * its ranges written, and the return pads of the calls in it. */
-#include "symbfile/extraction.h"
 #include "base/utf8.h"
+#include "code/calls.h"
+#include "export/function_walk.h"
+#include "symbfile/levels.h"
 #include "text/text.h"
+
+struct gsym_symbfile_names {
+    const gsym_image *image;
+    function_walk walk;
+    name_numbers names;
+    bool is_counted;
+    uint32_t *strings;     /* of each name: its number in the writer */
+    uint64_t string_count; /* of those that are known */
+    uint32_t *files;       /* of each file: number of its path, 0: not asked for yet */
+    uint64_t text_left;    /* bytes of names and paths that may still come */
+    buffer text;           /* scratch */
+};
+
+/* The chains of functions at calls as return pads of a symbfile. */
+
+/* Pads under way; functions come in ascending order. */
+typedef struct return_pads {
+    gsym_symbfile_writer *writer;
+    gsym_symbfile_names *names;
+    const gsym_calls *calls;
+    size_t next;     /* call */
+    index_list open; /* ranges that cover the call, the outermost first */
+    struct { gsym_symbfile_entry *items; size_t count, capacity; } entries; /* of one pad */
+} return_pads;
 
 /* Which names a symbfile needs, and the numbers of its strings. */
 
@@ -135,7 +161,8 @@ gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp) {
+/* The string of a name, 0 where it was not collected; "<name omitted>" for the empty one. */
+static uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp) {
     uint64_t number;
     if (!name_numbers_has(&names->names, strp)) return 0;
     number = name_numbers_of(&names->names, strp);
@@ -166,8 +193,10 @@ static gsym_status add_path(gsym_symbfile_names *names, gsym_symbfile_writer *wr
     return status;
 }
 
-gsym_status symbfile_names_file(gsym_symbfile_names *names, gsym_symbfile_writer *writer,
-                                uint32_t file, uint32_t *string_ret, gsym_error *error) {
+/* The string of the path of a file; 0 for no file. */
+static gsym_status symbfile_names_file(gsym_symbfile_names *names,
+                                       gsym_symbfile_writer *writer, uint32_t file,
+                                       uint32_t *string_ret, gsym_error *error) {
     uint64_t directory, basename;
     *string_ret = 0;
     /* File 0 is none, whatever the table says of it. */
@@ -183,12 +212,14 @@ gsym_status symbfile_names_file(gsym_symbfile_names *names, gsym_symbfile_writer
 /* From one call to the next: which ranges of a flattened function cover it,
  * and what they say there. */
 
-void return_pads_deinit(return_pads *pads) {
+static void return_pads_deinit(return_pads *pads) {
     free(pads->open.items);
     free(pads->entries.items);
 }
 
-bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
+/* Whether there are calls at addresses from `start` on and below `end`; those in front of
+ * them are passed over. */
+static bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
     const gsym_calls *calls = pads->calls;
     while (pads->next < calls->addresses.count &&
            calls->addresses.items[pads->next] < start)
@@ -265,9 +296,11 @@ static gsym_status list_entries(return_pads *pads, const gsym_function *function
     return GSYM_OK;
 }
 
-gsym_status return_pads_add(return_pads *pads, const gsym_function *function,
-                            const function_levels *levels, uint64_t end, uint64_t *count,
-                            gsym_error *error) {
+/* Write the pads of the calls in a function, which ends at `end`; add how many they are
+ * to *count. */
+static gsym_status return_pads_add(return_pads *pads, const gsym_function *function,
+                                   const function_levels *levels, uint64_t end,
+                                   uint64_t *count, gsym_error *error) {
     const gsym_calls *calls = pads->calls;
     size_t range = 0;
     pads->open.count = 0;

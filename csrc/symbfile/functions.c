@@ -13,15 +13,15 @@
 
 static const char NAME_OMITTED[] = "<name omitted>"; /* as extractions write it */
 
-gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
-                                gsym_error *error) {
+static gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
+                                       gsym_error *error) {
     *texts = (symbfile_texts){.creator = creator, .first = 1};
     if (!ARRAY_RESERVE(texts->list, 1)) return gsym_fail_memory(error);
     texts->list.items[texts->list.count++] = (symbfile_text){0};
     return GSYM_OK;
 }
 
-void symbfile_texts_deinit(symbfile_texts *texts) {
+static void symbfile_texts_deinit(symbfile_texts *texts) {
     buffer_deinit(&texts->bytes);
     buffer_deinit(&texts->spelled);
     free(texts->list.items);
@@ -29,8 +29,9 @@ void symbfile_texts_deinit(symbfile_texts *texts) {
 
 /* ---- what a reader hands out ------------------------------------------------------ */
 
-gsym_status symbfile_texts_take(symbfile_texts *texts, const gsym_symbfile_columns *columns,
-                                gsym_error *error) {
+static gsym_status symbfile_texts_take(symbfile_texts *texts,
+                                       const gsym_symbfile_columns *columns,
+                                       gsym_error *error) {
     size_t count = columns->string_end - columns->string_first;
     uint64_t origin = texts->bytes.size, start = 0;
     if (columns->string_first == 1) texts->first = texts->list.count;
@@ -55,7 +56,8 @@ gsym_status symbfile_texts_take(symbfile_texts *texts, const gsym_symbfile_colum
     return GSYM_OK;
 }
 
-void symbfile_texts_forget(symbfile_texts *texts) {
+/* No function is waiting: forget the strings that the reader has given up. */
+static void symbfile_texts_forget(symbfile_texts *texts) {
     symbfile_text *items = texts->list.items;
     size_t left = texts->list.count - texts->first;
     uint64_t gone;
@@ -72,7 +74,9 @@ void symbfile_texts_forget(symbfile_texts *texts) {
     texts->first = 1;
 }
 
-bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left, uint32_t right) {
+/* Byte by byte; text 0 equals no other, also no empty one. */
+static bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
+                                 uint32_t right) {
     const symbfile_text *a = &texts->list.items[left], *b = &texts->list.items[right];
     if (left == right) return true;
     if (left == 0 || right == 0 || a->size != b->size) return false;

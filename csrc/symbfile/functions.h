@@ -29,23 +29,11 @@ typedef struct symbfile_texts {
     buffer spelled; /* scratch */
 } symbfile_texts;
 
-gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
-                                gsym_error *error);
-void symbfile_texts_deinit(symbfile_texts *texts);
-
-/* Add the new strings of a read, each read in its turn. */
-gsym_status symbfile_texts_take(symbfile_texts *texts, const gsym_symbfile_columns *columns,
-                                gsym_error *error);
-/* No function is waiting: forget the strings that the reader has given up. */
-void symbfile_texts_forget(symbfile_texts *texts);
-
 /* The text of a number of the reader. */
 static inline uint32_t symbfile_texts_index(const symbfile_texts *texts, uint32_t number) {
     return number == 0 ? 0 : (uint32_t)(texts->first + number - 1);
 }
 
-/* Byte by byte; text 0 equals no other, also no empty one. */
-bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left, uint32_t right);
 /* As the name of a function, which a GSYM file wants to have one. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
                                 gsym_error *error);

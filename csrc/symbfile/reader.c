@@ -1,6 +1,59 @@
 /* reader.c - a symbfile, message by message: which of them are records, and which
  * change how those are read. */
-#include "symbfile/reader.h"
+#include "symbfile/symbfile.h"
+
+/* The string table of a symbfile that is being read, and the
+ * strings that records were handed out with.
+ *
+ * A string gets its number when a record uses it, and one of a table keeps it: whoever
+ * takes the records decodes it once. */
+
+typedef struct table_string {
+    uint32_t at; /* in the body of the message */
+    uint32_t size;
+    uint32_t number; /* 0: no record has used it */
+} table_string;
+
+typedef struct read_strings {
+    buffer body; /* of the table */
+    struct { table_string *items; size_t count, capacity; } table;
+    buffer bytes; /* of the new strings */
+    struct { uint64_t *items; size_t count, capacity; } ends;
+    uint32_t first; /* number of the first new string */
+    uint64_t kept;  /* bytes that strings take where they are kept, about */
+} read_strings;
+
+enum {
+    MOST_RECORDS = 1 << 14, /* of one read; a message adds all of its rows and entries */
+    RECORD_COLUMNS = 3      /* of a message, at most */
+};
+
+typedef struct record_columns {
+    size_t count, range_count, pad_count;
+    uint64_t offsets[MOST_RECORDS];
+    uint64_t range_elf_va[MOST_RECORDS];
+    uint64_t length[MOST_RECORDS];
+    uint64_t row_ends[MOST_RECORDS];
+    uint64_t pad_elf_va[MOST_RECORDS];
+    uint64_t entry_ends[MOST_RECORDS];
+    uint32_t func[MOST_RECORDS];
+    uint32_t file[MOST_RECORDS];
+    uint32_t call_file[MOST_RECORDS];
+    uint32_t call_line[MOST_RECORDS];
+    uint32_t depth[MOST_RECORDS];
+    uint8_t kinds[MOST_RECORDS];
+} record_columns;
+
+typedef struct read_records {
+    uint64_t elf_va; /* of the last record */
+    bool has_elf_va;
+    read_strings strings;
+    protobuf_column fields[RECORD_COLUMNS]; /* of the message that is read */
+    struct { gsym_symbfile_row *items; size_t count, capacity; } rows;
+    struct { gsym_symbfile_entry *items; size_t count, capacity; } entries;
+    gsym_symbfile_counts counts;
+    record_columns columns;
+} read_records;
 
 /* Numbers for the strings of records. */
 
@@ -9,14 +62,15 @@ enum {
     MOST_KEPT = 64 << 20 /* bytes; then all strings are new again */
 };
 
-void read_strings_deinit(read_strings *strings) {
+static void read_strings_deinit(read_strings *strings) {
     buffer_deinit(&strings->body);
     buffer_deinit(&strings->bytes);
     free(strings->table.items);
     free(strings->ends.items);
 }
 
-void read_strings_begin(read_strings *strings) {
+/* What was new is not any more; all numbers are given up when the strings take much. */
+static void read_strings_begin(read_strings *strings) {
     strings->first += (uint32_t)strings->ends.count;
     strings->bytes.size = strings->ends.count = 0;
     if (strings->first != 0 && strings->kept <= MOST_KEPT) return;
@@ -25,8 +79,9 @@ void read_strings_begin(read_strings *strings) {
     for (size_t i = 0; i < strings->table.count; ++i) strings->table.items[i].number = 0;
 }
 
-gsym_status read_strings_replace(read_strings *strings, protobuf_message *message,
-                                 uint64_t *count_ret, gsym_error *error) {
+/* The table is what a message says from now on; *count_ret tells of how many strings. */
+static gsym_status read_strings_replace(read_strings *strings, protobuf_message *message,
+                                        uint64_t *count_ret, gsym_error *error) {
     const uint8_t *body = message->fields.at;
     strings->body.size = strings->table.count = 0;
     buffer_put(&strings->body, body, cursor_left(&message->fields));
@@ -48,8 +103,22 @@ gsym_status read_strings_replace(read_strings *strings, protobuf_message *messag
     return GSYM_OK;
 }
 
-bool read_strings_refer(read_strings *strings, uint32_t index, uint32_t *number_ret,
-                        bool *is_there) {
+/* The number of a string that stands in a record. False where memory ran out. */
+static bool read_strings_add(read_strings *strings, protobuf_bytes text,
+                             uint32_t *number_ret) {
+    if (!ARRAY_RESERVE(strings->ends, 1)) return false;
+    buffer_put(&strings->bytes, text.start, text.size);
+    if (strings->bytes.failed) return false;
+    *number_ret = strings->first + (uint32_t)strings->ends.count;
+    strings->ends.items[strings->ends.count++] = strings->bytes.size;
+    strings->kept += text.size + KEPT_PER_STRING;
+    return true;
+}
+
+/* The number of a string of the table. False where it has none at `index` or memory ran
+ * out, which `is_there` tells. */
+static bool read_strings_refer(read_strings *strings, uint32_t index,
+                               uint32_t *number_ret, bool *is_there) {
     table_string *string;
     *is_there = index < strings->table.count;
     if (!*is_there) return false;
@@ -62,42 +131,35 @@ bool read_strings_refer(read_strings *strings, uint32_t index, uint32_t *number_
     return true;
 }
 
-bool read_strings_add(read_strings *strings, protobuf_bytes text, uint32_t *number_ret) {
-    if (!ARRAY_RESERVE(strings->ends, 1)) return false;
-    buffer_put(&strings->bytes, text.start, text.size);
-    if (strings->bytes.failed) return false;
-    *number_ret = strings->first + (uint32_t)strings->ends.count;
-    strings->ends.items[strings->ends.count++] = strings->bytes.size;
-    strings->kept += text.size + KEPT_PER_STRING;
-    return true;
-}
-
 /* The fields of ranges and return pads, checked and settled: an
  * address by the one before, a string by the table. */
 
 enum { ENOUGH_ROWS = 1 << 17, ENOUGH_STRING_BYTES = 4 << 20 };
 
-void read_records_deinit(read_records *records) {
+static void read_records_deinit(read_records *records) {
     read_strings_deinit(&records->strings);
     for (unsigned i = 0; i < RECORD_COLUMNS; ++i) free(records->fields[i].items);
     free(records->rows.items);
     free(records->entries.items);
 }
 
-void read_records_begin(read_records *records) {
+/* Forget the records, but not their state and their counts. */
+static void read_records_begin(read_records *records) {
     record_columns *columns = &records->columns;
     columns->count = columns->range_count = columns->pad_count = 0;
     records->rows.count = records->entries.count = 0;
     read_strings_begin(&records->strings);
 }
 
-bool read_records_are_enough(const read_records *records) {
+/* Whether they are as many as one read hands out. */
+static bool read_records_are_enough(const read_records *records) {
     return records->columns.count == MOST_RECORDS || records->rows.count >= ENOUGH_ROWS ||
            records->entries.count >= ENOUGH_ROWS ||
            records->strings.bytes.size >= ENOUGH_STRING_BYTES;
 }
 
-void read_records_view(const read_records *records, gsym_symbfile_columns *columns_ret) {
+static void read_records_view(const read_records *records,
+                              gsym_symbfile_columns *columns_ret) {
     const record_columns *columns = &records->columns;
     const read_strings *strings = &records->strings;
     *columns_ret = (gsym_symbfile_columns){
@@ -388,9 +450,9 @@ static gsym_status read_return_pad(read_records *records,
 
 /* ---- both ------------------------------------------------------------------------- */
 
-gsym_status read_records_add(read_records *records, protobuf_message *message,
-                             gsym_symbfile_message type, uint64_t start,
-                             gsym_error *error) {
+static gsym_status read_records_add(read_records *records, protobuf_message *message,
+                                    gsym_symbfile_message type, uint64_t start,
+                                    gsym_error *error) {
     record_columns *columns = &records->columns;
     for (unsigned i = 0; i < RECORD_COLUMNS; ++i) records->fields[i].count = 0;
     if (type == GSYM_SYMBFILE_RANGE_V1)

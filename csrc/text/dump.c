@@ -9,10 +9,6 @@
 #include "gsym/image.h"
 #include "text/text.h"
 
-/* Put LLVM's reason to refuse the record of an entry into *error, whose text stays
- * as it is where LLVM would find nothing. Gives GSYM_E_FORMAT. */
-gsym_status record_fault(const gsym_image *image, uint32_t index, gsym_error *error);
-
 /* Why LLVM's decoder refuses a record, in its own words.
  *
  * The engine names a fault by its file offset and in its own way; a dump that
@@ -216,7 +212,10 @@ static bool function_at_fault(const fault_walk *walk, cursor c, unsigned merge_d
     }
 }
 
-gsym_status record_fault(const gsym_image *image, uint32_t index, gsym_error *error) {
+/* Put LLVM's reason to refuse the record of an entry into *error, whose text stays
+ * as it is where LLVM would find nothing. Gives GSYM_E_FORMAT. */
+static gsym_status record_fault(const gsym_image *image, uint32_t index,
+                                gsym_error *error) {
     fault_walk walk = {image->strp_size, error};
     uint64_t offset = image_record_offset(image, index);
     cursor c = cursor_at(image->data, image->record_end, offset,

@@ -117,7 +117,7 @@ bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
     return true;
 }
 
-void path_cache_deinit(path_cache *cache) {
+static void path_cache_deinit(path_cache *cache) {
     free(cache->slots);
     buffer_deinit(&cache->bytes);
 }

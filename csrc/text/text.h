@@ -92,7 +92,6 @@ bool path_cache_begin(path_cache *cache, path_form form);
 /* The path of a file of the table. False where there is no memory. */
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
                     joined_path *path_ret);
-void path_cache_deinit(path_cache *cache);
 
 /* Where a name is left out whose text is not known yet. */
 typedef struct text_gap {
