@@ -110,20 +110,38 @@ bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size
  * all threads their cached translations. */
 void *zeroed_table(size_t count, size_t item_size);
 
-/* Append one item: `list` has the members items, count, capacity. */
+/* A growing array, empty when zeroed; its items are freed with free(). */
+#define LIST(type)              \
+    struct {                    \
+        type *items;            \
+        size_t count, capacity; \
+    }
+
+/* False where memory ran out. */
 #define ARRAY_RESERVE(list, more)                                                        \
     (GSYM_LIKELY((list).count + (more) <= (list).capacity) ||                            \
      array_reserve(&(list).items, &(list).capacity, (list).count + (more),               \
                    sizeof *(list).items))
 
-typedef struct row_list {
-    gsym_line_row *items;
-    size_t count, capacity;
-} row_list;
+/* Append one item; false where memory ran out. */
+#define LIST_ADD(list, ...)                                                              \
+    (ARRAY_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
 
-typedef struct range_list {
-    gsym_range *items;
-    size_t count, capacity;
-} range_list;
+/* Binary search: move `low` to the first of [low, count) for which `is_before`, an expression
+ * of `middle`, does not hold; it holds for all before that one and for none after it. */
+#define SEARCH_SORTED(low, count, is_before)                                             \
+    do {                                                                                 \
+        size_t search_end = (count);                                                     \
+        while ((low) < search_end) {                                                     \
+            size_t middle = (low) + (search_end - (low)) / 2;                            \
+            if (is_before)                                                               \
+                (low) = middle + 1;                                                      \
+            else                                                                         \
+                search_end = middle;                                                     \
+        }                                                                                \
+    } while (0)
+
+typedef LIST(gsym_line_row) row_list;
+typedef LIST(gsym_range) range_list;
 
 #endif

@@ -9,10 +9,7 @@ typedef struct path_rule {
     size_t old_size, new_size;
 } path_rule;
 
-typedef struct path_rule_list {
-    path_rule *items;
-    size_t count, capacity;
-} path_rule_list;
+typedef LIST(path_rule) path_rule_list;
 
 bool path_rules_add(path_rule_list *rules, const char *old_bytes, size_t old_size,
                     const char *new_bytes, size_t new_size);

@@ -64,7 +64,7 @@ bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
 
 struct gsym_distinct {
     uint32_t *codes;
-    struct { uint64_t *items; size_t count, capacity; } values;
+    LIST(uint64_t) values;
 };
 
 static uint64_t value_at(const void *column, size_t index, unsigned width) {

@@ -6,10 +6,7 @@
 #include "base/cursor.h"
 
 struct gsym_calls {
-    struct {
-        uint64_t *items;
-        size_t count, capacity;
-    } addresses;
+    LIST(uint64_t) addresses;
     struct {
         uint8_t *items;
         size_t count, capacity;

@@ -2,6 +2,7 @@
 #ifndef GSYM_CONTAINERS_MACHO_H
 #define GSYM_CONTAINERS_MACHO_H
 
+#include "base/buffer.h"
 #include "containers/object.h"
 
 #define MACHO_CPU_ARM 12
@@ -31,7 +32,7 @@ typedef struct macho_table {
 
 typedef struct macho_object {
     gsym_object object;
-    struct { macho_section_place *items; size_t count, capacity; } places;
+    LIST(macho_section_place) places;
     const uint8_t *uuid; /* NULL: none */
     macho_table symbols;
     macho_table strings;

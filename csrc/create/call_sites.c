@@ -170,14 +170,8 @@ typedef struct site_run {
 
 /* The first of the call sites for functions called `name`. */
 static size_t find_run(const site_run *run, uint64_t name) {
-    size_t low = 0, high = run->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (run->items[middle].name < name)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, run->count, run->items[middle].name < name);
     return low;
 }
 
@@ -296,16 +290,11 @@ static gsym_status place_run(gsym_creator *creator, creator_record *record,
 
 /* The record of this range, or else the one that answers for its start. */
 static size_t find_record(const record_list *records, uint64_t address, uint64_t size) {
-    size_t low = 0, high = records->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const creator_record *record = &records->items[middle];
-        if (record->address < address ||
-            (record->address == address && record->size < size))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const creator_record *items = records->items;
+    size_t low = 0;
+    SEARCH_SORTED(low, records->count,
+                  items[middle].address < address ||
+                      (items[middle].address == address && items[middle].size < size));
     if (low < records->count && records->items[low].address == address) return low;
     return low == 0 ? 0 : low - 1;
 }

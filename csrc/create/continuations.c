@@ -25,10 +25,7 @@ typedef struct continuation {
     creator_record record;
 } continuation;
 
-typedef struct continuation_list {
-    continuation *items;
-    size_t count, capacity;
-} continuation_list;
+typedef LIST(continuation) continuation_list;
 
 /* ---- finding hidden parts -------------------------------------------------------- */
 
@@ -36,7 +33,7 @@ typedef struct search {
     const record_list *records;
     continuation_list found; /* ascending */
     /* Functions around the current address; those below the top may have ended. */
-    struct { size_t *items; size_t count, capacity; } open;
+    LIST(size_t) open;
 } search;
 
 static uint64_t last_address(const creator_record *record) {
@@ -60,8 +57,7 @@ static bool fill_gap(search *s, uint64_t start, uint64_t last) {
         part.outer = s->open.items[s->open.count - 1];
         outer_last = last_address(&s->records->items[part.outer]);
         if (outer_last < last) part.last = outer_last;
-        if (!ARRAY_RESERVE(s->found, 1)) return false;
-        s->found.items[s->found.count++] = part;
+        if (!LIST_ADD(s->found, part)) return false;
         if (part.last == last) return true;
         start = part.last + 1;
     }
@@ -106,23 +102,17 @@ typedef struct part_maker {
     gsym_record *record; /* the outer function, decoded */
     row_list rows;
     range_list ranges;
-    struct { gsym_inline_node *items; size_t count, capacity; } nodes;
-    struct { gsym_call_site *items; size_t count, capacity; } sites;
-    struct { gsym_function *items; size_t count, capacity; } functions;
+    LIST(gsym_inline_node) nodes;
+    LIST(gsym_call_site) sites;
+    LIST(gsym_function) functions;
     uint64_t visits;     /* of nodes, call sites and merged functions */
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
 
 /* How many of the rows start below `address`; the rows ascend. */
 static size_t rows_below(const gsym_function *function, uint64_t address) {
-    size_t low = 0, high = function->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (function->rows[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, function->row_count, function->rows[middle].address < address);
     return low;
 }
 

@@ -179,16 +179,9 @@ static gsym_status copy_function(entry_copy *copy, gsym_function *function,
 /* ---- what is selected ------------------------------------------------------- */
 
 static bool has_wanted_name(const gsym_selection *selection, uint64_t name) {
-    size_t low = 0, high;
+    size_t low = 0;
     if (selection == NULL || !selection->by_name) return true;
-    high = selection->name_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (selection->names[middle] < name)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, selection->name_count, selection->names[middle] < name);
     return low < selection->name_count && selection->names[low] == name;
 }
 

@@ -120,9 +120,7 @@ gsym_status gsym_creator_add_file(gsym_creator *creator, uint64_t directory,
 /* ---- memory of blobs -------------------------------------------------------- */
 
 gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error) {
-    if (!ARRAY_RESERVE(creator->owned, 1)) return gsym_fail_memory(error);
-    creator->owned.items[creator->owned.count++] = bytes;
-    return GSYM_OK;
+    return LIST_ADD(creator->owned, bytes) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static gsym_status allocate_owned(gsym_creator *creator, size_t size, uint8_t **bytes_ret,
@@ -201,15 +199,9 @@ bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
                        size_t count) {
     for (size_t i = 0; i < creator->records.count; ++i) {
         const creator_record *record = &creator->records.items[i];
-        size_t low = 0, high = count;
+        size_t low = 0;
         if (creator_record_origin(record) != GSYM_ORIGIN_DEBUG_INFO) continue;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (addresses[middle] < record->address)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        SEARCH_SORTED(low, count, addresses[middle] < record->address);
         if (low < count && addresses[low] == record->address) return true;
     }
     return false;
@@ -253,9 +245,8 @@ gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_
 gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,
                                    gsym_error *error) {
     GSYM_TRY(creator_check_open(creator, error));
-    if (!ARRAY_RESERVE(creator->text_ranges, 1)) return gsym_fail_memory(error);
-    creator->text_ranges.items[creator->text_ranges.count++] = (gsym_range){start, end};
-    return GSYM_OK;
+    return LIST_ADD(creator->text_ranges,
+                    (gsym_range){start, end}) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function *function,

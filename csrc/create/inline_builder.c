@@ -86,9 +86,7 @@ static bool add_span(inline_builder *builder, size_t level_first, uint32_t start
         last->end = end;
         return true;
     }
-    if (!ARRAY_RESERVE(builder->spans, 1)) return false;
-    builder->spans.items[builder->spans.count++] = (inline_span){start, end, node};
-    return true;
+    return LIST_ADD(builder->spans, (inline_span){start, end, node});
 }
 
 /* Cut start .. end at the spans of the level above, from `*above` on. */

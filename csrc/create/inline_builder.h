@@ -11,10 +11,7 @@ typedef struct inline_piece {
     uint32_t record; /* among the function's */
 } inline_piece;
 
-typedef struct inline_piece_list {
-    inline_piece *items;
-    size_t count, capacity;
-} inline_piece_list;
+typedef LIST(inline_piece) inline_piece_list;
 
 /* A node in the making, and the part of it that lies in one piece. */
 typedef struct inline_draft {
@@ -31,9 +28,9 @@ typedef struct inline_span {
 
 /* Scratch, and the result: nodes in pre-order whose `reserved` is the record. */
 typedef struct inline_builder {
-    struct { inline_draft *items; size_t count, capacity; } drafts;
-    struct { inline_span *items; size_t count, capacity; } spans;
-    struct { uint32_t *items; size_t count, capacity; } newest; /* draft by record */
+    LIST(inline_draft) drafts;
+    LIST(inline_span) spans;
+    LIST(uint32_t) newest; /* draft by record */
     inline_piece_list spare;
     node_list nodes;
     range_list ranges;

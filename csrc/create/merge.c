@@ -375,7 +375,7 @@ static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
 
 /* A last function without a size would answer for all addresses behind it. */
 static void bound_last(gsym_creator *creator, creator_record *last) {
-    const text_range_list *ranges = &creator->text_ranges;
+    const range_list *ranges = &creator->text_ranges;
     uint64_t size = 0;
     if (last->size != 0) return;
     for (size_t i = 0; i < ranges->count; ++i) {

@@ -21,15 +21,7 @@ enum {
     RECORD_NAME_PENDING = 4
 };
 
-typedef struct record_list {
-    creator_record *items;
-    size_t count, capacity;
-} record_list;
-
-typedef struct text_range_list {
-    gsym_range *items;
-    size_t count, capacity;
-} text_range_list;
+typedef LIST(creator_record) record_list;
 
 /* A version-2 section that is copied as it is. */
 typedef struct foreign_section {
@@ -39,15 +31,8 @@ typedef struct foreign_section {
     uint64_t offset; /* in the file, known to the layout */
 } foreign_section;
 
-typedef struct foreign_section_list {
-    foreign_section *items;
-    size_t count, capacity;
-} foreign_section_list;
-
-typedef struct owned_list {
-    void **items;
-    size_t count, capacity;
-} owned_list;
+typedef LIST(foreign_section) foreign_section_list;
+typedef LIST(void *) owned_list;
 
 /* Call sites that came by the name of their function. */
 typedef struct named_call_sites {
@@ -62,10 +47,7 @@ typedef struct named_call_sites {
     const uint64_t *regexes;
 } named_call_sites;
 
-typedef struct named_call_sites_list {
-    named_call_sites *items;
-    size_t count, capacity;
-} named_call_sites_list;
+typedef LIST(named_call_sites) named_call_sites_list;
 
 typedef enum output_part {
     OUTPUT_HEAD, /* up to the file table */
@@ -99,7 +81,7 @@ struct gsym_creator {
     string_table strings;
     file_table files;
     record_list records;
-    text_range_list text_ranges;
+    range_list text_ranges;
     foreign_section_list sections;
     named_call_sites_list call_sites;
     owned_list owned;

@@ -449,14 +449,8 @@ static bool compile_table(abbrev_table *table, cursor c) {
 }
 
 const abbrev *abbrev_find_unordered(const abbrev_table *table, uint64_t code) {
-    size_t low = 0, high = table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->items[middle].code < code)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, table->count, table->items[middle].code < code);
     return low < table->count && table->items[low].code == code ? &table->items[low]
                                                                 : NULL;
 }
@@ -517,14 +511,9 @@ static void forget(abbrev_cache *cache) {
 
 /* The number of units whose table is at or before an offset. */
 static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
-    size_t low = 0, high = input->abbrev_offset_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->abbrev_offsets[middle] <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, input->abbrev_offset_count,
+                  input->abbrev_offsets[middle] <= offset);
     return low;
 }
 

@@ -78,10 +78,7 @@ bool dwarf_in_text(const dwarf_input *input, uint64_t address);
 /* By how much, modulo 2^64, a function that starts at `address` has moved. */
 uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address);
 
-typedef struct offset_list {
-    uint64_t *items;
-    size_t count, capacity;
-} offset_list;
+typedef LIST(uint64_t) offset_list;
 
 /* ---- warnings ------------------------------------------------------------------ */
 
@@ -263,10 +260,7 @@ typedef struct dwarf_unit_header {
     uint64_t rnglists_start;
 } dwarf_unit_header;
 
-typedef struct unit_list {
-    dwarf_unit_header *items;
-    size_t count, capacity;
-} unit_list;
+typedef LIST(dwarf_unit_header) unit_list;
 
 /* Find the units of .debug_info and, besides, the type units of .debug_info and
  * .debug_types. What follows a damaged header is given up. */
@@ -442,10 +436,10 @@ typedef struct line_table {
     uint16_t version; /* 0: the unit has none */
     bool has_indexed_strings; /* these belong to the unit that it was read for */
     uint64_t end;     /* in .debug_line */
-    struct { line_file *items; size_t count, capacity; } files;
-    struct { dwarf_string *items; size_t count, capacity; } directories;
-    struct { line_sequence *items; size_t count, capacity; } sequences; /* in program order */
-    struct { uint32_t *items; size_t count, capacity; } by_high; /* sorted by `high` */
+    LIST(line_file) files;
+    LIST(dwarf_string) directories;
+    LIST(line_sequence) sequences; /* in program order */
+    LIST(uint32_t) by_high; /* sorted by `high` */
 } line_table;
 
 void line_table_deinit(line_table *table);
@@ -516,12 +510,12 @@ typedef struct walk_scope {
 } walk_scope;
 
 typedef struct unit_walk {
-    struct { walk_function *items; size_t count, capacity; } functions;
-    struct { walk_node *items; size_t count, capacity; } nodes;
-    struct { walk_call_site *items; size_t count, capacity; } call_sites;
-    struct { walk_scope *items; size_t count, capacity; } scopes;
+    LIST(walk_function) functions;
+    LIST(walk_node) nodes;
+    LIST(walk_call_site) call_sites;
+    LIST(walk_scope) scopes;
     range_list ranges;
-    struct { struct walk_level *items; size_t count, capacity; } levels;
+    LIST(struct walk_level) levels;
 } unit_walk;
 
 /* Visit the DIEs of a unit. False where memory ran out. */
@@ -530,10 +524,7 @@ void unit_walk_deinit(unit_walk *walk);
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-typedef struct scope_list {
-    walk_scope *items;
-    size_t count, capacity;
-} scope_list;
+typedef LIST(walk_scope) scope_list;
 
 /* Scopes found by a scan of one unit, or of one scope that the walk jumped over. */
 typedef struct scanned_scopes {
@@ -563,7 +554,7 @@ typedef struct name_resolver {
     warning_list *warnings;
     abbrev_cache foreign_abbrevs;
     dwarf_unit foreign; /* the one opened last */
-    struct { scanned_scopes *items; size_t count, capacity; } scanned; /* hash by key */
+    LIST(scanned_scopes) scanned; /* hash by key */
     const known_name *known;
     buffer *arena; /* takes names that are put together */
     dwarf_budget *budget;

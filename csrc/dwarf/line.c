@@ -34,15 +34,11 @@ void line_table_deinit(line_table *table) {
 /* ---- header ----------------------------------------------------------------------- */
 
 static bool add_directory(line_table *table, dwarf_string directory) {
-    if (!ARRAY_RESERVE(table->directories, 1)) return false;
-    table->directories.items[table->directories.count++] = directory;
-    return true;
+    return LIST_ADD(table->directories, directory);
 }
 
 static bool add_file(line_table *table, dwarf_string name, uint64_t directory) {
-    if (!ARRAY_RESERVE(table->files, 1)) return false;
-    table->files.items[table->files.count++] = (line_file){name, directory};
-    return true;
+    return LIST_ADD(table->files, (line_file){name, directory});
 }
 
 static dwarf_string inline_string(cursor *c) {

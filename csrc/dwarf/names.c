@@ -278,15 +278,9 @@ void name_resolver_deinit(name_resolver *resolver) {
 /* The innermost of `count` scopes around `target`, or NULL. */
 static const walk_scope *innermost(const walk_scope *scopes, size_t count,
                                    uint64_t target) {
-    size_t low = 0, high = count;
+    size_t low = 0;
     const walk_scope *scope;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (scopes[middle].offset < target)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, count, scopes[middle].offset < target);
     if (low < count && scopes[low].offset == target) /* is one itself */
         return scopes[low].parent == NO_INDEX ? NULL : &scopes[scopes[low].parent];
     if (low == 0) return NULL;

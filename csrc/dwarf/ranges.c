@@ -4,9 +4,7 @@
 #include "dwarf/dwarf.h"
 
 static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
-    if (!ARRAY_RESERVE(*ranges, 1)) return false;
-    ranges->items[ranges->count++] = (gsym_range){start, end};
-    return true;
+    return LIST_ADD(*ranges, (gsym_range){start, end});
 }
 
 /* .debug_ranges, versions 2 to 4. */

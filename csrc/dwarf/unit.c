@@ -10,27 +10,15 @@ void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t
 }
 
 bool dwarf_in_text(const dwarf_input *input, uint64_t address) {
-    size_t low = 0, high = input->text_count;
-    if (high == 0) return true;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->text[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    if (input->text_count == 0) return true;
+    SEARCH_SORTED(low, input->text_count, input->text[middle].end <= address);
     return low < input->text_count && input->text[low].start <= address;
 }
 
 uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address) {
-    size_t low = 0, high = input->span_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->spans[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, input->span_count, input->spans[middle].start <= address);
     return low == 0 ? 0 : input->spans[low - 1].address - input->spans[low - 1].start;
 }
 
@@ -79,9 +67,7 @@ static bool is_type_unit(const dwarf_unit_header *header) {
 }
 
 static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
-    if (!ARRAY_RESERVE(*units, 1)) return false;
-    units->items[units->count++] = *header;
-    return true;
+    return LIST_ADD(*units, *header);
 }
 
 static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
@@ -129,16 +115,11 @@ gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
 
 bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
                      dwarf_unit_header *header_ret) {
-    size_t low = 0, high = input->type_unit_count;
+    size_t low = 0;
     if (dwarf_is_package(input))
         return dwarf_package_unit(input, GSYM_DEBUG_TU_INDEX, signature, header_ret);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->type_units[middle].signature < signature)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, input->type_unit_count,
+                  input->type_units[middle].signature < signature);
     if (low == input->type_unit_count || input->type_units[low].signature != signature)
         return false;
     *header_ret = input->type_units[low];
@@ -146,15 +127,9 @@ bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
 }
 
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
-    size_t low = 0, high = input->unit_count;
+    size_t low = 0;
     const dwarf_unit_header *header;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->units[middle].end <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH_SORTED(low, input->unit_count, input->units[middle].end <= offset);
     if (low == input->unit_count) return NULL;
     header = &input->units[low];
     return header->offset + header->header_size <= offset ? header : NULL;

@@ -45,8 +45,7 @@ static bool descend(walker *w, walk_level level) {
                        DWARF_MAX_DEPTH);
         return true;
     }
-    if (!ARRAY_RESERVE(w->walk->levels, 1)) return false;
-    w->walk->levels.items[w->walk->levels.count++] = w->level;
+    if (!LIST_ADD(w->walk->levels, w->level)) return false;
     w->level = level;
     return true;
 }

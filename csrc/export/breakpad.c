@@ -24,10 +24,7 @@ typedef struct inline_place {
     bool is_kept;
 } inline_place;
 
-typedef struct inline_place_list {
-    inline_place *items;
-    size_t count, capacity;
-} inline_place_list;
+typedef LIST(inline_place) inline_place_list;
 
 /* A range of an inlined call, to be sorted among those of its siblings. */
 typedef struct sibling_range {
@@ -36,10 +33,7 @@ typedef struct sibling_range {
     uint32_t node;
 } sibling_range;
 
-typedef struct sibling_range_list {
-    sibling_range *items;
-    size_t count, capacity;
-} sibling_range_list;
+typedef LIST(sibling_range) sibling_range_list;
 
 /* Scratch, kept from function to function. */
 typedef struct export_inlines {
@@ -115,12 +109,8 @@ static bool do_ascend(const gsym_range *ranges, size_t count) {
 
 /* Whether one of the ascending `ranges` holds all of `inner`. */
 static bool holds(const gsym_range *ranges, size_t count, gsym_range inner) {
-    size_t low = 0, high = count;
-    while (low < high) { /* the first that ends behind inner.start */
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].end <= inner.start) low = middle + 1;
-        else high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, count, ranges[middle].end <= inner.start);
     return low < count && ranges[low].start <= inner.start &&
            inner.end <= ranges[low].end;
 }

@@ -110,8 +110,7 @@ gsym_status fxt_report(gsym_fxt_reader *reader, gsym_fxt_fault fault, uint64_t o
         return gsym_fail(error, GSYM_E_FORMAT, offset, "%s", text);
     }
     if (reader->problems_kept == MOST_PROBLEMS) return GSYM_OK;
-    if (!ARRAY_RESERVE(reader->problems, 1)) return gsym_fail_memory(error);
-    reader->problems.items[reader->problems.count++] = problem;
+    if (!LIST_ADD(reader->problems, problem)) return gsym_fail_memory(error);
     reader->problems_kept++;
     return GSYM_OK;
 }

@@ -41,7 +41,7 @@ uint64_t fxt_subtype(uint64_t header);
 
 typedef struct fxt_strings {
     buffer bytes; /* of all strings that have a number */
-    struct { uint64_t *items; size_t count, capacity; } ends;
+    LIST(uint64_t) ends;
     slot_table slots;
     uint32_t first; /* number of the first one that is new */
     uint32_t age;   /* how often all numbers were given up */
@@ -78,10 +78,10 @@ typedef struct fxt_table_string {
 /* Entries that a provider lacks are taken from the implicit provider. It has the records
  * before the first one that names a provider: some writers put their tables there. */
 typedef struct fxt_tables {
-    struct { uint64_t *items; size_t count, capacity; } ids; /* of providers by number */
-    struct { uint64_t *items; size_t count, capacity; } rates; /* 0: it has none */
-    struct { fxt_table_string *items; size_t count, capacity; } strings;
-    struct { fxt_thread *items; size_t count, capacity; } threads;
+    LIST(uint64_t) ids; /* of providers by number */
+    LIST(uint64_t) rates; /* 0: it has none */
+    LIST(fxt_table_string) strings;
+    LIST(fxt_thread) threads;
     number_map providers; /* id -> number */
     number_map entries;   /* provider, kind and index -> string or thread */
     uint32_t provider;    /* number of the one whose records are read */
@@ -107,7 +107,7 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
 typedef struct fxt_patterns {
     char *bytes; /* with a NUL behind each; NULL: any string */
     size_t size;
-    struct { uint8_t *items; size_t count, capacity; } verdicts; /* 0: not looked at */
+    LIST(uint8_t) verdicts; /* 0: not looked at */
     uint32_t age;                                                /* of the numbers */
 } fxt_patterns;
 
@@ -151,14 +151,14 @@ typedef struct fxt_mark {
 } fxt_mark;
 
 typedef struct fxt_argument_lists {
-    struct { uint32_t *items; size_t count, capacity; } names;
-    struct { uint8_t *items; size_t count, capacity; } types;
-    struct { int64_t *items; size_t count, capacity; } signeds;
-    struct { uint64_t *items; size_t count, capacity; } unsigneds;
-    struct { double *items; size_t count, capacity; } doubles;
-    struct { uint32_t *items; size_t count, capacity; } strings;
-    struct { uint8_t *items; size_t count, capacity; } bools;
-    struct { gsym_fxt_data *items; size_t count, capacity; } blobs;
+    LIST(uint32_t) names;
+    LIST(uint8_t) types;
+    LIST(int64_t) signeds;
+    LIST(uint64_t) unsigneds;
+    LIST(double) doubles;
+    LIST(uint32_t) strings;
+    LIST(uint8_t) bools;
+    LIST(gsym_fxt_data) blobs;
 } fxt_argument_lists;
 
 typedef struct fxt_event_columns {
@@ -205,13 +205,13 @@ struct gsym_fxt_reader {
     fxt_strings strings;
     fxt_filter filter;
     gsym_fxt_counts counts;
-    struct { gsym_fxt_problem *items; size_t count, capacity; } problems;
+    LIST(gsym_fxt_problem) problems;
     uint64_t problems_kept;
     size_t count;
     uint8_t record_kinds[FXT_MOST_RECORDS];
     fxt_event_columns events;
     fxt_other_columns others;
-    struct { uint64_t *items; size_t count, capacity; } words;
+    LIST(uint64_t) words;
     fxt_argument_lists arguments;
 };
 

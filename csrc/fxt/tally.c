@@ -5,7 +5,7 @@
 enum { FIRST_SLOTS = 1024 };
 
 struct gsym_fxt_tally {
-    struct { gsym_fxt_group *items; size_t count, capacity; } groups;
+    LIST(gsym_fxt_group) groups;
     slot_table slots; /* hash -> number of a group, from 1 */
 };
 

@@ -11,10 +11,7 @@ typedef struct waiting_line {
 } waiting_line;
 
 typedef struct answer_queue {
-    struct {
-        waiting_line *items;
-        size_t count, capacity;
-    } lines;
+    LIST(waiting_line) lines;
     size_t most;     /* lines that are looked up together */
     size_t next;     /* the first line without an answer */
     uint32_t sought; /* lines that are to be looked up */

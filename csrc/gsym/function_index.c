@@ -15,7 +15,7 @@ typedef struct index_builder {
     checkpoint_list checkpoints;
     call_tree tree;
     call_boundaries boundaries;
-    struct { index_call *items; size_t count, capacity; } calls;
+    LIST(index_call) calls;
 } index_builder;
 
 /* ---- the record --------------------------------------------------------------------- */

@@ -261,11 +261,9 @@ gsym_status call_sites_decode(cursor *c, unsigned strp_size, call_site_list *cal
         for (uint32_t j = 0; j < site.regex_count; ++j) {
             uint64_t regex;
             GSYM_TRY(decode_regex(c, strp_size, &regex, error));
-            if (!ARRAY_RESERVE(*regexes, 1)) return gsym_fail_memory(error);
-            regexes->items[regexes->count++] = regex;
+            if (!LIST_ADD(*regexes, regex)) return gsym_fail_memory(error);
         }
-        if (!ARRAY_RESERVE(*call_sites, 1)) return gsym_fail_memory(error);
-        call_sites->items[call_sites->count++] = site;
+        if (!LIST_ADD(*call_sites, site)) return gsym_fail_memory(error);
     }
     return GSYM_OK;
 }

@@ -31,25 +31,10 @@ void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites
  * A payload is a cursor over the bytes of one InfoType; offsets in errors count
  * from the start of the file. */
 
-typedef struct node_list {
-    gsym_inline_node *items;
-    size_t count, capacity;
-} node_list;
-
-typedef struct call_site_list {
-    gsym_call_site *items;
-    size_t count, capacity;
-} call_site_list;
-
-typedef struct regex_list {
-    uint64_t *items;
-    size_t count, capacity;
-} regex_list;
-
-typedef struct extra_list {
-    gsym_extra *items;
-    size_t count, capacity;
-} extra_list;
+typedef LIST(gsym_inline_node) node_list;
+typedef LIST(gsym_call_site) call_site_list;
+typedef LIST(uint64_t) regex_list;
+typedef LIST(gsym_extra) extra_list;
 
 /* What decoded functions are made of; each function owns a run of each list. */
 typedef struct function_parts {
@@ -72,10 +57,7 @@ typedef struct line_checkpoint {
     uint32_t line;
 } line_checkpoint;
 
-typedef struct checkpoint_list {
-    line_checkpoint *items;
-    size_t count, capacity;
-} checkpoint_list;
+typedef LIST(line_checkpoint) checkpoint_list;
 
 /* Append a checkpoint every `spacing` bytes. False where the table is damaged, a row lies
  * too far from the function or memory ran out. */
@@ -164,8 +146,8 @@ typedef struct call_range {
 } call_range;
 
 typedef struct call_tree {
-    struct { call_node *items; size_t count, capacity; } nodes;
-    struct { call_range *items; size_t count, capacity; } ranges; /* in order of nodes */
+    LIST(call_node) nodes;
+    LIST(call_range) ranges; /* in order of nodes */
 } call_tree;
 
 /* The bytes of a node and of all below it, from the start of the payload. */
@@ -174,10 +156,7 @@ typedef struct call_span {
     uint32_t end;
 } call_span;
 
-typedef struct span_list {
-    call_span *items;
-    size_t count, capacity;
-} span_list;
+typedef LIST(call_span) span_list;
 
 /* Append all nodes and, unless that is NULL, their spans. False where the tree is damaged,
  * reaches too far from the function or memory ran out. */

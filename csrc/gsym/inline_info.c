@@ -140,8 +140,7 @@ static gsym_status decode_ranges(cursor *c, uint64_t base, uint64_t count,
         uint64_t start = base + cursor_short_uleb(c);
         uint64_t end = start + cursor_short_uleb(c);
         if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
-        if (!ARRAY_RESERVE(*ranges, 1)) return gsym_fail_memory(error);
-        ranges->items[ranges->count++] = (gsym_range){start, end};
+        if (!LIST_ADD(*ranges, (gsym_range){start, end})) return gsym_fail_memory(error);
     }
     return GSYM_OK;
 }
@@ -215,9 +214,9 @@ static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tre
         if (c->failed || start > UINT32_MAX || size > UINT32_MAX - start) return false;
         if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
         if (size == 0) continue;
-        if (!ARRAY_RESERVE(tree->ranges, 1)) return false;
-        tree->ranges.items[tree->ranges.count++] =
-            (call_range){(uint32_t)start, (uint32_t)(start + size), number};
+        if (!LIST_ADD(tree->ranges,
+                      (call_range){(uint32_t)start, (uint32_t)(start + size), number}))
+            return false;
     }
     return true;
 }
@@ -245,8 +244,7 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
             parent = tree->nodes.items[parent - 1].parent;
             continue;
         }
-        if (!ARRAY_RESERVE(tree->nodes, 1)) return false;
-        tree->nodes.items[tree->nodes.count++] = (call_node){.parent = parent};
+        if (!LIST_ADD(tree->nodes, (call_node){.parent = parent})) return false;
         if (spans != NULL) {
             if (!ARRAY_RESERVE(*spans, 1)) return false;
             spans->items[spans->count++].at = at;

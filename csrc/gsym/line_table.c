@@ -364,8 +364,7 @@ gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
     line_program program;
     GSYM_TRY(line_program_begin(&program, payload, start, error));
     while (line_program_next(&program)) {
-        if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
-        rows->items[rows->count++] = program.row;
+        if (!LIST_ADD(*rows, program.row)) return gsym_fail_memory(error);
     }
     if (program.c.failed) return line_program_failure(program.c, program.op, error);
     return GSYM_OK;

@@ -31,10 +31,7 @@ typedef struct call_group {
     uint32_t end;  /* of what the longest walk reads */
 } call_group;
 
-typedef struct group_list {
-    call_group *items;
-    size_t count, capacity;
-} group_list;
+typedef LIST(call_group) group_list;
 
 typedef struct index_encoder {
     checkpoint_list checkpoints;
@@ -100,9 +97,7 @@ static bool put_group(index_encoder *encoder, call_group *group) {
     group_list *groups = &encoder->groups;
     move_outwards(encoder, group);
     if (is_last(groups, group)) return true;
-    if (!ARRAY_RESERVE(*groups, 1)) return false;
-    groups->items[groups->count++] = *group;
-    return true;
+    return LIST_ADD(*groups, *group);
 }
 
 static bool group_boundaries(index_encoder *encoder) {

@@ -51,10 +51,7 @@ typedef struct address_sweep {
     size_t capacity;    /* addresses that there is room for */
     placed_address *order; /* room for two of each */
     found_frames *found;   /* in the order that was asked */
-    struct {
-        gsym_frame *items;
-        size_t count, capacity;
-    } frames;
+    LIST(gsym_frame) frames;
     function_sweep function;
     uint64_t single_below; /* addresses that are looked up by themselves */
     /* The image is a map of a file: pages of records that are passed are given back to the

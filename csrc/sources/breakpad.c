@@ -427,14 +427,9 @@ static void sort_publics(gsym_breakpad *breakpad) {
 
 /* Index of the first PUBLIC at or above `address`. */
 static size_t first_from(const gsym_breakpad *breakpad, uint64_t address) {
-    size_t low = 0, high = breakpad->publics.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (breakpad->publics.items[middle].address < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, breakpad->publics.count,
+                  breakpad->publics.items[middle].address < address);
     return low;
 }
 

@@ -25,7 +25,7 @@ typedef struct numbered {
 /* Entries in the order in which their numbers are met, given or used. Numbers mostly
  * come in a row, so that a number tells its entry. */
 typedef struct numbering {
-    struct { numbered *items; size_t count, capacity; } entries;
+    LIST(numbered) entries;
     number_map others; /* to entries: those out of the row */
 } numbering;
 
@@ -71,8 +71,8 @@ typedef struct breakpad_inline {
 
 /* A run of each list is a function's. */
 typedef struct breakpad_parts {
-    struct { breakpad_row *items; size_t count, capacity; } rows;
-    struct { breakpad_inline *items; size_t count, capacity; } inlines;
+    LIST(breakpad_row) rows;
+    LIST(breakpad_inline) inlines;
     inline_piece_list pieces;
 } breakpad_parts;
 
@@ -88,15 +88,12 @@ typedef struct breakpad_function {
     size_t piece_first, piece_count;
 } breakpad_function;
 
-typedef struct breakpad_function_list {
-    breakpad_function *items;
-    size_t count, capacity;
-} breakpad_function_list;
+typedef LIST(breakpad_function) breakpad_function_list;
 
 typedef struct breakpad_findings {
     uint64_t counts[GSYM_BREAKPAD_FAULT_COUNT];
     bool keeps_items;
-    struct { gsym_breakpad_finding *items; size_t count, capacity; } kept;
+    LIST(gsym_breakpad_finding) kept;
 } breakpad_findings;
 
 /* Note `times` findings at one place. */
@@ -113,7 +110,7 @@ struct gsym_breakpad_batch {
     /* what was made of them */
     unsigned strp_size;
     buffer blobs;
-    struct { creator_record *items; size_t count, capacity; } records;
+    LIST(creator_record) records;
     breakpad_findings findings;
     /* scratch: one function as the output holds it */
     row_list rows;
@@ -149,7 +146,7 @@ struct gsym_breakpad {
     /* what is known */
     bool has_module;
     buffer head;
-    struct { size_t *items; size_t count, capacity; } head_ends;
+    LIST(size_t) head_ends;
     numbering files;   /* to file numbers of the output */
     numbering origins; /* to strps */
     buffer path;        /* scratch */
@@ -160,9 +157,9 @@ struct gsym_breakpad {
     breakpad_function_list closed; /* to be encoded */
     breakpad_parts waiting_parts;
     breakpad_function_list waiting; /* for numbers to be given */
-    struct { gsym_breakpad_batch **items; size_t count, capacity; } batches; /* all */
+    LIST(gsym_breakpad_batch *) batches; /* all */
     gsym_breakpad_batch *spare;
-    struct { breakpad_public *items; size_t count, capacity; } publics;
+    LIST(breakpad_public) publics;
     /* findings */
     gsym_breakpad_counts counts;
     breakpad_findings findings;         /* of this thread, in the order of the text */

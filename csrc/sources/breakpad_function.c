@@ -162,9 +162,7 @@ static void drop_parts(const breakpad_function *function, breakpad_parts *parts)
 
 static gsym_status push(breakpad_function_list *list, const breakpad_function *function,
                         gsym_error *error) {
-    if (!ARRAY_RESERVE(*list, 1)) return gsym_fail_memory(error);
-    list->items[list->count++] = *function;
-    return GSYM_OK;
+    return LIST_ADD(*list, *function) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 /* ---- the end of a function ------------------------------------------------------- */

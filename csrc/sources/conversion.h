@@ -19,11 +19,11 @@ typedef struct unit_encoder {
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records hold offsets in it */
     size_t chunk_first;       /* first record of the chunk */
-    struct { uint8_t **items; size_t count, capacity; } chunks; /* closed */
-    struct { encoded_function *items; size_t count, capacity; } records;
-    struct { gsym_line_row *items; size_t count, capacity; } rows;
-    struct { gsym_call_site *items; size_t count, capacity; } call_sites;
-    struct { uint64_t *items; size_t count, capacity; } regexes;
+    LIST(uint8_t *) chunks; /* closed */
+    LIST(encoded_function) records;
+    LIST(gsym_line_row) rows;
+    LIST(gsym_call_site) call_sites;
+    LIST(uint64_t) regexes;
 } unit_encoder;
 
 void unit_encoder_deinit(unit_encoder *encoder);

@@ -109,8 +109,7 @@ gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t
                                            uint64_t end, gsym_error *error) {
     debug_files *files = conversion_files(conversion);
     if (start >= end) return GSYM_OK;
-    if (!ARRAY_RESERVE(files->text, 1)) return gsym_fail_memory(error);
-    files->text.items[files->text.count++] = (gsym_range){start, end};
+    if (!LIST_ADD(files->text, (gsym_range){start, end})) return gsym_fail_memory(error);
     return creator_add_text_range(conversion_creator(conversion), start, end, error);
 }
 
@@ -426,14 +425,8 @@ static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
 
 /* The first skeleton with a dwo_id, unless it is complete; or NULL. */
 static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
-    size_t low = 0, high = files->skeletons.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (files->by_dwo_id[middle]->dwo_id < dwo_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, files->skeletons.count, files->by_dwo_id[middle]->dwo_id < dwo_id);
     if (low == files->skeletons.count || files->by_dwo_id[low]->dwo_id != dwo_id ||
         files->by_dwo_id[low]->split_input != NULL)
         return NULL;

@@ -18,7 +18,7 @@ typedef struct debug_file {
     bool is_scanned;
     unit_list units, type_units;
     offset_list abbrev_offsets;
-    struct { address_span *items; size_t count, capacity; } spans;
+    LIST(address_span) spans;
     range_list span_ranges; /* what the spans cover */
     drop_mark info_mark, line_mark;
     size_t units_left; /* that it holds DIEs of, still to be read */
@@ -26,15 +26,15 @@ typedef struct debug_file {
 } debug_file;
 
 typedef struct debug_files {
-    struct { debug_file **items; size_t count, capacity; } files; /* by number */
+    LIST(debug_file *) files; /* by number */
     dwarf_input common; /* what the inputs of all files start from */
     range_list text;
     path_rule_list path_rules;
     debug_file *supplementary; /* or NULL */
     bool is_scanned;
     /* of the main files; filled by the scan */
-    struct { unit_source *items; size_t count, capacity; } units; /* in their order */
-    struct { skeleton_unit *items; size_t count, capacity; } skeletons; /* by unit */
+    LIST(unit_source) units; /* in their order */
+    LIST(skeleton_unit) skeletons; /* by unit */
     skeleton_unit **by_dwo_id;
 } debug_files;
 

@@ -156,8 +156,8 @@ typedef struct go_reader {
     /* scratch: one function */
     buffer path;
     row_list rows; /* of the whole function, file and line 0 where none is known */
-    struct { go_call *items; size_t count, capacity; } calls;
-    struct { go_call_span *items; size_t count, capacity; } spans;
+    LIST(go_call) calls;
+    LIST(go_call_span) spans;
     inline_piece_list pieces;
     inline_builder builder; /* its nodes are the tree; none: no inlined call */
 } go_reader;

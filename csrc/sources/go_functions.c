@@ -113,9 +113,7 @@ static gsym_status put_row(go_reader *reader, gsym_line_row row, gsym_error *err
     if (rows->count > 0 && rows->items[rows->count - 1].file == row.file &&
         rows->items[rows->count - 1].line == row.line)
         return GSYM_OK;
-    if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
-    rows->items[rows->count++] = row;
-    return GSYM_OK;
+    return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 /* Make the rows. *size_ret is where they end: behind the code, while the next function
@@ -176,9 +174,9 @@ static gsym_status read_spans(go_reader *reader, const go_function *function,
         uint32_t end = values.end < size ? (uint32_t)values.end : size;
         if (!go_reader_spend(reader, 1)) break;
         if (values.value < 0 || values.start >= end) continue;
-        if (!ARRAY_RESERVE(reader->spans, 1)) return gsym_fail_memory(error);
-        reader->spans.items[reader->spans.count++] =
-            (go_call_span){(uint32_t)values.start, end, (uint32_t)values.value};
+        if (!LIST_ADD(reader->spans,
+                      (go_call_span){(uint32_t)values.start, end, (uint32_t)values.value}))
+            return gsym_fail_memory(error);
         if ((uint32_t)values.value >= *count_ret) *count_ret = (uint32_t)values.value + 1;
     }
     return GSYM_OK;
@@ -187,14 +185,8 @@ static gsym_status read_spans(go_reader *reader, const go_function *function,
 /* The call that the byte at `offset` is of. */
 static uint32_t call_at(const go_reader *reader, uint32_t offset) {
     const go_call_span *spans = reader->spans.items;
-    size_t low = 0, high = reader->spans.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans[middle].end <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, reader->spans.count, spans[middle].end <= offset);
     return low < reader->spans.count && spans[low].start <= offset ? spans[low].call
                                                                    : GO_NO_CALL;
 }
@@ -205,14 +197,9 @@ static uint32_t call_at(const go_reader *reader, uint32_t offset) {
 static void place_caller(const go_reader *reader, const go_function *function,
                          uint32_t offset, go_call *call) {
     const gsym_line_row *rows = reader->rows.items;
-    size_t low = 0, high = reader->rows.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows[middle].address - function->address <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, reader->rows.count,
+                  rows[middle].address - function->address <= offset);
     if (low == 0) return;
     call->call_file = rows[low - 1].file;
     call->call_line = rows[low - 1].line;

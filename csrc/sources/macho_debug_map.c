@@ -19,10 +19,7 @@ typedef struct named_function {
     uint32_t name; /* its offset in the names */
 } named_function;
 
-typedef struct function_list {
-    named_function *items;
-    size_t count, capacity;
-} function_list;
+typedef LIST(named_function) function_list;
 
 typedef struct map_entry {
     uint32_t path; /* its offset in the names */
@@ -33,7 +30,7 @@ typedef struct map_entry {
 
 struct gsym_debug_map {
     cursor names;
-    struct { map_entry *items; size_t count, capacity; } entries;
+    LIST(map_entry) entries;
     function_list functions;
 };
 
@@ -181,10 +178,7 @@ typedef struct function_move {
     uint64_t address;
 } function_move;
 
-typedef struct move_list {
-    function_move *items;
-    size_t count, capacity;
-} move_list;
+typedef LIST(function_move) move_list;
 
 static int compare_moves(const void *left, const void *right) {
     uint64_t a = ((const function_move *)left)->start;

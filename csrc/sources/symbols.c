@@ -8,9 +8,7 @@
 /* ---- sizes for the symbols of a table that gives none --------------------------------- */
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {
-    if (!ARRAY_RESERVE(*starts, 1)) return gsym_fail_memory(error);
-    starts->items[starts->count++] = address;
-    return GSYM_OK;
+    return LIST_ADD(*starts, address) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static int compare_addresses(const void *left, const void *right) {
@@ -24,14 +22,8 @@ void symbol_starts_sort(symbol_starts *starts) {
 }
 
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end) {
-    size_t low = 0, high = starts->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (starts->items[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, starts->count, starts->items[middle] <= address);
     return low < starts->count && starts->items[low] < end ? starts->items[low] : end;
 }
 

@@ -8,10 +8,7 @@
 
 /* Sizes for the symbols of a table that gives none: a function is taken to end where the
  * next known start of its section is. */
-typedef struct symbol_starts {
-    uint64_t *items;
-    size_t count, capacity;
-} symbol_starts;
+typedef LIST(uint64_t) symbol_starts;
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error);
 /* Call it after the last addition and before the first query. */

@@ -109,8 +109,7 @@ static bool put_call_sites(unit_encoder *encoder, const unit_functions *unit,
 gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     uint8_t *bytes = encoder->chunk.bytes;
     if (encoder->chunk.size == 0) return GSYM_OK;
-    if (!ARRAY_RESERVE(encoder->chunks, 1)) return gsym_fail_memory(error);
-    encoder->chunks.items[encoder->chunks.count++] = bytes;
+    if (!LIST_ADD(encoder->chunks, bytes)) return gsym_fail_memory(error);
     for (size_t i = encoder->chunk_first; i < encoder->records.count; ++i)
         encoder->records.items[i].record.blob =
             bytes + (uintptr_t)encoder->records.items[i].record.blob;

@@ -55,8 +55,7 @@ static bool add_path(unit_functions *result, dwarf_budget *budget, const line_ta
 bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
                     uint32_t *code_ret) {
     const dwarf_unit *unit = joiner->line_unit;
-    if (!ARRAY_RESERVE(result->seen_files, 1)) return false;
-    result->seen_files.items[result->seen_files.count++] = (uint32_t)file_index;
+    if (!LIST_ADD(result->seen_files, (uint32_t)file_index)) return false;
     return add_path(result, joiner->budget, joiner->lines, &unit->comp_dir,
                     unit->input->path_rules, file_index, code_ret);
 }
@@ -88,7 +87,7 @@ bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
 struct shared_lines {
     sync_gate gate;
     slot_table known; /* dwarf_key of a table -> 1 + its index */
-    struct { shared_table **items; size_t count, capacity; } tables; /* NULL: not shared */
+    LIST(shared_table *) tables; /* NULL: not shared */
 };
 
 shared_lines *shared_lines_create(void) {

@@ -143,16 +143,10 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
 /* The last row of a sequence at or before `address`. */
 static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
                        uint64_t address) {
-    uint32_t low = sequence->row_first + 1;
-    uint32_t high = sequence->row_first + sequence->row_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (rows->items[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low - 1;
+    size_t low = sequence->row_first + 1;
+    SEARCH_SORTED(low, sequence->row_first + sequence->row_count,
+                  rows->items[middle].address <= address);
+    return (uint32_t)low - 1;
 }
 
 static const line_sequence *sequence_by_high(const line_table *lines, size_t position) {
@@ -162,28 +156,18 @@ static const line_sequence *sequence_by_high(const line_table *lines, size_t pos
 /* Position in by_high of the first sequence that shares addresses with `range`, or
  * SIZE_MAX. */
 static size_t first_sequence(const line_table *lines, const gsym_range *range) {
-    size_t low = 0, high = lines->sequences.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sequence_by_high(lines, middle)->high <= range->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, lines->sequences.count,
+                  sequence_by_high(lines, middle)->high <= range->start);
     if (low == lines->sequences.count || sequence_by_high(lines, low)->low >= range->end)
         return SIZE_MAX;
     return low;
 }
 
 static const line_sequence *sequence_at_offset(const line_table *lines, uint64_t offset) {
-    size_t low = 0, high = lines->sequences.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lines->sequences.items[middle].program_offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, lines->sequences.count,
+                  lines->sequences.items[middle].program_offset < offset);
     return low < lines->sequences.count &&
                    lines->sequences.items[low].program_offset == offset
                ? &lines->sequences.items[low]
@@ -345,14 +329,8 @@ static void merge_ranges(range_list *ranges, size_t first) {
 
 /* Whether one of `count` sorted, disjoint ranges holds all of `range`. */
 static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].start <= range->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, count, ranges[middle].start <= range->start);
     return low > 0 && ranges[low - 1].end >= range->end;
 }
 
@@ -432,8 +410,7 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
     uint32_t dropped = UINT32_MAX; /* nodes deeper than this lie below a dropped one */
     bool is_elsewhere = false;
     if (source->node_first == source->node_end) return true;
-    if (!ARRAY_RESERVE(result->ranges, 1)) return false;
-    result->ranges.items[result->ranges.count++] = *range;
+    if (!LIST_ADD(result->ranges, *range)) return false;
     if (!add_node(result, function->name, FILE_NONE, 0, 0, range_first) ||
         !set_parent(joiner, 0, (uint32_t)node_first, 0))
         return false;
@@ -493,9 +470,9 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
             continue;
         if (!spend(joiner, &joiner->node_budget, 1, source->offset)) break;
         if (!name_of_origin(result, joiner, site->origin, &name)) return false;
-        if (!ARRAY_RESERVE(result->call_sites, 1)) return false;
-        result->call_sites.items[result->call_sites.count++] =
-            (unit_call_site){site->return_address - range->start, name};
+        if (!LIST_ADD(result->call_sites,
+                      (unit_call_site){site->return_address - range->start, name}))
+            return false;
     }
     function->site_count = (uint32_t)result->call_sites.count - function->site_first;
     return true;

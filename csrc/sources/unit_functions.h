@@ -51,19 +51,19 @@ typedef struct unit_functions {
     uint64_t lines_end; /* of the unit's part of .debug_line */
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
-    struct { uint32_t *items; size_t count, capacity; } file_codes;
-    struct { uint32_t *items; size_t count, capacity; } seen_files;
-    struct { unit_name *items; size_t count, capacity; } names;
-    struct { unit_path *items; size_t count, capacity; } paths;
-    struct { unit_function *items; size_t count, capacity; } functions;
+    LIST(uint32_t) file_codes;
+    LIST(uint32_t) seen_files;
+    LIST(unit_name) names;
+    LIST(unit_path) paths;
+    LIST(unit_function) functions;
     /* name: index + 1; call_file: file code */
-    struct { gsym_inline_node *items; size_t count, capacity; } nodes;
-    struct { unit_call_site *items; size_t count, capacity; } call_sites;
+    LIST(gsym_inline_node) nodes;
+    LIST(unit_call_site) call_sites;
     range_list ranges;
     buffer arena;
     /* of the output, filled in the ordered step */
-    struct { uint64_t *items; size_t count, capacity; } strps;
-    struct { uint32_t *items; size_t count, capacity; } files;
+    LIST(uint64_t) strps;
+    LIST(uint32_t) files;
 } unit_functions;
 
 void unit_functions_deinit(unit_functions *result);
@@ -99,7 +99,7 @@ typedef struct unit_joiner {
     name_resolver resolver;
     warning_list *warnings;
     struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
-    struct { joined_parent *items; size_t count, capacity; } parents; /* per inline depth */
+    LIST(joined_parent) parents; /* per inline depth */
     /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
     uint64_t row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */

@@ -27,7 +27,7 @@ typedef struct return_pads {
     const gsym_calls *calls;
     size_t next;     /* call */
     index_list open; /* ranges that cover the call, the outermost first */
-    struct { gsym_symbfile_entry *items; size_t count, capacity; } entries; /* of one pad */
+    LIST(gsym_symbfile_entry) entries; /* of one pad */
 } return_pads;
 
 /* Which names a symbfile needs, and the numbers of its strings. */
@@ -234,8 +234,7 @@ static bool open_ranges(return_pads *pads, const function_levels *levels, size_t
     const level_range *ranges = levels->ranges.items;
     for (; *range < levels->ranges.count && ranges[*range].start <= address; ++*range) {
         pads->open.count = ranges[*range].depth;
-        if (!ARRAY_RESERVE(pads->open, 1)) return false;
-        pads->open.items[pads->open.count++] = (uint32_t)*range;
+        if (!LIST_ADD(pads->open, (uint32_t)*range)) return false;
     }
     while (pads->open.count > 0 &&
            ranges[pads->open.items[pads->open.count - 1]].end <= address)

@@ -46,9 +46,7 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     if (rows->count != 0 && rows->items[rows->count - 1].file == row.file &&
         rows->items[rows->count - 1].line == row.line)
         return GSYM_OK;
-    if (!ARRAY_RESERVE(*rows, 1)) return gsym_fail_memory(error);
-    rows->items[rows->count++] = row;
-    return GSYM_OK;
+    return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 /* Of rows for one address the last counts. */
@@ -64,14 +62,8 @@ static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
 
 /* How many rows are at or below an offset. */
 static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows[middle].offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = 0;
+    SEARCH_SORTED(low, count, rows[middle].offset <= offset);
     return low;
 }
 

@@ -16,9 +16,7 @@ static const char NAME_OMITTED[] = "<name omitted>"; /* as extractions write it 
 static gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
                                        gsym_error *error) {
     *texts = (symbfile_texts){.creator = creator, .first = 1};
-    if (!ARRAY_RESERVE(texts->list, 1)) return gsym_fail_memory(error);
-    texts->list.items[texts->list.count++] = (symbfile_text){0};
-    return GSYM_OK;
+    return LIST_ADD(texts->list, (symbfile_text){0}) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static void symbfile_texts_deinit(symbfile_texts *texts) {
@@ -182,8 +180,7 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
         functions->is_disordered = true;
     if (made->count != 0 && span.start < made->items[made->count - 1].end)
         functions->is_made_sorted = false;
-    if (!ARRAY_RESERVE(*made, 1)) return gsym_fail_memory(error);
-    made->items[made->count++] = span;
+    if (!LIST_ADD(*made, span)) return gsym_fail_memory(error);
     GSYM_TRY(symbfile_functions_sweep(functions, error));
     functions->ranges.count = functions->rows.count = 0;
     symbfile_texts_forget(&functions->texts);

@@ -24,7 +24,7 @@ typedef struct symbfile_text {
 typedef struct symbfile_texts {
     gsym_creator *creator;
     buffer bytes;
-    struct { symbfile_text *items; size_t count, capacity; } list; /* text 0: no string */
+    LIST(symbfile_text) list; /* text 0: no string */
     size_t first;  /* the text that is number 1 of the reader */
     buffer spelled; /* scratch */
 } symbfile_texts;
@@ -79,8 +79,8 @@ struct gsym_symbfile_functions {
     symbfile_texts texts;
     uint64_t count; /* of functions that are with the creator */
     /* the gathered ranges */
-    struct { gathered_range *items; size_t count, capacity; } ranges;
-    struct { gathered_row *items; size_t count, capacity; } rows;
+    LIST(gathered_range) ranges;
+    LIST(gathered_row) rows;
     bool waits_for_all; /* no function is made before the input ends */
     /* otherwise they are one function, and calls inlined into it */
     uint32_t last_part; /* the last range of depth 0 */

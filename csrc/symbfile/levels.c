@@ -37,9 +37,8 @@ static bool list_ranges(call_tree *tree, const gsym_function *function,
         uint64_t start = ranges[i].start - function->address;
         uint64_t end = ranges[i].end - function->address;
         if (start >= end || end > UINT32_MAX) continue;
-        if (!ARRAY_RESERVE(tree->ranges, 1)) return false;
-        tree->ranges.items[tree->ranges.count++] =
-            (call_range){(uint32_t)start, (uint32_t)end, number};
+        if (!LIST_ADD(tree->ranges, (call_range){(uint32_t)start, (uint32_t)end, number}))
+            return false;
     }
     return true;
 }
@@ -103,8 +102,7 @@ static bool change_call(flattening *flat, uint32_t number, uint64_t address) {
             kept = (size_t)level + 1;
             break;
         }
-        if (!ARRAY_RESERVE(levels->path, 1)) return false;
-        levels->path.items[levels->path.count++] = number;
+        if (!LIST_ADD(levels->path, number)) return false;
     }
     end_ranges(levels, kept, address);
     if (levels->path.count > flat->begins) {

@@ -29,18 +29,15 @@ typedef struct level_row {
     uint32_t line;
 } level_row;
 
-typedef struct index_list {
-    uint32_t *items;
-    size_t count, capacity;
-} index_list;
+typedef LIST(uint32_t) index_list;
 
 typedef struct function_levels {
-    struct { level_range *items; size_t count, capacity; } ranges;
+    LIST(level_range) ranges;
     /* By range, with offsets from its start. */
-    struct { gsym_symbfile_row *items; size_t count, capacity; } rows;
+    LIST(gsym_symbfile_row) rows;
     bool is_complete; /* false: inlined calls are left out, they would be too many */
     /* Scratch, kept from function to function. */
-    struct { level_row *items; size_t count, capacity; } found;
+    LIST(level_row) found;
     call_tree tree;
     index_list open; /* ranges that have not ended, the outermost first */
     index_list path;

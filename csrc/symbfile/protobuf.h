@@ -64,10 +64,7 @@ gsym_status protobuf_skip(protobuf_message *message, uint32_t key, uint32_t defi
                           gsym_error *error);
 
 /* Values of a repeated uint32. */
-typedef struct protobuf_column {
-    uint32_t *items;
-    size_t count, capacity;
-} protobuf_column;
+typedef LIST(uint32_t) protobuf_column;
 
 /* Append what one field holds: one value, or with PROTOBUF_BYTES any number of them. */
 gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,

@@ -16,9 +16,9 @@ typedef struct table_string {
 
 typedef struct read_strings {
     buffer body; /* of the table */
-    struct { table_string *items; size_t count, capacity; } table;
+    LIST(table_string) table;
     buffer bytes; /* of the new strings */
-    struct { uint64_t *items; size_t count, capacity; } ends;
+    LIST(uint64_t) ends;
     uint32_t first; /* number of the first new string */
     uint64_t kept;  /* bytes that strings take where they are kept, about */
 } read_strings;
@@ -49,8 +49,8 @@ typedef struct read_records {
     bool has_elf_va;
     read_strings strings;
     protobuf_column fields[RECORD_COLUMNS]; /* of the message that is read */
-    struct { gsym_symbfile_row *items; size_t count, capacity; } rows;
-    struct { gsym_symbfile_entry *items; size_t count, capacity; } entries;
+    LIST(gsym_symbfile_row) rows;
+    LIST(gsym_symbfile_entry) entries;
     gsym_symbfile_counts counts;
     record_columns columns;
 } read_records;

@@ -55,8 +55,7 @@ gsym_status written_strings_add(written_strings *strings, const char *bytes, siz
 }
 
 bool written_strings_use_first(written_strings *strings, uint32_t number) {
-    if (!ARRAY_RESERVE(strings->used, 1)) return false;
-    strings->used.items[strings->used.count++] = number;
+    if (!LIST_ADD(strings->used, number)) return false;
     strings->used_size += written_strings_cost(strings, number);
     return true;
 }

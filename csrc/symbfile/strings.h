@@ -18,14 +18,11 @@ typedef struct written_string {
     bool is_claimed;    /* its cost has been told */
 } written_string;
 
-typedef struct string_numbers {
-    uint32_t *items;
-    size_t count, capacity;
-} string_numbers;
+typedef LIST(uint32_t) string_numbers;
 
 typedef struct written_strings {
     buffer bytes;
-    struct { written_string *items; size_t count, capacity; } all;
+    LIST(written_string) all;
     string_numbers used;  /* by the batch, in order of first use; then its table */
     uint64_t used_size; /* bytes of a table of all that the batch uses, at most */
     size_t longest;     /* bytes of one */

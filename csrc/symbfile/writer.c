@@ -34,12 +34,12 @@ typedef struct pending_record {
 
 struct gsym_symbfile_writer {
     written_strings strings;
-    struct { pending_record *items; size_t count, capacity; } pending;
+    LIST(pending_record) pending;
     buffer columns; /* of the ranges that wait */
-    struct { gsym_symbfile_entry *items; size_t count, capacity; } entries;
+    LIST(gsym_symbfile_entry) entries;
     buffer out;
     size_t taken; /* bytes of it */
-    struct { size_t *items; size_t count, capacity; } part_ends; /* in `out` */
+    LIST(size_t) part_ends; /* in `out` */
     size_t parts_taken;
     uint64_t part_size;
     uint64_t written; /* bytes of the part */
@@ -290,8 +290,7 @@ static gsym_status flush(gsym_symbfile_writer *writer, gsym_error *error) {
 
 static gsym_status end_part(gsym_symbfile_writer *writer, gsym_error *error) {
     if (writer->pending.count > 0 || !writer->has_head) GSYM_TRY(flush(writer, error));
-    if (!ARRAY_RESERVE(writer->part_ends, 1)) return gsym_fail_memory(error);
-    writer->part_ends.items[writer->part_ends.count++] = writer->out.size;
+    if (!LIST_ADD(writer->part_ends, writer->out.size)) return gsym_fail_memory(error);
     writer->has_head = writer->has_elf_va = false;
     writer->written = 0;
     return GSYM_OK;

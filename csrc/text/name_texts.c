@@ -8,10 +8,7 @@
 
 struct gsym_name_texts {
     number_map numbers; /* name -> index below */
-    struct {
-        uint64_t *items;
-        size_t count, capacity;
-    } names;
+    LIST(uint64_t) names;
     struct {
         size_t *items; /* where each text ends; it begins where the one before does */
         size_t count, capacity; /* names behind these are waited for */

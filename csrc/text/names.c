@@ -67,10 +67,7 @@ struct gsym_cxx_texts {
     const gsym_cxx_demangler *demangler;
     bool without_arguments;
     buffer bytes;
-    struct {
-        uint32_t *items;
-        size_t count, capacity;
-    } left;
+    LIST(uint32_t) left;
 };
 
 void gsym_cxx_texts_destroy(gsym_cxx_texts *texts) {
@@ -145,8 +142,7 @@ static gsym_status put_names(gsym_cxx_texts *texts, const gsym_image *image,
         size_t size;
         const char *name = gsym_image_string(image, strps[i], &size);
         if (!put_name(texts, name, size)) {
-            if (!ARRAY_RESERVE(texts->left, 1)) return gsym_fail_memory(error);
-            texts->left.items[texts->left.count++] = (uint32_t)i;
+            if (!LIST_ADD(texts->left, (uint32_t)i)) return gsym_fail_memory(error);
         }
         buffer_put_u8(&texts->bytes, 0);
     }

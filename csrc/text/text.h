@@ -112,10 +112,7 @@ struct gsym_text {
     answer_queue queue;
     path_cache paths;
     element_texts elements;
-    struct {
-        text_gap *items;
-        size_t count, capacity;
-    } gaps;
+    LIST(text_gap) gaps;
 };
 
 /* Lower-case hexadecimal with 0x, padded with zeros to `digits`. */
