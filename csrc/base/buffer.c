@@ -85,3 +85,8 @@ void *zeroed_table(size_t count, size_t item_size) {
         *(volatile char *)(table + at) = 0;
     return table;
 }
+
+int compare_first_u64(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}

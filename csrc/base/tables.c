@@ -3,7 +3,29 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 
-enum { FIRST_BITS = 8 };
+enum { FIRST_SLOTS = 1024, FIRST_BITS = 8 };
+
+/* ---- slot_table ------------------------------------------------------------------ */
+
+bool slot_table_grow(slot_table *table) {
+    size_t size = table->slots == NULL ? FIRST_SLOTS : 2 * (table->mask + 1);
+    slot_table grown = {zeroed_table(size, sizeof *grown.slots), size - 1, table->count};
+    if (grown.slots == NULL) return false;
+    for (size_t at = 0; table->slots != NULL && at <= table->mask; ++at)
+        if (table->slots[at].number != 0)
+            *slot_table_free_slot(&grown, table->slots[at].hash) = table->slots[at];
+    free(table->slots);
+    *table = grown;
+    return true;
+}
+
+void slot_table_clear(slot_table *table) {
+    table->count = 0;
+    if (table->slots != NULL)
+        memset(table->slots, 0, (table->mask + 1) * sizeof *table->slots);
+}
+
+/* ---- number_map ------------------------------------------------------------------ */
 
 static inline size_t place_of(const number_map *map, uint64_t number) {
     return (size_t)((number + 1) * map->key >> (64 - map->bits));
@@ -16,10 +38,9 @@ static number_slot *find_slot(const number_map *map, uint64_t number) {
     return &map->slots[at];
 }
 
-bool number_map_init(number_map *map) {
-    map->bits = FIRST_BITS;
-    map->count = 0;
-    map->slots = calloc((size_t)1 << FIRST_BITS, sizeof *map->slots);
+static bool allocate(number_map *map, unsigned bits) {
+    map->slots = zeroed_table((size_t)1 << bits, sizeof *map->slots);
+    map->bits = map->allocated_bits = map->slots == NULL ? 0 : bits;
     /* Where the heap lies differs from run to run. No output depends on it. */
     map->key = ((uintptr_t)map->slots >> 4) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     return map->slots != NULL;
@@ -27,22 +48,33 @@ bool number_map_init(number_map *map) {
 
 void number_map_deinit(number_map *map) { free(map->slots); }
 
+bool number_map_reset(number_map *map, size_t count) {
+    unsigned bits = FIRST_BITS;
+    while ((size_t)1 << (bits - 1) < count) bits++;
+    map->count = 0;
+    if (bits > map->allocated_bits) {
+        free(map->slots);
+        return allocate(map, bits);
+    }
+    map->bits = bits;
+    memset(map->slots, 0, ((size_t)1 << bits) * sizeof *map->slots);
+    return true;
+}
+
 void number_map_fetch(const number_map *map, uint64_t number) {
-    __builtin_prefetch(&map->slots[place_of(map, number)]);
+    if (map->slots != NULL) __builtin_prefetch(&map->slots[place_of(map, number)]);
 }
 
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret) {
-    const number_slot *slot = find_slot(map, number);
-    *value_ret = slot->value - 1;
-    return slot->value != 0;
+    *value_ret = 0;
+    if (GSYM_LIKELY(map->slots != NULL)) *value_ret = find_slot(map, number)->value;
+    return (*value_ret)-- != 0;
 }
 
 static bool grow(number_map *map) {
-    number_map grown = *map;
-    grown.bits++;
-    grown.slots = zeroed_table((size_t)1 << grown.bits, sizeof *grown.slots);
-    if (grown.slots == NULL) return false;
-    for (size_t i = 0; i < (size_t)1 << map->bits; ++i)
+    number_map grown = {.count = map->count};
+    if (!allocate(&grown, map->slots == NULL ? FIRST_BITS : map->bits + 1)) return false;
+    for (size_t i = 0; map->slots != NULL && i < (size_t)1 << map->bits; ++i)
         if (map->slots[i].value != 0)
             *find_slot(&grown, map->slots[i].number) = map->slots[i];
     free(map->slots);
@@ -51,16 +83,18 @@ static bool grow(number_map *map) {
 }
 
 bool number_map_set(number_map *map, uint64_t number, uint64_t value) {
-    number_slot *slot = find_slot(map, number);
-    if (slot->value == 0) {
-        if (++map->count > (size_t)1 << (map->bits - 1)) {
-            if (!grow(map)) return false;
-            slot = find_slot(map, number);
-        }
+    number_slot *slot;
+    if (map->slots == NULL && !grow(map)) return false;
+    slot = find_slot(map, number);
+    if (slot->value == 0 && ++map->count > (size_t)1 << (map->bits - 1)) {
+        if (!grow(map)) return false;
+        slot = find_slot(map, number);
     }
     *slot = (number_slot){value + 1, number};
     return true;
 }
+
+/* ---- gsym_distinct --------------------------------------------------------------- */
 
 struct gsym_distinct {
     uint32_t *codes;
@@ -90,18 +124,16 @@ static bool number_all(gsym_distinct *distinct, number_map *map, const void *col
 gsym_status gsym_distinct_create(const void *column, size_t count, unsigned width,
                                  gsym_distinct **distinct_ret, gsym_error *error) {
     gsym_distinct *distinct;
-    number_map map;
+    number_map map = {0};
     bool has_memory;
     if (width != 4 && width != 8)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a column of neither 4 nor 8 bytes");
     distinct = calloc(1, sizeof *distinct);
     if (distinct == NULL) return gsym_fail_memory(error);
     distinct->codes = malloc((count + 1) * sizeof *distinct->codes);
-    has_memory = distinct->codes != NULL && number_map_init(&map);
-    if (has_memory) {
-        has_memory = number_all(distinct, &map, column, count, width);
-        number_map_deinit(&map);
-    }
+    has_memory = distinct->codes != NULL &&
+                 number_all(distinct, &map, column, count, width);
+    number_map_deinit(&map);
     if (!has_memory) {
         gsym_distinct_destroy(distinct);
         return gsym_fail_memory(error);

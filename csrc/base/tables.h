@@ -15,19 +15,12 @@ typedef struct hash_slot {
     uint64_t number;
 } hash_slot;
 
+/* Empty when zeroed; its slots are freed with free(). */
 typedef struct slot_table {
     hash_slot *slots;
-    size_t mask;
+    size_t mask; /* one less than a power of two */
     size_t count;
 } slot_table;
-
-/* `count` is a power of two. */
-static inline bool slot_table_init(slot_table *table, size_t count) {
-    table->slots = zeroed_table(count, sizeof *table->slots);
-    table->mask = count - 1;
-    table->count = 0;
-    return table->slots != NULL;
-}
 
 static inline hash_slot *slot_table_free_slot(const slot_table *table, uint64_t hash) {
     size_t at = (size_t)hash & table->mask;
@@ -35,23 +28,27 @@ static inline hash_slot *slot_table_free_slot(const slot_table *table, uint64_t 
     return &table->slots[at];
 }
 
+bool slot_table_grow(slot_table *table);
+void slot_table_clear(slot_table *table);
+
 /* Keep at least three slots of eight free. */
 static inline bool slot_table_reserve(slot_table *table) {
-    slot_table grown;
-    if (GSYM_LIKELY(table->count < (table->mask + 1) / 8 * 5)) return true;
-    if (!slot_table_init(&grown, (table->mask + 1) * 2)) return false;
-    for (size_t at = 0; at <= table->mask; ++at)
-        if (table->slots[at].number != 0)
-            *slot_table_free_slot(&grown, table->slots[at].hash) = table->slots[at];
-    grown.count = table->count;
-    free(table->slots);
-    *table = grown;
-    return true;
+    return GSYM_LIKELY(table->count < (table->mask + 1) / 8 * 5) || slot_table_grow(table);
 }
 
 static inline void slot_table_insert(slot_table *table, uint64_t hash, uint64_t number) {
     *slot_table_free_slot(table, hash) = (hash_slot){hash, number};
     table->count++;
+}
+
+/* The next number with a hash, or 0; *at is the hash before the first one. */
+static inline uint64_t slot_table_next(const slot_table *table, uint64_t hash,
+                                       uint64_t *at) {
+    if (table->slots == NULL) return 0;
+    for (;;) {
+        const hash_slot *slot = &table->slots[(*at)++ & table->mask];
+        if (slot->number == 0 || slot->hash == hash) return slot->number;
+    }
 }
 
 /* ---- numbers of an input -> values ---------------------------------------------- */
@@ -61,16 +58,19 @@ typedef struct number_slot {
     uint64_t number;
 } number_slot;
 
-/* The place of a slot depends on a key that no input knows. */
+/* Empty when zeroed. The place of a slot depends on a key that no input knows. */
 typedef struct number_map {
-    number_slot *slots;
+    number_slot *slots; /* 1 << bits of them */
     size_t count;
-    unsigned bits; /* 1 << bits slots */
-    uint64_t key;  /* odd */
+    unsigned bits;
+    unsigned allocated_bits;
+    uint64_t key; /* odd */
 } number_map;
 
-bool number_map_init(number_map *map);
 void number_map_deinit(number_map *map);
+/* Empty the map and prepare it for about `count` numbers, in time that depends on these and
+ * not on those that it had. False where memory ran out. */
+bool number_map_reset(number_map *map, size_t count);
 /* Have the memory fetched that a search for `number` begins in. */
 void number_map_fetch(const number_map *map, uint64_t number);
 bool number_map_find(const number_map *map, uint64_t number, uint64_t *value_ret);

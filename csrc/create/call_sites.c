@@ -23,14 +23,9 @@ typedef struct wanted_names {
     size_t count;
 } wanted_names;
 
-static int compare_names(const void *left, const void *right) {
-    const wanted_name *a = left, *b = right;
-    return a->name < b->name ? -1 : a->name > b->name;
-}
-
 static wanted_name *find_name(const wanted_names *names, uint64_t name) {
     wanted_name key = {.name = name};
-    return bsearch(&key, names->items, names->count, sizeof key, compare_names);
+    return bsearch(&key, names->items, names->count, sizeof key, compare_first_u64);
 }
 
 static bool collect_names(wanted_names *names, const gsym_function *functions,
@@ -38,7 +33,7 @@ static bool collect_names(wanted_names *names, const gsym_function *functions,
     names->items = calloc(count + 1, sizeof *names->items);
     if (names->items == NULL) return false;
     for (size_t i = 0; i < count; ++i) names->items[i].name = functions[i].name;
-    qsort(names->items, count, sizeof *names->items, compare_names);
+    qsort(names->items, count, sizeof *names->items, compare_first_u64);
     names->count = 0;
     for (size_t i = 0; i < count; ++i)
         if (i == 0 || names->items[i].name != names->items[i - 1].name)

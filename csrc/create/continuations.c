@@ -312,11 +312,6 @@ static int compare_outer(const void *left, const void *right) {
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static int compare_start(const void *left, const void *right) {
-    const continuation *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static gsym_status make_records(gsym_creator *creator, continuation_list *list,
                                 gsym_error *error) {
     part_maker maker = {.creator = creator, .bytes_left = FREE_GROWTH};
@@ -325,7 +320,7 @@ static gsym_status make_records(gsym_creator *creator, continuation_list *list,
         maker.bytes_left += GROWTH_LIMIT * (uint64_t)creator->records.items[i].blob_size;
     qsort(list->items, list->count, sizeof *list->items, compare_outer);
     if (status == GSYM_OK) status = make_all(&maker, list, error);
-    qsort(list->items, list->count, sizeof *list->items, compare_start);
+    qsort(list->items, list->count, sizeof *list->items, compare_first_u64);
     gsym_record_destroy(maker.record);
     free(maker.rows.items);
     free(maker.ranges.items);

@@ -44,9 +44,7 @@ static gsym_status entry_copy_begin(entry_copy *copy, gsym_creator *creator,
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(gsym_record_create(&copy->record, error));
     copy->files = calloc((size_t)image->header.num_files + 1, sizeof *copy->files);
-    if (copy->files == NULL || !number_map_init(&copy->strings))
-        return gsym_fail_memory(error);
-    return GSYM_OK;
+    return copy->files != NULL ? GSYM_OK : gsym_fail_memory(error);
 }
 
 static void entry_copy_end(entry_copy *copy) {
@@ -347,10 +345,9 @@ static gsym_status add_new_sections(gsym_creator *creator, const gsym_image *ima
 
 gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *image,
                                       gsym_error *error) {
-    number_map known;
+    number_map known = {0};
     gsym_status status = GSYM_OK;
     if (creator->options.version == GSYM_VERSION_1) return GSYM_OK;
-    if (!number_map_init(&known)) return gsym_fail_memory(error);
     for (size_t i = 0; i < creator->sections.count && status == GSYM_OK; ++i)
         if (!number_map_set(&known, creator->sections.items[i].type, 1))
             status = gsym_fail_memory(error);

@@ -7,7 +7,6 @@
 
 #include "create/creator.h"
 
-enum { FIRST_SLOT_COUNT = 1024 };
 /* Names that are put together from those of scopes repeat these. */
 enum { SUPPLY_PER_BYTE = 32, LEAST_SUPPLY = 16 << 20 };
 
@@ -18,8 +17,7 @@ gsym_status string_table_init(string_table *table, uint64_t size_limit,
     table->size_limit = size_limit;
     table->supply = UINT64_MAX;
     table->size = 1; /* the empty string's NUL */
-    if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1) ||
-        !slot_table_init(&table->slots, FIRST_SLOT_COUNT))
+    if (!array_reserve(&table->bytes, &table->capacity, 1 << 16, 1))
         return gsym_fail_memory(error);
     table->bytes[0] = 0;
     return GSYM_OK;
@@ -79,14 +77,10 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
 
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash) {
-    const hash_slot *slots = table->slots.slots;
-    size_t mask = table->slots.mask, at = (size_t)hash & mask;
-    for (; slots[at].number != 0; at = (at + 1) & mask) {
-        if (slots[at].hash != hash) continue;
-        if (GSYM_LIKELY(string_table_equals(table, slots[at].number, bytes, size)))
-            return slots[at].number;
-    }
-    return 0;
+    uint64_t at = hash, strp;
+    while ((strp = slot_table_next(&table->slots, hash, &at)) != 0)
+        if (GSYM_LIKELY(string_table_equals(table, strp, bytes, size))) break;
+    return strp;
 }
 
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
@@ -128,11 +122,7 @@ gsym_status string_table_add_shared(string_table *table, size_t offset, size_t s
 /* ---- files ------------------------------------------------------------------ */
 
 gsym_status file_table_init(file_table *table, gsym_error *error) {
-    if (!ARRAY_RESERVE(*table, 1) || !slot_table_init(&table->pairs, FIRST_SLOT_COUNT) ||
-        !slot_table_init(&table->paths, FIRST_SLOT_COUNT))
-        return gsym_fail_memory(error);
-    table->items[table->count++] = (file_entry){0, 0};
-    return GSYM_OK;
+    return LIST_ADD(*table, (file_entry){0, 0}) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 void file_table_deinit(file_table *table) {
@@ -156,18 +146,15 @@ static gsym_status file_table_append(file_table *table, file_entry file, uint64_
 gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
                               uint32_t *file_ret, gsym_error *error) {
     uint64_t hash = hash_fold(directory ^ HASH_KEY_A, basename ^ HASH_KEY_B);
-    const hash_slot *slots = table->pairs.slots;
-    size_t mask = table->pairs.mask, at = (size_t)hash & mask;
+    uint64_t at = hash, number;
     if (directory == 0 && basename == 0) {
         *file_ret = 0;
         return GSYM_OK;
     }
-    for (; slots[at].number != 0; at = (at + 1) & mask) {
-        const file_entry *file = &table->items[slots[at].number];
-        if (file->directory == directory && file->basename == basename) {
-            *file_ret = (uint32_t)slots[at].number;
-            return GSYM_OK;
-        }
+    while ((number = slot_table_next(&table->pairs, hash, &at)) != 0) {
+        const file_entry *file = &table->items[number];
+        *file_ret = (uint32_t)number;
+        if (file->directory == directory && file->basename == basename) return GSYM_OK;
     }
     return file_table_append(table, (file_entry){directory, basename}, hash, file_ret,
                              error);
@@ -197,21 +184,18 @@ gsym_status file_table_intern_path(file_table *table, string_table *strings,
     path_parts parts = split_path(path, size);
     const char *basename = path + parts.basename_start;
     size_t basename_size = size - parts.basename_start;
-    const hash_slot *slots = table->paths.slots;
-    size_t mask = table->paths.mask, at = (size_t)hash & mask;
+    uint64_t at = hash, number;
     file_entry file = {0, 0};
     if (size == 0) {
         *file_ret = 0;
         return GSYM_OK;
     }
-    for (; slots[at].number != 0; at = (at + 1) & mask) {
-        const file_entry *known = &table->items[slots[at].number];
-        if (slots[at].hash == hash &&
-            string_table_equals(strings, known->basename, basename, basename_size) &&
-            string_table_equals(strings, known->directory, path, parts.directory_size)) {
-            *file_ret = (uint32_t)slots[at].number;
+    while ((number = slot_table_next(&table->paths, hash, &at)) != 0) {
+        const file_entry *known = &table->items[number];
+        *file_ret = (uint32_t)number;
+        if (string_table_equals(strings, known->basename, basename, basename_size) &&
+            string_table_equals(strings, known->directory, path, parts.directory_size))
             return GSYM_OK;
-        }
     }
     GSYM_TRY(string_table_intern(strings, path, parts.directory_size,
                                  string_hash(path, parts.directory_size), &file.directory,

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/path_rules.h"
+#include "base/tables.h"
 #include "dwarf/constants.h"
 
 #define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
@@ -526,12 +527,6 @@ void unit_walk_deinit(unit_walk *walk);
 
 typedef LIST(walk_scope) scope_list;
 
-/* Scopes found by a scan of one unit, or of one scope that the walk jumped over. */
-typedef struct scanned_scopes {
-    uint64_t key; /* dwarf_key of the first DIE scanned; 0: an empty slot */
-    scope_list scopes;
-} scanned_scopes;
-
 /* A linkage name that was interned before, by the dwarf_key of its place in .debug_str:
  * units share most of theirs, and to look at the bytes again costs more than this. */
 typedef struct known_name {
@@ -554,7 +549,8 @@ typedef struct name_resolver {
     warning_list *warnings;
     abbrev_cache foreign_abbrevs;
     dwarf_unit foreign; /* the one opened last */
-    LIST(scanned_scopes) scanned; /* hash by key */
+    LIST(scope_list) scanned; /* of a unit, or of a scope that the walk jumped over */
+    number_map scanned_from;  /* dwarf_key of the first DIE that was scanned */
     const known_name *known;
     buffer *arena; /* takes names that are put together */
     dwarf_budget *budget;

@@ -226,52 +226,25 @@ static bool scan_scopes(const dwarf_unit *unit, uint64_t from, uint64_t end,
     return true;
 }
 
-static scanned_scopes *find_scanned(const name_resolver *resolver, uint64_t key) {
-    size_t mask = resolver->scanned.capacity - 1;
-    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (resolver->scanned.items[slot].key != 0 &&
-           resolver->scanned.items[slot].key != key)
-        slot = (slot + 1) & mask;
-    return &resolver->scanned.items[slot];
-}
-
-static bool grow_scanned(name_resolver *resolver) {
-    scanned_scopes *old = resolver->scanned.items;
-    size_t capacity = resolver->scanned.capacity;
-    resolver->scanned.capacity = capacity == 0 ? 64 : 2 * capacity;
-    resolver->scanned.items = calloc(resolver->scanned.capacity, sizeof *old);
-    if (resolver->scanned.items == NULL) {
-        resolver->scanned.items = old;
-        resolver->scanned.capacity = capacity;
-        return false;
-    }
-    for (size_t i = 0; i < capacity; ++i)
-        if (old[i].key != 0) *find_scanned(resolver, old[i].key) = old[i];
-    free(old);
-    return true;
-}
-
 /* The scopes between two places that the walk did not see; NULL: out of memory. */
 static const scope_list *scanned_from(name_resolver *resolver, const dwarf_unit *unit,
                                       uint64_t from, uint64_t end) {
-    uint64_t key = dwarf_key(unit->input, from);
-    scanned_scopes *scanned;
-    if (2 * resolver->scanned.count >= resolver->scanned.capacity &&
-        !grow_scanned(resolver))
-        return NULL;
-    scanned = find_scanned(resolver, key);
-    if (scanned->key == 0) {
-        if (!scan_scopes(unit, from, end, &scanned->scopes)) return NULL;
-        scanned->key = key;
-        ++resolver->scanned.count;
+    uint64_t key = dwarf_key(unit->input, from), index;
+    if (!number_map_find(&resolver->scanned_from, key, &index)) {
+        index = resolver->scanned.count;
+        if (!LIST_ADD(resolver->scanned, (scope_list){0}) ||
+            !scan_scopes(unit, from, end, &resolver->scanned.items[index]) ||
+            !number_map_set(&resolver->scanned_from, key, index))
+            return NULL;
     }
-    return &scanned->scopes;
+    return &resolver->scanned.items[index];
 }
 
 void name_resolver_deinit(name_resolver *resolver) {
-    for (size_t i = 0; i < resolver->scanned.capacity; ++i)
-        free(resolver->scanned.items[i].scopes.items);
+    for (size_t i = 0; i < resolver->scanned.count; ++i)
+        free(resolver->scanned.items[i].items);
     free(resolver->scanned.items);
+    number_map_deinit(&resolver->scanned_from);
     abbrev_cache_deinit(&resolver->foreign_abbrevs);
 }
 

@@ -130,7 +130,7 @@ gsym_status gsym_fxt_reader_create(uint32_t kinds, uint64_t most_size, uint32_t 
     reader->kinds = kinds;
     reader->most_size = most_size;
     reader->is_strict = is_strict != 0;
-    if (!fxt_tables_init(&reader->tables) || !fxt_strings_init(&reader->strings)) {
+    if (!fxt_tables_init(&reader->tables)) {
         gsym_fxt_reader_destroy(reader);
         return gsym_fail_memory(error);
     }

@@ -47,7 +47,6 @@ typedef struct fxt_strings {
     uint32_t age;   /* how often all numbers were given up */
 } fxt_strings;
 
-bool fxt_strings_init(fxt_strings *strings);
 void fxt_strings_deinit(fxt_strings *strings);
 /* What was new is not any more; all numbers are given up when the strings take much. */
 void fxt_strings_begin(fxt_strings *strings);

@@ -6,15 +6,10 @@
 /* Strings are found by their hash. */
 
 enum {
-    FIRST_SLOTS = 1024,
     MOST_PROBES = 64, /* of strings that were made to meet, some get two numbers */
     MOST_KEPT = 64 << 20,
     MOST_STRINGS = 1 << 20
 };
-
-bool fxt_strings_init(fxt_strings *strings) {
-    return slot_table_init(&strings->slots, FIRST_SLOTS);
-}
 
 void fxt_strings_deinit(fxt_strings *strings) {
     buffer_deinit(&strings->bytes);
@@ -23,13 +18,12 @@ void fxt_strings_deinit(fxt_strings *strings) {
 }
 
 void fxt_strings_begin(fxt_strings *strings) {
-    slot_table *slots = &strings->slots;
     strings->first = (uint32_t)strings->ends.count + 1;
     if (strings->bytes.size <= MOST_KEPT && strings->ends.count <= MOST_STRINGS) return;
     strings->first = 1;
     strings->age++;
-    strings->bytes.size = strings->ends.count = slots->count = 0;
-    memset(slots->slots, 0, (slots->mask + 1) * sizeof *slots->slots);
+    strings->bytes.size = strings->ends.count = 0;
+    slot_table_clear(&strings->slots);
 }
 
 static uint64_t start_of(const fxt_strings *strings, uint64_t number) {
@@ -56,8 +50,8 @@ static bool is_equal(const fxt_strings *strings, uint64_t number, const uint8_t 
 }
 
 /* Its slot, a free one, or none where too many others are in the way. */
-static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash, const uint8_t *bytes,
-                       size_t size) {
+static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
+                            const uint8_t *bytes, size_t size) {
     size_t at = (size_t)hash & strings->slots.mask;
     for (unsigned probe = 0; probe < MOST_PROBES; ++probe) {
         hash_slot *found = &strings->slots.slots[at];
@@ -106,8 +100,7 @@ static bool add_provider(fxt_tables *tables, uint64_t id) {
 
 bool fxt_tables_init(fxt_tables *tables) {
     tables->provider = tables->implicit = (uint32_t)tables->ids.count;
-    return number_map_init(&tables->providers) && number_map_init(&tables->entries) &&
-           add_provider(tables, GSYM_FXT_NO_PROVIDER);
+    return add_provider(tables, GSYM_FXT_NO_PROVIDER);
 }
 
 static void forget_entries(fxt_tables *tables) {

@@ -2,21 +2,14 @@
 #include "base/tables.h"
 #include "fxt/reader.h"
 
-enum { FIRST_SLOTS = 1024 };
-
 struct gsym_fxt_tally {
     LIST(gsym_fxt_group) groups;
     slot_table slots; /* hash -> number of a group, from 1 */
 };
 
 gsym_status gsym_fxt_tally_create(gsym_fxt_tally **tally_ret, gsym_error *error) {
-    gsym_fxt_tally *tally = calloc(1, sizeof *tally);
-    if (tally == NULL || !slot_table_init(&tally->slots, FIRST_SLOTS)) {
-        free(tally);
-        return gsym_fail_memory(error);
-    }
-    *tally_ret = tally;
-    return GSYM_OK;
+    *tally_ret = calloc(1, sizeof **tally_ret);
+    return *tally_ret != NULL ? GSYM_OK : gsym_fail_memory(error);
 }
 
 void gsym_fxt_tally_destroy(gsym_fxt_tally *tally) {
@@ -27,9 +20,8 @@ void gsym_fxt_tally_destroy(gsym_fxt_tally *tally) {
 }
 
 void gsym_fxt_tally_clear(gsym_fxt_tally *tally) {
-    slot_table *slots = &tally->slots;
-    tally->groups.count = slots->count = 0;
-    memset(slots->slots, 0, (slots->mask + 1) * sizeof *slots->slots);
+    tally->groups.count = 0;
+    slot_table_clear(&tally->slots);
 }
 
 void gsym_fxt_tally_view(const gsym_fxt_tally *tally, const gsym_fxt_group **groups_ret,
@@ -54,16 +46,12 @@ static bool is_same(const gsym_fxt_group *one, const gsym_fxt_group *other) {
 
 /* The group of an event, a new one if need be; NULL where memory ran out. */
 static gsym_fxt_group *find_group(gsym_fxt_tally *tally, const gsym_fxt_group *wanted) {
-    uint64_t hash = group_hash(wanted);
-    const slot_table *slots = &tally->slots;
-    size_t at = (size_t)hash & slots->mask;
-    for (; slots->slots[at].number != 0; at = (at + 1) & slots->mask) {
-        gsym_fxt_group *found = &tally->groups.items[slots->slots[at].number - 1];
-        if (slots->slots[at].hash == hash && is_same(found, wanted)) return found;
-    }
-    if (!slot_table_reserve(&tally->slots) || !ARRAY_RESERVE(tally->groups, 1))
+    uint64_t hash = group_hash(wanted), at = hash, number;
+    while ((number = slot_table_next(&tally->slots, hash, &at)) != 0)
+        if (is_same(&tally->groups.items[number - 1], wanted))
+            return &tally->groups.items[number - 1];
+    if (!slot_table_reserve(&tally->slots) || !LIST_ADD(tally->groups, *wanted))
         return NULL;
-    tally->groups.items[tally->groups.count++] = *wanted;
     slot_table_insert(&tally->slots, hash, tally->groups.count);
     return &tally->groups.items[tally->groups.count - 1];
 }

@@ -22,10 +22,6 @@ gsym_status gsym_breakpad_create(gsym_creator *creator, uint32_t keep_findings,
     breakpad->creator = creator;
     breakpad->findings.keeps_items = keep_findings != 0;
     breakpad->encoder_findings.keeps_items = keep_findings != 0;
-    if (!numbering_init(&breakpad->files) || !numbering_init(&breakpad->origins)) {
-        gsym_breakpad_destroy(breakpad);
-        return gsym_fail_memory(error);
-    }
     *breakpad_ret = breakpad;
     return GSYM_OK;
 }
@@ -234,11 +230,6 @@ gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-static int compare_keys(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* By start; those that start together keep their order. */
 static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error) {
     uint64_t *keys;
@@ -249,7 +240,7 @@ static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error
     sorted = malloc(count * sizeof *sorted);
     if (keys != NULL && sorted != NULL) {
         for (size_t i = 0; i < count; ++i) keys[i] = (uint64_t)rows[i].start << 32 | i;
-        qsort(keys, count, sizeof *keys, compare_keys);
+        qsort(keys, count, sizeof *keys, compare_first_u64);
         for (size_t i = 0; i < count; ++i) sorted[i] = rows[(uint32_t)keys[i]];
         memcpy(rows, sorted, count * sizeof *rows);
     }

@@ -29,7 +29,6 @@ typedef struct numbering {
     number_map others; /* to entries: those out of the row */
 } numbering;
 
-bool numbering_init(numbering *numbers);
 void numbering_deinit(numbering *numbers);
 bool numbering_look_up(numbering *numbers, uint32_t number, uint32_t *entry_ret);
 

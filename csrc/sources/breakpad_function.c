@@ -8,8 +8,6 @@
 
 /* What the numbers of FILE and INLINE_ORIGIN records stand for. */
 
-bool numbering_init(numbering *numbers) { return number_map_init(&numbers->others); }
-
 void numbering_deinit(numbering *numbers) {
     free(numbers->entries.items);
     number_map_deinit(&numbers->others);

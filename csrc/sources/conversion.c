@@ -31,17 +31,11 @@ typedef struct conversion_worker {
 /* A function by its fingerprint: where it was described first, whose record is
  * kept, and where last, which decides between equally rich records. */
 typedef struct seen_function {
-    uint64_t fingerprint; /* 0: an empty slot */
     uint32_t unit;
     uint32_t index; /* among the records of that unit */
     uint32_t last_unit;
     uint32_t last_position; /* among the functions of that unit */
 } seen_function;
-
-typedef struct seen_set {
-    seen_function *slots;
-    size_t count, capacity;
-} seen_set;
 
 struct gsym_conversion {
     gsym_creator *creator;
@@ -68,7 +62,8 @@ struct gsym_conversion {
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
     /* used in the ordered step only */
-    seen_set seen;
+    number_map fingerprints; /* of seen functions */
+    LIST(seen_function) seen;
     uint64_t repeated;
 };
 
@@ -128,7 +123,8 @@ void gsym_conversion_destroy(gsym_conversion *conversion) {
         unit_functions_deinit(&conversion->results[i]);
     debug_files_deinit(&conversion->files);
     shared_lines_destroy(conversion->lines);
-    free(conversion->seen.slots);
+    number_map_deinit(&conversion->fingerprints);
+    free(conversion->seen.items);
     free(conversion->workers);
     free(conversion->results);
     free(conversion->idle);
@@ -180,50 +176,26 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
 
 /* ---- working ---------------------------------------------------------------------------- */
 
-static seen_function *find_seen(const seen_set *set, uint64_t fingerprint) {
-    size_t slot = (size_t)(fingerprint >> 1) & (set->capacity - 1); /* all are odd */
-    while (set->slots[slot].fingerprint != 0 && set->slots[slot].fingerprint != fingerprint)
-        slot = (slot + 1) & (set->capacity - 1);
-    return &set->slots[slot];
-}
-
-static bool grow_seen(seen_set *set) {
-    seen_set grown = {NULL, set->count, set->capacity == 0 ? 1024 : 2 * set->capacity};
-    grown.slots = zeroed_table(grown.capacity, sizeof *grown.slots);
-    if (grown.slots == NULL) return false;
-    for (size_t i = 0; i < set->capacity; ++i)
-        if (set->slots[i].fingerprint != 0)
-            *find_seen(&grown, set->slots[i].fingerprint) = set->slots[i];
-    free(set->slots);
-    *set = grown;
-    return true;
-}
-
 /* Leave out functions that a unit before has described in the same words. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
-    seen_set *seen = &conversion->seen;
     uint32_t unit_index = (uint32_t)unit->unit_index, kept = 0;
     for (size_t i = 0; i < unit->functions.count; ++i) {
         const unit_function *function = &unit->functions.items[i];
-        uint64_t fingerprint = function->fingerprint | 1;
-        seen_function *found;
-        if (function->fingerprint == 0) {
-            unit->functions.items[kept++] = *function;
-            continue;
-        }
-        if (2 * seen->count >= seen->capacity && !grow_seen(seen))
-            return gsym_fail_memory(error);
-        found = find_seen(seen, fingerprint);
-        if (found->fingerprint == fingerprint) {
-            found->last_unit = unit_index;
-            found->last_position = function->position;
+        uint64_t fingerprint = function->fingerprint, index;
+        if (fingerprint != 0 &&
+            number_map_find(&conversion->fingerprints, fingerprint, &index)) {
+            conversion->seen.items[index].last_unit = unit_index;
+            conversion->seen.items[index].last_position = function->position;
             ++conversion->repeated;
             continue;
         }
-        *found = (seen_function){fingerprint, unit_index, kept, unit_index,
-                                 function->position};
-        ++seen->count;
+        index = conversion->seen.count;
+        if (fingerprint != 0 &&
+            (!number_map_set(&conversion->fingerprints, fingerprint, index) ||
+             !LIST_ADD(conversion->seen, (seen_function){unit_index, kept, unit_index,
+                                                         function->position})))
+            return gsym_fail_memory(error);
         unit->functions.items[kept++] = *function;
     }
     unit->functions.count = kept;
@@ -436,27 +408,23 @@ static int compare_last(const void *left, const void *right) {
 
 /* Functions that were repeated later, by the place of their last repetition. */
 static size_t list_moved(gsym_conversion *conversion) {
-    seen_set *seen = &conversion->seen;
+    seen_function *seen = conversion->seen.items;
     size_t count = 0;
-    for (size_t i = 0; i < seen->capacity; ++i) {
-        seen_function function = seen->slots[i];
-        encoded_function *record;
-        if (function.fingerprint == 0) continue;
-        record = record_of(conversion, function.unit, function.index);
-        if (function.last_unit == function.unit &&
-            function.last_position == record->position)
+    for (size_t i = 0; i < conversion->seen.count; ++i) {
+        encoded_function *record = record_of(conversion, seen[i].unit, seen[i].index);
+        if (seen[i].last_unit == seen[i].unit && seen[i].last_position == record->position)
             continue;
         record->is_moved = true;
-        seen->slots[count++] = function;
+        seen[count++] = seen[i];
     }
-    if (count > 1) qsort(seen->slots, count, sizeof *seen->slots, compare_last);
+    if (count > 1) qsort(seen, count, sizeof *seen, compare_last);
     return count;
 }
 
 /* Hand all records over in the order of the DIEs that described them last. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
     size_t moved_count = list_moved(conversion);
-    const seen_function *moved = conversion->seen.slots;
+    const seen_function *moved = conversion->seen.items;
     const seen_function *end = moved_count == 0 ? moved : moved + moved_count;
     for (size_t unit = 0; unit < conversion->files.units.count; ++unit) {
         for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {

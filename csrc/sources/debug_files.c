@@ -124,16 +124,11 @@ gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char
 
 /* ---- where there is code ----------------------------------------------------------- */
 
-static int compare_starts(const void *left, const void *right) {
-    uint64_t a = ((const gsym_range *)left)->start, b = ((const gsym_range *)right)->start;
-    return a < b ? -1 : a > b;
-}
-
 /* Sort ranges and join those that touch. */
 static void join_ranges(range_list *text) {
     size_t kept = 0;
     if (text->count == 0) return;
-    qsort(text->items, text->count, sizeof *text->items, compare_starts);
+    qsort(text->items, text->count, sizeof *text->items, compare_first_u64);
     for (size_t i = 1; i < text->count; ++i) {
         if (text->items[i].start > text->items[kept].end)
             text->items[++kept] = text->items[i];
@@ -169,11 +164,6 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
 
 /* ---- units --------------------------------------------------------------------------- */
 
-static int compare_offsets(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 static bool add_abbrev_offsets(const unit_list *units, offset_list *offsets) {
     if (!ARRAY_RESERVE(*offsets, units->count)) return false;
     for (size_t i = 0; i < units->count; ++i)
@@ -190,7 +180,7 @@ static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
         !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, offsets))
         return gsym_fail_memory(error);
     if (offsets->count == 0) return GSYM_OK;
-    qsort(offsets->items, offsets->count, sizeof *offsets->items, compare_offsets);
+    qsort(offsets->items, offsets->count, sizeof *offsets->items, compare_first_u64);
     file->input.abbrev_offsets = offsets->items;
     file->input.abbrev_offset_count = offsets->count;
     return GSYM_OK;

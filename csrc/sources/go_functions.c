@@ -354,8 +354,6 @@ static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
     uint64_t size = reader->table.end - reader->table.offset;
     reader->work_left = WORK_PER_BYTE * size + LEAST_WORK;
     creator_supply_strings(reader->creator, size);
-    if (!number_map_init(&reader->files) || !number_map_init(&reader->names))
-        return gsym_fail_memory(error);
     for (uint32_t i = 0; i < reader->table.function_count; ++i) {
         go_function function;
         if (!go_pclntab_function(&reader->table, i, &function))

@@ -180,12 +180,6 @@ typedef struct function_move {
 
 typedef LIST(function_move) move_list;
 
-static int compare_moves(const void *left, const void *right) {
-    uint64_t a = ((const function_move *)left)->start;
-    uint64_t b = ((const function_move *)right)->start;
-    return a < b ? -1 : a > b;
-}
-
 /* Pair functions of one name, several by ascending address. */
 static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *entry,
                                   const macho_symbols *symbols,
@@ -212,7 +206,7 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
         ++final, ++own;
     }
     if (moves->count > 1)
-        qsort(moves->items, moves->count, sizeof *moves->items, compare_moves);
+        qsort(moves->items, moves->count, sizeof *moves->items, compare_first_u64);
     return GSYM_OK;
 }
 

@@ -11,14 +11,9 @@ gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_erro
     return LIST_ADD(*starts, address) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-static int compare_addresses(const void *left, const void *right) {
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
-}
-
 void symbol_starts_sort(symbol_starts *starts) {
     if (starts->count > 1)
-        qsort(starts->items, starts->count, sizeof *starts->items, compare_addresses);
+        qsort(starts->items, starts->count, sizeof *starts->items, compare_first_u64);
 }
 
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end) {

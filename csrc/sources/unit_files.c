@@ -86,15 +86,14 @@ bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
 
 struct shared_lines {
     sync_gate gate;
-    slot_table known; /* dwarf_key of a table -> 1 + its index */
+    number_map known; /* dwarf_key of a table -> its index */
     LIST(shared_table *) tables; /* NULL: not shared */
 };
 
 shared_lines *shared_lines_create(void) {
     shared_lines *lines = calloc(1, sizeof *lines);
     if (lines == NULL) return NULL;
-    if (slot_table_init(&lines->known, 64) && sync_init(&lines->gate)) return lines;
-    free(lines->known.slots);
+    if (sync_init(&lines->gate)) return lines;
     free(lines);
     return NULL;
 }
@@ -110,7 +109,7 @@ void shared_lines_destroy(shared_lines *lines) {
     if (lines == NULL) return;
     for (size_t i = 0; i < lines->tables.count; ++i) destroy(lines->tables.items[i]);
     free(lines->tables.items);
-    free(lines->known.slots);
+    number_map_deinit(&lines->known);
     sync_deinit(&lines->gate);
     free(lines);
 }
@@ -130,33 +129,13 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget) {
     return shared;
 }
 
-/* Different keys have different hashes. */
-static uint64_t hash_of(uint64_t key) {
-    key *= UINT64_C(0x9e3779b97f4a7c15);
-    return key ^ key >> 32;
-}
-
-/* The index of a table, SIZE_MAX if no unit has asked for it before. */
-static size_t find(const shared_lines *lines, uint64_t hash) {
-    const hash_slot *slots = lines->known.slots;
-    size_t at = (size_t)hash & lines->known.mask;
-    while (slots[at].number != 0 && slots[at].hash != hash)
-        at = (at + 1) & lines->known.mask;
-    return (size_t)slots[at].number - 1;
-}
-
 /* With the gate held. */
 static bool find_or_run(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                         const shared_table **table_ret) {
-    uint64_t hash = hash_of(dwarf_key(unit->input, unit->stmt_list));
-    size_t index = find(lines, hash);
-    if (index == SIZE_MAX) {
-        if (!slot_table_reserve(&lines->known) || !ARRAY_RESERVE(lines->tables, 1))
-            return false;
-        lines->tables.items[lines->tables.count++] = NULL;
-        slot_table_insert(&lines->known, hash, lines->tables.count);
-        return true;
-    }
+    uint64_t key = dwarf_key(unit->input, unit->stmt_list), index;
+    if (!number_map_find(&lines->known, key, &index))
+        return number_map_set(&lines->known, key, lines->tables.count) &&
+               LIST_ADD(lines->tables, NULL);
     if (lines->tables.items[index] == NULL)
         lines->tables.items[index] = run(unit, budget);
     if (lines->tables.items[index] == NULL) return false;

@@ -27,67 +27,12 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     line_table_deinit(&joiner->foreign_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
     name_resolver_deinit(&joiner->resolver);
-    free(joiner->name_map.keys);
-    free(joiner->name_map.values);
+    number_map_deinit(&joiner->name_map);
     free(joiner->parents.items);
     free(joiner->known);
 }
 
 /* ---- names --------------------------------------------------------------------------- */
-
-static size_t name_slot(const unit_joiner *joiner, uint64_t key) {
-    size_t mask = joiner->name_map.size - 1;
-    size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
-    while (joiner->name_map.keys[slot] != 0 && joiner->name_map.keys[slot] != key)
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
-/* Empty the map and make it `size` slots, a power of two; an empty map costs what
- * the unit is worth, not what the biggest unit was. */
-static bool name_map_reset(unit_joiner *joiner, size_t size) {
-    if (joiner->name_map.capacity < size) {
-        free(joiner->name_map.keys);
-        free(joiner->name_map.values);
-        joiner->name_map.capacity = joiner->name_map.size = 0;
-        joiner->name_map.keys = malloc(size * sizeof *joiner->name_map.keys);
-        joiner->name_map.values = malloc(size * sizeof *joiner->name_map.values);
-        if (joiner->name_map.keys == NULL || joiner->name_map.values == NULL) return false;
-        joiner->name_map.capacity = size;
-    }
-    memset(joiner->name_map.keys, 0, size * sizeof *joiner->name_map.keys);
-    joiner->name_map.size = size;
-    joiner->name_map.used = 0;
-    return true;
-}
-
-static bool name_map_grow(unit_joiner *joiner) {
-    uint64_t *keys = joiner->name_map.keys;
-    uint32_t *values = joiner->name_map.values;
-    size_t size = joiner->name_map.size;
-    bool is_grown;
-    joiner->name_map.keys = NULL;
-    joiner->name_map.values = NULL;
-    joiner->name_map.capacity = 0;
-    is_grown = name_map_reset(joiner, 2 * size);
-    for (size_t i = 0; is_grown && i < size; ++i) {
-        size_t slot;
-        if (keys[i] == 0) continue;
-        slot = name_slot(joiner, keys[i]);
-        joiner->name_map.keys[slot] = keys[i];
-        joiner->name_map.values[slot] = values[i];
-        ++joiner->name_map.used;
-    }
-    free(keys);
-    free(values);
-    return is_grown;
-}
-
-static size_t name_map_size_for(const unit_walk *walk) {
-    size_t size = 256;
-    while (size < 2 * walk->functions.count + walk->nodes.count / 2) size *= 2;
-    return size;
-}
 
 static const char *name_bytes(const unit_functions *result, const resolved_name *name) {
     return name->bytes != NULL ? name->bytes
@@ -112,20 +57,16 @@ static bool add_name(unit_functions *result, const resolved_name *name,
 static bool name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t origin,
                            uint32_t *index_ret) {
     resolved_name name;
-    size_t slot;
+    uint64_t known;
     *index_ret = NO_INDEX;
     if (origin == 0) return true;
-    slot = name_slot(joiner, origin);
-    if (joiner->name_map.keys[slot] == origin) {
-        *index_ret = joiner->name_map.values[slot];
+    if (number_map_find(&joiner->name_map, origin, &known)) {
+        *index_ret = (uint32_t)known;
         return true;
     }
-    if (!dwarf_resolve_name(&joiner->resolver, origin, &name) ||
-        !add_name(result, &name, index_ret))
-        return false;
-    joiner->name_map.keys[slot] = origin;
-    joiner->name_map.values[slot] = *index_ret;
-    return ++joiner->name_map.used * 2 < joiner->name_map.size || name_map_grow(joiner);
+    return dwarf_resolve_name(&joiner->resolver, origin, &name) &&
+           add_name(result, &name, index_ret) &&
+           number_map_set(&joiner->name_map, origin, *index_ret);
 }
 
 static bool name_of_function(unit_functions *result, unit_joiner *joiner,
@@ -601,7 +542,8 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     if (joiner->walk.functions.count == 0) return true;
     if (!read_lines(result, joiner) || !unit_files_reset(result, joiner) ||
-        !name_map_reset(joiner, name_map_size_for(&joiner->walk)))
+        !number_map_reset(&joiner->name_map, joiner->walk.functions.count +
+                                                 joiner->walk.nodes.count / 4))
         return false;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;

@@ -98,7 +98,7 @@ typedef struct unit_joiner {
     abbrev_cache abbrevs;
     name_resolver resolver;
     warning_list *warnings;
-    struct { uint64_t *keys; uint32_t *values; size_t size, used, capacity; } name_map;
+    number_map name_map; /* origin -> name */
     LIST(joined_parent) parents; /* per inline depth */
     /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
     uint64_t row_budget, node_budget, visit_budget;

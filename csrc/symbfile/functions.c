@@ -187,15 +187,10 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
     return GSYM_OK;
 }
 
-static int compare_starts(const void *left, const void *right) {
-    const gsym_range *a = left, *b = right;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
 static bool do_functions_overlap(gsym_symbfile_functions *functions) {
     range_list *made = &functions->made;
     if (functions->is_made_sorted) return false;
-    qsort(made->items, made->count, sizeof *made->items, compare_starts);
+    qsort(made->items, made->count, sizeof *made->items, compare_first_u64);
     for (size_t i = 1; i < made->count; ++i)
         if (made->items[i].start < made->items[i - 1].end) return true;
     return false;

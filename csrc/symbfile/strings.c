@@ -3,13 +3,6 @@
 #include "base/utf8.h"
 #include "create/creator.h"
 
-enum { FIRST_SLOTS = 1024 };
-
-bool written_strings_init(written_strings *strings) {
-    return slot_table_init(&strings->slots, FIRST_SLOTS) &&
-           buffer_reserve(&strings->bytes, 1);
-}
-
 void written_strings_deinit(written_strings *strings) {
     buffer_deinit(&strings->bytes);
     free(strings->all.items);
@@ -19,14 +12,12 @@ void written_strings_deinit(written_strings *strings) {
 
 static uint32_t find(const written_strings *strings, const char *bytes, size_t size,
                      uint64_t hash) {
-    const slot_table *slots = &strings->slots;
-    size_t at = (size_t)hash & slots->mask;
-    for (; slots->slots[at].number != 0; at = (at + 1) & slots->mask) {
-        uint32_t number = (uint32_t)slots->slots[at].number;
-        const written_string *string = written_strings_at(strings, number);
-        if (slots->slots[at].hash == hash && string->size == size &&
+    uint64_t at = hash, number;
+    while ((number = slot_table_next(&strings->slots, hash, &at)) != 0) {
+        const written_string *string = written_strings_at(strings, (uint32_t)number);
+        if (string->size == size &&
             memcmp(strings->bytes.bytes + string->at, bytes, size) == 0)
-            return number;
+            return (uint32_t)number;
     }
     return 0;
 }

@@ -29,7 +29,6 @@ typedef struct written_strings {
     slot_table slots;
 } written_strings;
 
-bool written_strings_init(written_strings *strings);
 void written_strings_deinit(written_strings *strings);
 gsym_status written_strings_add(written_strings *strings, const char *bytes, size_t size,
                                 uint32_t *number_ret, gsym_error *error);

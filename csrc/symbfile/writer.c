@@ -55,8 +55,9 @@ gsym_status gsym_symbfile_writer_create(uint64_t part_size,
                                         gsym_error *error) {
     gsym_symbfile_writer *writer = calloc(1, sizeof *writer);
     /* Nothing is added to a null pointer, not even 0. */
-    if (writer == NULL || !written_strings_init(&writer->strings) ||
-        !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->out, 1) || !ARRAY_RESERVE(writer->entries, 1)) {
+    if (writer == NULL || !buffer_reserve(&writer->strings.bytes, 1) ||
+        !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->out, 1) ||
+        !ARRAY_RESERVE(writer->entries, 1)) {
         gsym_symbfile_writer_destroy(writer);
         return gsym_fail_memory(error);
     }

@@ -19,13 +19,8 @@ struct gsym_name_texts {
 enum { SIZE_OF_NAME = 8 + 8 + 3 * 16 }; /* with its share of the hash table */
 
 gsym_status gsym_name_texts_create(gsym_name_texts **texts_ret, gsym_error *error) {
-    gsym_name_texts *texts = calloc(1, sizeof *texts);
-    if (texts == NULL || !number_map_init(&texts->numbers)) {
-        free(texts);
-        return gsym_fail_memory(error);
-    }
-    *texts_ret = texts;
-    return GSYM_OK;
+    *texts_ret = calloc(1, sizeof **texts_ret);
+    return *texts_ret != NULL ? GSYM_OK : gsym_fail_memory(error);
 }
 
 void gsym_name_texts_destroy(gsym_name_texts *texts) {
