@@ -90,3 +90,20 @@ int compare_first_u64(const void *left, const void *right) {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return a < b ? -1 : a > b;
 }
+
+void ranges_join(range_list *ranges, size_t first) {
+    gsym_range *items = ranges->items;
+    bool is_joined = true;
+    size_t kept = first;
+    for (size_t i = first + 1; i < ranges->count; ++i)
+        is_joined &= items[i].start > items[i - 1].end;
+    if (is_joined) return;
+    qsort(items + first, ranges->count - first, sizeof *items, compare_first_u64);
+    for (size_t i = first + 1; i < ranges->count; ++i) {
+        if (items[i].start > items[kept].end)
+            items[++kept] = items[i];
+        else if (items[i].end > items[kept].end)
+            items[kept].end = items[i].end;
+    }
+    ranges->count = kept + 1;
+}

@@ -147,4 +147,7 @@ int compare_first_u64(const void *left, const void *right);
 typedef LIST(gsym_line_row) row_list;
 typedef LIST(gsym_range) range_list;
 
+/* Sort the ranges from `first` on and join those that touch. */
+void ranges_join(range_list *ranges, size_t first);
+
 #endif

@@ -134,7 +134,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     uint32_t section_count, names_index, index = 0;
     uint64_t offset, size;
     uint8_t class, order;
-    if (elf->object.size < 52 || memcmp(elf->object.data, "\177ELF", 4) != 0)
+    if (elf->object.size < 52)
         return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF file");
     cursor_skip(&c, 4);
     class = cursor_u8(&c);
@@ -195,7 +195,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
     const elf_object *elf = elf_of(object);
     elf_section section = elf_section_at(elf, index);
-    uint64_t end;
+    bool is_compressed = (section.flags & ELF_FLAG_COMPRESSED) != 0;
     if (section.type == ELF_SECTION_NULL) return GSYM_OK;
     ret->present = 1;
     ret->index = index;
@@ -210,15 +210,9 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->has_relocations =
         elf->placements != NULL && elf->placements[index].relocations != 0;
     if (section.type == ELF_SECTION_NOBITS) return GSYM_OK;
-    if (__builtin_add_overflow(section.offset, section.size, &end) ||
-        end > elf->object.size)
-        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                         "section %s reaches past the end of the file", ret->name);
-    ret->size = ret->uncompressed_size = section.size;
-    if (section.flags & ELF_FLAG_COMPRESSED)
-        return read_compression(elf, &section, ret, error);
-    return strncmp(ret->name, ".zdebug_", 8) == 0 ? object_read_zdebug(object, ret, error)
-                                                  : GSYM_OK;
+    GSYM_TRY(object_set_payload(object, ret, section.size,
+                                is_compressed ? NULL : ".zdebug_", error));
+    return is_compressed ? read_compression(elf, &section, ret, error) : GSYM_OK;
 }
 
 /* In a relocatable file, those of one name stand one behind the other, as a linker would
@@ -236,18 +230,12 @@ static void find_debug_sections(elf_object *elf) {
         if (which == GSYM_DEBUG_SECTION_COUNT || section.type == ELF_SECTION_NOBITS ||
             section.memory_size == 0)
             continue;
-        if (elf->debug_sections[is_split][which] == 0)
-            elf->debug_sections[is_split][which] = i;
+        if (elf->object.debug_sections[is_split][which] == OBJECT_NO_SECTION)
+            elf->object.debug_sections[is_split][which] = i;
         if (elf->placements == NULL || is_split) continue;
         elf->placements[i].address = sizes[which];
         sizes[which] += section.uncompressed_size;
     }
-}
-
-static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
-                              bool is_split) {
-    uint32_t index = elf_of(object)->debug_sections[is_split][which];
-    return index == 0 ? OBJECT_NO_SECTION : index;
 }
 
 /* ---- build id -------------------------------------------------------------------- */
@@ -523,35 +511,30 @@ static gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8
 
 /* ---- opening ------------------------------------------------------------------ */
 
-static void close_elf(gsym_object *object) {
-    free(((elf_object *)object)->placements);
-    free(object);
+static bool is_magic(const uint8_t *data, size_t size) {
+    return size >= 4 && memcmp(data, "\177ELF", 4) == 0;
 }
 
-static const object_format elf_format = {
-    .close = close_elf,
+static gsym_status open_elf(gsym_object *object, gsym_error *error) {
+    elf_object *elf = (elf_object *)object;
+    GSYM_TRY(read_header(elf, error));
+    if (object->header.type == TYPE_RELOCATABLE) {
+        object->header.is_relocatable = object->header.has_base_address = 1;
+        GSYM_TRY(elf_place_sections(elf, error));
+    }
+    find_debug_sections(elf);
+    return GSYM_OK;
+}
+
+static void release(gsym_object *object) { free(((elf_object *)object)->placements); }
+
+const object_format elf_format = {
+    .number = GSYM_OBJECT_ELF,
+    .object_size = sizeof(elf_object),
+    .is_magic = is_magic,
+    .open = open_elf,
+    .release = release,
     .section_at = section_at,
-    .debug_section = debug_section,
     .identifier = identifier,
     .relocate = elf_relocate,
 };
-
-gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                     gsym_error *error) {
-    elf_object *elf = calloc(1, sizeof *elf);
-    gsym_status status;
-    if (elf == NULL) return gsym_fail_memory(error);
-    elf->object = (gsym_object){&elf_format, data, size, {.format = GSYM_OBJECT_ELF}};
-    status = read_header(elf, error);
-    if (status == GSYM_OK && elf->object.header.type == TYPE_RELOCATABLE) {
-        elf->object.header.is_relocatable = elf->object.header.has_base_address = 1;
-        status = elf_place_sections(elf, error);
-    }
-    if (status != GSYM_OK) {
-        close_elf(&elf->object);
-        return status;
-    }
-    find_debug_sections(elf);
-    *object_ret = &elf->object;
-    return GSYM_OK;
-}

@@ -42,8 +42,6 @@ typedef struct elf_object {
     uint32_t program_count;
     uint64_t names_offset; /* of the section name string table */
     uint64_t names_size;
-    /* Section indexes, 0: none; those of split units in the second row. */
-    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
     elf_placement *placements; /* one for each section of a relocatable file, else NULL */
     uint32_t extended_section; /* SHT_SYMTAB_SHNDX of a relocatable file, 0: none */
     uint64_t relocations_size; /* of all sections of them */

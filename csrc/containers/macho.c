@@ -120,8 +120,6 @@ static bool has_payload(const macho_section *section) {
            type != MACHO_SECTION_THREAD_LOCAL_ZEROFILL;
 }
 
-static bool is_zdebug(const char *name) { return strncmp(name, "__zdebug_", 9) == 0; }
-
 static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
     const macho_object *macho = macho_of(object);
@@ -137,15 +135,10 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->type = section.flags & MACHO_SECTION_TYPE;
     ret->holds_code = macho_section_holds_code(&section);
     if (!has_payload(&section)) return GSYM_OK;
-    if (section.offset > object->size || section.size > object->size - section.offset)
-        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                         "section %.*s reaches past the end of the file",
-                         (int)ret->name_size, ret->name);
-    ret->size = ret->uncompressed_size = section.size;
     for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-        if (macho->debug_sections[which] == index)
+        if (object->debug_sections[0][which] == index)
             ret->has_relocations = macho->has_relocations[which];
-    return is_zdebug(ret->name) ? object_read_zdebug(object, ret, error) : GSYM_OK;
+    return object_set_payload(object, ret, section.size, "__zdebug_", error);
 }
 
 static bool is_debug_section(const char *name, const char *prefix, const char *known) {
@@ -153,11 +146,6 @@ static bool is_debug_section(const char *name, const char *prefix, const char *k
     /* Names are cut at 16 bytes: __debug_str_offs, __zdebug_line_st. */
     return strncmp(name, prefix, prefix_size) == 0 &&
            strncmp(name + prefix_size, known, MACHO_NAME_SIZE - prefix_size) == 0;
-}
-
-static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
-                              bool is_split) {
-    return is_split ? OBJECT_NO_SECTION : macho_of(object)->debug_sections[which];
 }
 
 static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
@@ -407,17 +395,15 @@ static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
 }
 
 static void find_debug_sections(macho_object *macho) {
-    for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-        macho->debug_sections[which] = OBJECT_NO_SECTION;
+    uint32_t *found = macho->object.debug_sections[0];
     for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
         macho_section section = macho_section_at(macho, i);
-        if (strncmp(section.name, "__debug_", 8) != 0 && !is_zdebug(section.name)) continue;
         if (!has_payload(&section) || section.size == 0) continue;
         for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
-            if (macho->debug_sections[which] == OBJECT_NO_SECTION &&
+            if (found[which] == OBJECT_NO_SECTION &&
                 (is_debug_section(section.name, "__", debug_section_names[which]) ||
                  is_debug_section(section.name, "__z", debug_section_names[which]))) {
-                macho->debug_sections[which] = i;
+                found[which] = i;
                 macho->has_relocations[which] =
                     macho->object.header.type == TYPE_OBJECT &&
                     macho_needs_relocation(macho, &section);
@@ -427,21 +413,7 @@ static void find_debug_sections(macho_object *macho) {
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-static void close_macho(gsym_object *object) {
-    macho_object *macho = (macho_object *)object;
-    free(macho->places.items);
-    free(macho);
-}
-
-static const object_format macho_format = {
-    .close = close_macho,
-    .section_at = section_at,
-    .debug_section = debug_section,
-    .identifier = identifier,
-    .relocate = macho_relocate,
-};
-
-bool macho_is_magic(const uint8_t *data, size_t size) {
+static bool is_magic(const uint8_t *data, size_t size) {
     cursor c = cursor_at(data, size, 0, false);
     uint32_t magic = cursor_u32(&c);
     uint32_t swapped = __builtin_bswap32(magic);
@@ -449,18 +421,21 @@ bool macho_is_magic(const uint8_t *data, size_t size) {
            swapped == MAGIC_64;
 }
 
-gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                       gsym_error *error) {
-    macho_object *macho = calloc(1, sizeof *macho);
-    gsym_status status;
-    if (macho == NULL) return gsym_fail_memory(error);
-    macho->object = (gsym_object){&macho_format, data, size, {.format = GSYM_OBJECT_MACHO}};
-    status = read_header(macho, error);
-    if (status != GSYM_OK) {
-        close_macho(&macho->object);
-        return status;
-    }
-    find_debug_sections(macho);
-    *object_ret = &macho->object;
+static gsym_status open_macho(gsym_object *object, gsym_error *error) {
+    GSYM_TRY(read_header((macho_object *)object, error));
+    find_debug_sections((macho_object *)object);
     return GSYM_OK;
 }
+
+static void release(gsym_object *object) { free(((macho_object *)object)->places.items); }
+
+const object_format macho_format = {
+    .number = GSYM_OBJECT_MACHO,
+    .object_size = sizeof(macho_object),
+    .is_magic = is_magic,
+    .open = open_macho,
+    .release = release,
+    .section_at = section_at,
+    .identifier = identifier,
+    .relocate = macho_relocate,
+};

@@ -38,8 +38,7 @@ typedef struct macho_object {
     macho_table strings;
     macho_table indirect_symbols;
     macho_table function_starts;
-    uint32_t debug_sections[GSYM_DEBUG_SECTION_COUNT]; /* OBJECT_NO_SECTION: none */
-    bool has_relocations[GSYM_DEBUG_SECTION_COUNT];    /* which of them has */
+    bool has_relocations[GSYM_DEBUG_SECTION_COUNT]; /* which debug section has */
 } macho_object;
 
 static inline const macho_object *macho_of(const gsym_object *object) {

@@ -16,17 +16,30 @@ const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
     [GSYM_DEBUG_TU_INDEX] = "debug_tu_index",
 };
 
-gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                             gsym_error *error) {
-    if (size >= 4 && memcmp(data, "\177ELF", 4) == 0)
-        return elf_open(data, size, object_ret, error);
-    if (macho_is_magic(data, size)) return macho_open(data, size, object_ret, error);
-    if (pe_is_magic(data, size)) return pe_open(data, size, object_ret, error);
-    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O or PE file");
+void gsym_object_close(gsym_object *object) {
+    if (object == NULL) return;
+    object->format->release(object);
+    free(object);
 }
 
-void gsym_object_close(gsym_object *object) {
-    if (object != NULL) object->format->close(object);
+gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **object_ret,
+                             gsym_error *error) {
+    static const object_format *const formats[] = {&elf_format, &macho_format, &pe_format};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; ++i) {
+        const object_format *format = formats[i];
+        gsym_object *object;
+        gsym_status status;
+        if (!format->is_magic(data, size)) continue;
+        object = calloc(1, format->object_size);
+        if (object == NULL) return gsym_fail_memory(error);
+        *object = (gsym_object){format, data, size, {.format = format->number}, {{0}}};
+        memset(object->debug_sections, 0xff, sizeof object->debug_sections);
+        status = format->open(object, error);
+        if (status == GSYM_OK) *object_ret = object;
+        if (status != GSYM_OK) gsym_object_close(object);
+        return status;
+    }
+    return gsym_fail(error, GSYM_E_FORMAT, 0, "not an ELF, Mach-O or PE file");
 }
 
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret) {
@@ -67,7 +80,7 @@ gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_sect
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
     /* The indexes of a package are the only ones of their name. */
     if (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX) is_split = 0;
-    index = object->format->debug_section(object, which, is_split != 0);
+    index = object->debug_sections[is_split != 0][which];
     if (index == OBJECT_NO_SECTION) return GSYM_OK;
     return gsym_object_section_at(object, index, section_ret, error);
 }
@@ -106,7 +119,9 @@ gsym_debug_section object_debug_section_named(const char *name, size_t size,
     return (gsym_debug_section)which;
 }
 
-gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *section,
+/* The payload of .zdebug_*: "ZLIB", its size, then the data, as Go and old tools write
+ * it. */
+static gsym_status read_zdebug(const gsym_object *object, gsym_object_section *section,
                                gsym_error *error) {
     cursor c = cursor_at(object->data, object->size, section->offset, true);
     if (section->size < 12 || !cursor_need(&c, 12) || memcmp(c.at, "ZLIB", 4) != 0)
@@ -121,6 +136,19 @@ gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *s
     return GSYM_OK;
 }
 
+gsym_status object_set_payload(const gsym_object *object, gsym_object_section *section,
+                               uint64_t size, const char *zdebug, gsym_error *error) {
+    size_t prefix_size = zdebug == NULL ? SIZE_MAX : strlen(zdebug);
+    if (section->offset > object->size || size > object->size - section->offset)
+        return gsym_fail(error, GSYM_E_FORMAT, section->offset,
+                         "section %.*s reaches past the end of the file",
+                         (int)section->name_size, section->name);
+    section->size = section->uncompressed_size = size;
+    if (section->name_size < prefix_size || memcmp(section->name, zdebug, prefix_size) != 0)
+        return GSYM_OK;
+    return read_zdebug(object, section, error);
+}
+
 const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) {
     const char *name;
     cursor_skip(&names, offset);
@@ -132,10 +160,6 @@ const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) 
 #define FAT_MAGIC_64 0xcafebabf
 
 enum { FEWEST_JAVA_VERSION = 43 }; /* where a fat file has the number of its slices */
-
-static bool is_elf(const uint8_t *data, size_t size) {
-    return size >= 4 && memcmp(data, "\177ELF", 4) == 0;
-}
 
 static bool is_fat(const uint8_t *data, size_t size) {
     cursor c = cursor_at(data, size, 0, true);
@@ -168,10 +192,11 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
     if (is_fat(data, size))
         return gsym_fail(error, GSYM_E_UNSUPPORTED, 0,
                          "a universal file: take out one slice with lipo -thin");
-    if (!is_elf(data, size) && !macho_is_magic(data, size)) return GSYM_OK;
+    if (!elf_format.is_magic(data, size) && !macho_format.is_magic(data, size))
+        return GSYM_OK;
     GSYM_TRY(gsym_object_open(data, size, &object, error));
-    status = find_section(object, is_elf(data, size) ? ".gsym" : "__gsym", offset_ret,
-                          size_ret, error);
+    status = find_section(object, object->format == &elf_format ? ".gsym" : "__gsym",
+                          offset_ret, size_ret, error);
     gsym_object_close(object);
     return status;
 }

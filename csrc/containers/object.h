@@ -9,21 +9,28 @@
 
 typedef struct object_format object_format;
 
-/* The head of each format's own structure. */
+#define OBJECT_NO_SECTION UINT32_MAX
+
+/* Each format's own structure begins with this. */
 struct gsym_object {
     const object_format *format;
     const uint8_t *data;
     size_t size;
     gsym_object_header header;
+    /* Their indexes, or OBJECT_NO_SECTION; those of split units in the second row. */
+    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
 };
 
 struct object_format {
-    void (*close)(gsym_object *object);
+    gsym_object_format number;
+    size_t object_size; /* of the format's own structure */
+    bool (*is_magic)(const uint8_t *data, size_t size);
+    /* Read the headers and find the debug sections. */
+    gsym_status (*open)(gsym_object *object, gsym_error *error);
+    /* Free what the structure owns. */
+    void (*release)(gsym_object *object);
     gsym_status (*section_at)(const gsym_object *object, uint32_t index,
                               gsym_object_section *section_ret, gsym_error *error);
-    /* Index of a section of DWARF; UINT32_MAX: there is none. */
-    uint32_t (*debug_section)(const gsym_object *object, gsym_debug_section which,
-                              bool is_split);
     void (*identifier)(const gsym_object *object, const uint8_t **bytes_ret,
                        size_t *size_ret);
     /* NULL: this format needs none. */
@@ -31,21 +38,12 @@ struct object_format {
                             size_t size, uint64_t *failed_ret, gsym_error *error);
 };
 
-#define OBJECT_NO_SECTION UINT32_MAX
+extern const object_format elf_format, macho_format, pe_format;
 
-gsym_status elf_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                     gsym_error *error);
-bool macho_is_magic(const uint8_t *data, size_t size);
-gsym_status macho_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                       gsym_error *error);
-bool pe_is_magic(const uint8_t *data, size_t size);
-gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                    gsym_error *error);
-
-/* Fill in how the payload of a section named .zdebug_* is packed: "ZLIB", its size, then
- * the data, as Go and old tools write it. */
-gsym_status object_read_zdebug(const gsym_object *object, gsym_object_section *section,
-                               gsym_error *error);
+/* The payload of a section is `size` bytes from its offset, compressed if its name begins
+ * with `zdebug` (NULL: it is not). */
+gsym_status object_set_payload(const gsym_object *object, gsym_object_section *section,
+                               uint64_t size, const char *zdebug, gsym_error *error);
 /* The name at `offset` of a symbol table's names; NULL where it has no end in there or
  * is longer than any language makes. */
 const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);

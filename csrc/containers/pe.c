@@ -71,7 +71,7 @@ static bool is_object(const uint8_t *data, size_t size) {
            section_count > 0 && section_count <= (size - HEADER_SIZE) / SECTION_SIZE;
 }
 
-bool pe_is_magic(const uint8_t *data, size_t size) {
+static bool is_magic(const uint8_t *data, size_t size) {
     return is_image(data, size) || is_big_object(data, size) || is_object(data, size);
 }
 
@@ -234,11 +234,6 @@ pe_section pe_section_at(const pe_object *pe, uint32_t index) {
     return section;
 }
 
-static bool starts_with(const pe_section *section, const char *prefix) {
-    size_t size = strlen(prefix);
-    return section->name_size >= size && memcmp(section->name, prefix, size) == 0;
-}
-
 static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
     const pe_object *pe = pe_of(object);
@@ -254,31 +249,19 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->holds_code = section.holds_code;
     ret->has_relocations = pe->addresses != NULL && section.relocation_count > 0;
     if (section.size == 0) return GSYM_OK;
-    if (section.offset > object->size || section.size > object->size - section.offset)
-        return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                         "section %.*s reaches past the end of the file",
-                         (int)ret->name_size, ret->name);
-    ret->size = ret->uncompressed_size = section.size;
-    return starts_with(&section, ".zdebug_") ? object_read_zdebug(object, ret, error)
-                                             : GSYM_OK;
+    return object_set_payload(object, ret, section.size, ".zdebug_", error);
 }
 
 static void find_debug_sections(pe_object *pe) {
-    memset(pe->debug_sections, 0xff, sizeof pe->debug_sections); /* OBJECT_NO_SECTION */
     for (uint32_t i = 0; i < pe->object.header.section_count; ++i) {
         pe_section section = pe_section_at(pe, i);
         bool is_split = false;
         gsym_debug_section which =
             object_debug_section_named(section.name, section.name_size, &is_split);
         if (section.size == 0 || which == GSYM_DEBUG_SECTION_COUNT) continue;
-        if (pe->debug_sections[is_split][which] == OBJECT_NO_SECTION)
-            pe->debug_sections[is_split][which] = i;
+        if (pe->object.debug_sections[is_split][which] == OBJECT_NO_SECTION)
+            pe->object.debug_sections[is_split][which] = i;
     }
-}
-
-static uint32_t debug_section(const gsym_object *object, gsym_debug_section which,
-                              bool is_split) {
-    return pe_of(object)->debug_sections[is_split][which];
 }
 
 /* ---- data directories ------------------------------------------------------------- */
@@ -339,12 +322,7 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
     }
 }
 
-/* ---- opening ---------------------------------------------------------------------- */
-
-static void close_pe(gsym_object *object) {
-    free(((pe_object *)object)->addresses);
-    free(object);
-}
+/* ---- symbols ------------------------------------------------------------------------ */
 
 pe_symbol pe_read_symbol(const pe_object *pe, cursor *c) {
     pe_symbol symbol = {.name = c->at};
@@ -483,28 +461,26 @@ static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_
     return GSYM_OK;
 }
 
-static const object_format pe_format = {
-    .close = close_pe,
+/* ---- opening ------------------------------------------------------------------------ */
+
+static gsym_status open_pe(gsym_object *object, gsym_error *error) {
+    pe_object *pe = (pe_object *)object;
+    pe->is_image = is_image(object->data, object->size);
+    GSYM_TRY(read_headers(pe, error));
+    if (!pe->is_image) GSYM_TRY(pe_place_sections(pe, error));
+    find_debug_sections(pe);
+    return GSYM_OK;
+}
+
+static void release(gsym_object *object) { free(((pe_object *)object)->addresses); }
+
+const object_format pe_format = {
+    .number = GSYM_OBJECT_PE,
+    .object_size = sizeof(pe_object),
+    .is_magic = is_magic,
+    .open = open_pe,
+    .release = release,
     .section_at = section_at,
-    .debug_section = debug_section,
     .identifier = identifier,
     .relocate = pe_relocate,
 };
-
-gsym_status pe_open(const uint8_t *data, size_t size, gsym_object **object_ret,
-                    gsym_error *error) {
-    pe_object *pe = calloc(1, sizeof *pe);
-    gsym_status status;
-    if (pe == NULL) return gsym_fail_memory(error);
-    pe->object = (gsym_object){&pe_format, data, size, {.format = GSYM_OBJECT_PE}};
-    pe->is_image = is_image(data, size);
-    status = read_headers(pe, error);
-    if (status == GSYM_OK && !pe->is_image) status = pe_place_sections(pe, error);
-    if (status != GSYM_OK) {
-        close_pe(&pe->object);
-        return status;
-    }
-    find_debug_sections(pe);
-    *object_ret = &pe->object;
-    return GSYM_OK;
-}

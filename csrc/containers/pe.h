@@ -27,7 +27,6 @@ typedef struct pe_object {
     cursor strings; /* long names of symbols and sections */
     uint64_t directory_table;
     uint32_t directory_count;
-    uint32_t debug_sections[2][GSYM_DEBUG_SECTION_COUNT];
     uint64_t *addresses; /* of the sections of an object file */
     uint64_t relocations_size; /* of those of all its sections */
 } pe_object;

@@ -523,6 +523,13 @@ typedef struct unit_walk {
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
 void unit_walk_deinit(unit_walk *walk);
 
+/* The length that a unit or a line table starts with; sets the size of its offsets. */
+static inline uint64_t dwarf_read_length(cursor *c, uint8_t *offset_size_ret) {
+    uint64_t length = cursor_u32(c);
+    *offset_size_ret = length == 0xffffffff ? 8 : 4;
+    return length == 0xffffffff ? cursor_u64(c) : length;
+}
+
 /* ---- names ------------------------------------------------------------------------------ */
 
 typedef LIST(walk_scope) scope_list;

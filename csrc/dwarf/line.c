@@ -156,12 +156,7 @@ static bool read_header(line_table *table, line_header *header, const dwarf_unit
                         cursor *c, bool *is_known) {
     uint64_t length, program;
     *is_known = false;
-    header->offset_size = 4;
-    length = cursor_u32(c);
-    if (length == 0xffffffff) {
-        header->offset_size = 8;
-        length = cursor_u64(c);
-    }
+    length = dwarf_read_length(c, &header->offset_size);
     if (c->failed || length > cursor_left(c)) return true;
     c->end = c->at + length;
     table->end = cursor_offset(c) + length;

@@ -27,12 +27,7 @@ uint64_t dwarf_shift_at(const dwarf_input *input, uint64_t address) {
 bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
     uint64_t length;
     header->offset = cursor_offset(c);
-    header->offset_size = 4;
-    length = cursor_u32(c);
-    if (length == 0xffffffff) {
-        header->offset_size = 8;
-        length = cursor_u64(c);
-    }
+    length = dwarf_read_length(c, &header->offset_size);
     if (c->failed || length > cursor_left(c)) return false;
     header->end = cursor_offset(c) + length;
     header->version = cursor_u16(c);

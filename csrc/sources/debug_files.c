@@ -124,20 +124,6 @@ gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char
 
 /* ---- where there is code ----------------------------------------------------------- */
 
-/* Sort ranges and join those that touch. */
-static void join_ranges(range_list *text) {
-    size_t kept = 0;
-    if (text->count == 0) return;
-    qsort(text->items, text->count, sizeof *text->items, compare_first_u64);
-    for (size_t i = 1; i < text->count; ++i) {
-        if (text->items[i].start > text->items[kept].end)
-            text->items[++kept] = text->items[i];
-        else if (text->items[i].end > text->items[kept].end)
-            text->items[kept].end = text->items[i].end;
-    }
-    text->count = kept + 1;
-}
-
 static int compare_spans(const void *left, const void *right) {
     const address_span *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -154,7 +140,7 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     for (size_t i = 0; i < file->spans.count; ++i)
         file->span_ranges.items[file->span_ranges.count++] =
             (gsym_range){file->spans.items[i].start, file->spans.items[i].end};
-    join_ranges(&file->span_ranges);
+    ranges_join(&file->span_ranges, 0);
     file->input.text = file->span_ranges.items;
     file->input.text_count = file->span_ranges.count;
     file->input.spans = file->spans.items;
@@ -253,7 +239,7 @@ static gsym_status sort_skeletons(debug_files *files, gsym_error *error) {
 
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error) {
-    join_ranges(&files->text);
+    ranges_join(&files->text, 0);
     files->common.text = files->text.items;
     files->common.text_count = files->text.count;
     files->common.path_rules = &files->path_rules;

@@ -245,29 +245,6 @@ static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t
 
 /* ---- inlined calls ------------------------------------------------------------------------ */
 
-static int compare_ranges(const void *left, const void *right) {
-    const gsym_range *a = left, *b = right;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
-}
-
-/* Sort the ranges from `first` on and join those that touch. */
-static void merge_ranges(range_list *ranges, size_t first) {
-    size_t count = ranges->count - first, kept = first;
-    bool is_sorted = true;
-    for (size_t i = first + 1; i < ranges->count; ++i)
-        is_sorted &= ranges->items[i].start > ranges->items[i - 1].end;
-    if (is_sorted) return;
-    qsort(ranges->items + first, count, sizeof *ranges->items, compare_ranges);
-    for (size_t i = first + 1; i < ranges->count; ++i) {
-        if (ranges->items[i].start > ranges->items[kept].end)
-            ranges->items[++kept] = ranges->items[i];
-        else if (ranges->items[i].end > ranges->items[kept].end)
-            ranges->items[kept].end = ranges->items[i].end;
-    }
-    ranges->count = kept + 1;
-}
-
 /* Whether one of `count` sorted, disjoint ranges holds all of `range`. */
 static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
     size_t low = 0;
@@ -309,7 +286,7 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
         }
     }
     if (empty == node->range_count) *is_elsewhere = true;
-    merge_ranges(&result->ranges, first);
+    ranges_join(&result->ranges, first);
     return true;
 }
 
