@@ -1,4 +1,4 @@
-"""Compile csrc/ into gsym.engine._core; marked parts of its public headers are the cdef."""
+"""Compile csrc/ into gsym.engine._core; parts of its public headers are the cdef."""
 
 from __future__ import annotations
 
