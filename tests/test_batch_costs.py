@@ -48,7 +48,7 @@ with gsym.Creator() as creator:
 asked = array("Q", [0x1001]) * (1 << 17) + array("Q", [1]) * (40 << 17)
 reader = gsym.Reader(data)
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-print(len(reader.lookup_many(asked)))
+print(len(reader.lookup_many(asked, misses=False)))
 """
 
 

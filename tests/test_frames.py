@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ASKED = [START + 9, 0, START + 0x21, START + 9, START + 0x48]
+HIT, MISS = (True, ""), (False, "no function covers this address")
 ROWS = [
-    (0, 0, "one", "b.h", 30, 1, True),
-    (0, 0, "main", "/src/a.c", 7, 9, False),
-    (2, 1, "symbol", "", 0, 1, False),
-    (3, 0, "one", "b.h", 30, 1, True),
-    (3, 0, "main", "/src/a.c", 7, 9, False),
+    (0, START + 9, 0, "one", "b.h", 30, 1, True, *HIT),
+    (0, START + 9, 0, "main", "/src/a.c", 7, 9, False, *HIT),
+    (1, 0, -1, "", "", 0, 0, False, *MISS),
+    (2, START + 0x21, 1, "symbol", "", 0, 1, False, *HIT),
+    (3, START + 9, 0, "one", "b.h", 30, 1, True, *HIT),
+    (3, START + 9, 0, "main", "/src/a.c", 7, 9, False, *HIT),
+    (4, START + 0x48, -1, "", "", 0, 0, False, *MISS),
 ]
-COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
+COLUMNS = (
+    *("address_index", "address", "function", "name", "file", "line", "offset"),
+    *("inlined", "found", "reason"),
+)
 
 
 @pytest.mark.parametrize(
@@ -43,30 +49,69 @@ COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlin
 def test_addresses_may_come_in_any_form(addresses: Any) -> None:  # noqa: ANN401
     frames = gsym.Reader(file_bytes()).lookup_many(addresses)
     assert frames.address_index.tolist() == [row[0] for row in ROWS]
-    assert frames.names == [row[2] for row in ROWS]
-    assert (frames.found, frames.damaged, len(frames)) == (3, 0, 5)
+    assert frames.names == [row[3] for row in ROWS]
+    assert (frames.answered, frames.damaged, len(frames)) == (3, 0, 7)
 
 
 def test_bytes_are_small_addresses() -> None:
     reader = gsym.Reader(file_bytes([gsym.FunctionInfo(0x10, 2, "low")]))
-    assert reader.lookup_many(b"\x0f\x10\x11\x12").address_index.tolist() == [1, 2]
+    assert reader.lookup_many(b"\x0f\x10\x11\x12").found.tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_columns_and_rows_say_the_same() -> None:
     frames = gsym.Reader(file_bytes()).lookup_many(ASKED)
     assert frames.to_pylist() == [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
-    assert frames.files == [row[3] for row in ROWS]
-    for column, at in (("function", 1), ("line", 4), ("offset", 5), ("inlined", 6)):
-        values = getattr(frames, column)
-        assert values.tolist() == [row[at] for row in ROWS]
-        assert values.readonly
-    assert len(set(frames.name)) == 3
-    assert frames.file.tolist()[2] == 0
+    assert list(frames) == [frames[at] for at in range(len(frames))] == ROWS
+    assert frames[-1] == ROWS[-1]
+    assert frames[1:3] == ROWS[1:3]
+    assert (frames.files, frames.reasons) == (
+        [row[4] for row in ROWS],
+        [row[9] for row in ROWS],
+    )
+    for at, column in enumerate(COLUMNS):
+        if column not in {"name", "file", "reason"}:
+            assert getattr(frames, column).tolist() == [row[at] for row in ROWS]
+    assert frames.line.readonly
+    assert repr(frames) == "<gsym.Frames: 7 rows, 3 of 5 addresses found>"
+    with pytest.raises(IndexError):
+        frames[7]
+
+
+def test_misses_are_left_out_on_request() -> None:
+    frames = gsym.Reader(file_bytes()).lookup_many(ASKED, misses=False)
+    assert list(frames) == [row for row in ROWS if row[8]]
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 64, (1 << 64) + START])
+def test_a_number_that_is_not_an_address_is_a_miss(number: int) -> None:
+    frames = gsym.Reader(file_bytes()).lookup_many([START, number, START])
+    assert frames.found.tolist() == [True, False, True]
+    assert frames[1].address == (1 << 64) - 1
+
+
+def test_what_is_asked_may_change_afterwards() -> None:
+    asked = array("Q", [START, 0])
+    frames = gsym.Reader(file_bytes()).lookup_many(asked)
+    asked[0] = 7
+    assert frames.address.tolist() == [START, 0]
+
+
+def test_many_threads_give_the_same_rows() -> None:
+    addresses = list(range(START - 4096, START + 4096))
+    reader = gsym.Reader(file_bytes())
+    assert list(reader.lookup_many(addresses, threads=2)) == list(
+        reader.lookup_many(addresses)
+    )
 
 
 def test_no_addresses_give_no_rows() -> None:
     frames = gsym.Reader(file_bytes()).lookup_many([])
-    assert len(frames) == frames.found == 0
+    assert len(frames) == frames.answered == 0
     assert frames.to_pylist() == []
     assert frames.names == frames.files == []
     assert frames.offset.format == "Q"
@@ -80,13 +125,14 @@ def test_many_answers_equal_single_ones(gsym_fixtures: Path) -> None:
     assert [
         (row["name"], row["file"], row["line"], row["offset"], row["inlined"])
         for row in frames.to_pylist()
+        if row["found"]
     ] == [
         (frame.name, frame.path, frame.line, frame.offset, frame.inlined)
         for single in singles
         if single is not None
         for frame in single.frames
     ]
-    assert frames.found == sum(single is not None for single in singles) > 100
+    assert frames.answered == sum(single is not None for single in singles) > 100
 
 
 def test_a_damaged_record_among_many_is_counted() -> None:
@@ -95,8 +141,9 @@ def test_a_damaged_record_among_many_is_counted() -> None:
     second = function_of(start=START + 0x1000)
     data = oracle.encode_file(file_of(function_of(), second), [sound, broken])
     frames = gsym.Reader(data).lookup_many([START + 0x1000, START, START + 0x1001])
-    assert frames.address_index.tolist() == [1]
-    assert (frames.found, frames.damaged) == (1, 2)
+    assert frames.found.tolist() == [False, True, False]
+    assert frames.reasons == ["damaged record", "", "damaged record"]
+    assert (frames.answered, frames.damaged) == (1, 2)
 
 
 def test_arrow_tables_hold_the_rows() -> None:
@@ -110,10 +157,25 @@ def test_numpy_arrays_hold_the_rows() -> None:
     arrays = gsym.Reader(file_bytes()).lookup_many(ASKED).to_numpy()
     names, files = arrays["names"][arrays["name"]], arrays["files"][arrays["file"]]
     columns = (
-        *(arrays["address_index"], arrays["function"], names, files),
-        *(arrays["line"], arrays["offset"], arrays["inlined"]),
+        *(arrays["address_index"], arrays["address"], arrays["function"], names, files),
+        *(arrays["line"], arrays["offset"], arrays["inlined"], arrays["found"]),
+        arrays["reasons"][arrays["reason"]],
     )
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == ROWS
+
+
+def test_a_data_frame_of_pandas_holds_the_rows() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    table = gsym.Reader(file_bytes()).lookup_many(ASKED).to_pandas()
+    assert [*table.columns] == [*COLUMNS]
+    assert [*table.itertuples(index=False, name=None)] == ROWS
+    assert [*table.name.cat.categories] == ["one", "main", "", "symbol"]
+
+
+def test_what_reads_arrow_streams_takes_the_frames() -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    frames = gsym.Reader(file_bytes()).lookup_many(ASKED)
+    assert arrow.table(frames) == frames.to_arrow()
 
 
 def test_polars_and_duckdb_take_the_arrow_table() -> None:
@@ -123,7 +185,7 @@ def test_polars_and_duckdb_take_the_arrow_table() -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     table = gsym.Reader(file_bytes()).lookup_many(ASKED).to_arrow()
     frame = polars.from_arrow(table)
-    assert frame["name"].to_list() == [row[2] for row in ROWS]
+    assert frame["name"].to_list() == [row[3] for row in ROWS]
     counts = frame.group_by("name").len().sort("name").rows()
     with duckdb.connect() as connection:
         connection.register("frames", table)

@@ -58,7 +58,7 @@ def test_many_addresses_answer_as_one_by_one(seed: int) -> None:
         asked = [START - 8 + rng.randrange(2 * SIZE + 30) for _ in range(count)]
         if rng.randrange(2):
             asked.sort()
-        rows = reader.lookup_many(asked).to_pylist()
+        rows = reader.lookup_many(asked, misses=False).to_pylist()
         image = Image(data, 0)
         assert rows == list(expected_rows(image, asked))
 
@@ -97,12 +97,15 @@ def expected_rows(image: Image, asked: list[int]) -> Iterator[dict[str, object]]
         for frame in answer.frames:
             yield {
                 "address_index": at,
+                "address": address,
                 "function": entry,
                 "name": frame.name,
                 "file": frame.path,
                 "line": frame.line,
                 "offset": frame.offset,
                 "inlined": frame.inlined,
+                "found": True,
+                "reason": "",
             }
 
 

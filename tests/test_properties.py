@@ -181,12 +181,15 @@ def expected_rows(
     return [
         {
             "address_index": index,
+            "address": answer.address,
             "function": oracle.find_entry(file, answer.address),
             "name": frame.name,
             "file": frame.path,
             "line": frame.line,
             "offset": frame.offset,
             "inlined": frame.inlined,
+            "found": True,
+            "reason": "",
         }
         for index, answer in enumerate(expected)
         if answer is not None
@@ -202,9 +205,9 @@ def assert_answers_equal(data: bytes, functions: list[gsym.FunctionInfo]) -> Non
     with gsym.Reader(data) as reader:
         assert [reader.lookup(at, merged=True) for at in addresses] == expected
         assert [reader.lookup(at) for at in addresses] == alone
-        frames = reader.lookup_many(addresses)
+        frames = reader.lookup_many(addresses, misses=False)
         assert frames.to_pylist() == expected_rows(file, expected)
-        assert frames.found == sum(answer is not None for answer in expected)
+        assert frames.answered == sum(answer is not None for answer in expected)
         assert frames.damaged == 0
 
 

@@ -215,10 +215,13 @@ def test_a_number_that_is_not_an_address_has_no_answer(address: int) -> None:
     assert endless.lookup(address, merged=True) is None
     asked = [5, address, address, 6, address, 2**64 - 1]
     frames = endless.lookup_many(asked)
-    assert frames.found == 3
-    assert frames.address_index.tolist() == [0, 3, 5]
-    assert frames.offset.tolist() == [5, 6, 2**64 - 1]
-    assert endless.lookup_many([address]).found == 0
+    assert frames.answered == 3
+    assert frames.found.tolist() == [True, False, False, True, False, True]
+    assert frames.offset.tolist() == [5, 0, 0, 6, 0, 2**64 - 1]
+    found = endless.lookup_many(asked, misses=False)
+    assert list(found) == [row for row in frames if row.found]
+    assert found.address_index.tolist() == [0, 3, 5]
+    assert endless.lookup_many([address]).answered == 0
 
 
 @pytest.mark.parametrize("address", ["0x10", 1.5, None, b"\x10"])
@@ -337,7 +340,7 @@ def test_a_reader_may_be_closed_while_others_use_it(path: Path) -> None:
 
     def ask_for_ever(reader: gsym.Reader, answered: threading.Event) -> None:
         while True:
-            assert reader.lookup_many(addresses).found == len(addresses)
+            assert reader.lookup_many(addresses).answered == len(addresses)
             assert reader.lookup(START) is not None
             answered.set()
 

@@ -25,6 +25,7 @@ struct gsym_batch {
     uint32_t *line;
     uint64_t *offset;
     uint8_t *inlined;
+    uint8_t *miss; /* gsym_miss */
     uint64_t found;
     uint64_t damaged;
 };
@@ -43,7 +44,8 @@ static bool reserve(gsym_batch *batch, size_t more) {
         !reserve_column(&batch->file, capacity, capacity, 4) ||
         !reserve_column(&batch->line, capacity, capacity, 4) ||
         !reserve_column(&batch->offset, capacity, capacity, 8) ||
-        !reserve_column(&batch->inlined, capacity, capacity, 1))
+        !reserve_column(&batch->inlined, capacity, capacity, 1) ||
+        !reserve_column(&batch->miss, capacity, capacity, 1))
         return false;
     batch->capacity = capacity;
     return true;
@@ -63,8 +65,23 @@ static void append(gsym_batch *batch, const gsym_image *image, uint32_t address_
         batch->line[at] = frames[i].line;
         batch->offset[at] = frames[i].offset;
         batch->inlined[at] = (uint8_t)frames[i].inlined;
+        batch->miss[at] = GSYM_MISS_NONE;
     }
     batch->found++;
+}
+
+static bool is_miss(const found_frames *found) {
+    return found->count == 0 || found->count == FRAMES_UNKNOWN;
+}
+
+static void append_miss(gsym_batch *batch, uint32_t address_index, gsym_miss miss) {
+    size_t at = batch->count++;
+    batch->address_index[at] = address_index;
+    batch->function[at] = UINT32_MAX;
+    batch->name[at] = batch->offset[at] = 0;
+    batch->file[at] = batch->line[at] = 0;
+    batch->inlined[at] = 0;
+    batch->miss[at] = (uint8_t)miss;
 }
 
 /* Make room for the frames of a block and, if there is memory, for those of `blocks`
@@ -81,26 +98,27 @@ static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks)
 static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  const gsym_image *image, const uint64_t *addresses,
                                  uint32_t count, uint32_t first, size_t blocks_left,
-                                 gsym_error *error) {
-    size_t frame_count = 0;
+                                 bool misses, gsym_error *error) {
+    size_t row_count = 0;
     for (uint32_t i = 0; i < count; ++i)
         sweep->order[i] = (placed_address){addresses[i], i};
     GSYM_TRY(address_sweep_find(sweep, image, address_sweep_begin(sweep, count, count),
                                 count, error));
     for (uint32_t i = 0; i < count; ++i) {
-        if (sweep->found[i].count == FRAMES_UNKNOWN) {
-            sweep->found[i].count = 0;
-            ++batch->damaged;
-        }
-        frame_count += sweep->found[i].count;
+        const found_frames *found = &sweep->found[i];
+        if (found->count == FRAMES_UNKNOWN) ++batch->damaged;
+        row_count += is_miss(found) ? misses : found->count;
     }
-    if (!reserve_blocks(batch, frame_count, blocks_left)) return gsym_fail_memory(error);
+    if (!reserve_blocks(batch, row_count, blocks_left)) return gsym_fail_memory(error);
     for (uint32_t i = 0; i < count; ++i) {
         const found_frames *found = &sweep->found[i];
         if (i + AHEAD < count)
             __builtin_prefetch(sweep->frames.items + sweep->found[i + AHEAD].first);
-        if (found->count > 0)
+        if (!is_miss(found))
             append(batch, image, first + i, found, sweep->frames.items + found->first);
+        else if (misses)
+            append_miss(batch, first + i,
+                        found->count == 0 ? GSYM_MISS_NO_FUNCTION : GSYM_MISS_DAMAGED);
     }
     return GSYM_OK;
 }
@@ -120,7 +138,7 @@ static size_t block_size(const gsym_image *image, const uint64_t *addresses,
 }
 
 static gsym_status look_up_all(gsym_batch *batch, const gsym_image *image,
-                               const uint64_t *addresses, size_t count,
+                               const uint64_t *addresses, size_t count, bool misses,
                                gsym_error *error) {
     address_sweep sweep = {0};
     gsym_status status = GSYM_OK;
@@ -132,19 +150,19 @@ static gsym_status look_up_all(gsym_batch *batch, const gsym_image *image,
     for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
         uint32_t size = (uint32_t)(count - i < block ? count - i : block);
         status = look_up_block(&sweep, batch, image, addresses + i, size, (uint32_t)i,
-                               (count - i + block - 1) / block, error);
+                               (count - i + block - 1) / block, misses, error);
     }
     address_sweep_deinit(&sweep);
     return status;
 }
 
 gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
-                                   size_t count, gsym_batch **batch_ret,
+                                   size_t count, int misses, gsym_batch **batch_ret,
                                    gsym_error *error) {
     gsym_status status;
     gsym_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL) return gsym_fail_memory(error);
-    status = look_up_all(batch, image, addresses, count, error);
+    status = look_up_all(batch, image, addresses, count, misses != 0, error);
     if (status != GSYM_OK) {
         gsym_batch_destroy(batch);
         return status;
@@ -186,6 +204,7 @@ void gsym_batch_join(gsym_batch *batch, gsym_batch *const *parts, size_t index,
     memcpy(batch->line + at, part->line, count * sizeof *part->line);
     memcpy(batch->offset + at, part->offset, count * sizeof *part->offset);
     memcpy(batch->inlined + at, part->inlined, count * sizeof *part->inlined);
+    memcpy(batch->miss + at, part->miss, count * sizeof *part->miss);
 }
 
 void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret) {
@@ -198,6 +217,7 @@ void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret) {
         .line = batch->line,
         .offset = batch->offset,
         .inlined = batch->inlined,
+        .miss = batch->miss,
         .found = batch->found,
         .damaged = batch->damaged,
     };
@@ -212,5 +232,6 @@ void gsym_batch_destroy(gsym_batch *batch) {
     free(batch->line);
     free(batch->offset);
     free(batch->inlined);
+    free(batch->miss);
     free(batch);
 }

@@ -115,7 +115,7 @@ class ModuleSymbols:
             self._frames.clear()
             missing = list(set(addresses))
         try:
-            rows = reader.lookup_many(missing)
+            rows = reader.lookup_many(missing, misses=False)
         except GsymError:
             return  # then each will be looked up by itself
         names, files = rows.tables.strings, rows.tables.files

@@ -6,6 +6,7 @@ from gsym.engine.native import check, ffi, lib, new_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Buffer
@@ -18,7 +19,7 @@ _MOST_THREADS = 256
 
 
 def look_up_batch(
-    image: CData, addresses: Buffer, threads: int, path: str | None
+    image: CData, addresses: Buffer, threads: int, misses: bool, path: str | None
 ) -> CData:
     """The engine's answers, which go with the last reference to them.
 
@@ -26,6 +27,7 @@ def look_up_batch(
         image: The mapped file.
         addresses: Unsigned 64-bit integers side by side.
         threads: How many may work on it; 1 at least.
+        misses: Whether an address without an answer has a row.
         path: The file, for errors.
 
     Raises:
@@ -37,24 +39,24 @@ def look_up_batch(
     asked = ffi.from_buffer("uint64_t[]", addresses)
     count = len(asked)
     parts = max(1, min(threads, _MOST_THREADS, count // _LEAST_PER_THREAD))
-    if parts == 1:
-        return _look_up_part(image, asked, 0, count, path)
-    return _look_up_parts(image, asked, parts, path)
+
+    def look_up(first: int, size: int) -> CData:
+        error, batch = new_error(), ffi.new("gsym_batch **")
+        status = lib.gsym_image_lookup_many(
+            image, asked + first, size, misses, batch, error
+        )
+        check(status, error, path)
+        return ffi.gc(batch[0], lib.gsym_batch_destroy)
+
+    return look_up(0, count) if parts == 1 else _joined(look_up, count, parts, path)
 
 
-def _look_up_part(
-    image: CData, asked: CData, first: int, count: int, path: str | None
+def _joined(
+    look_up: Callable[[int, int], CData], count: int, parts: int, path: str | None
 ) -> CData:
-    error, batch = new_error(), ffi.new("gsym_batch **")
-    status = lib.gsym_image_lookup_many(image, asked + first, count, batch, error)
-    check(status, error, path)
-    return ffi.gc(batch[0], lib.gsym_batch_destroy)
-
-
-def _look_up_parts(image: CData, asked: CData, parts: int, path: str | None) -> CData:
+    """The batches of several threads as one."""
     from gsym.engine.workers import run_workers
 
-    count = len(asked)
     firsts = [count * part // parts for part in range(parts + 1)]
     batches: list[CData] = [None] * parts
     waiting = list(range(parts))
@@ -63,7 +65,7 @@ def _look_up_parts(image: CData, asked: CData, parts: int, path: str | None) -> 
         while waiting:
             part = waiting.pop()
             first, size = firsts[part], firsts[part + 1] - firsts[part]
-            batches[part] = _look_up_part(image, asked, first, size, path)
+            batches[part] = look_up(first, size)
 
     run_workers(work, parts, None, waiting.clear)
     error, joined = new_error(), ffi.new("gsym_batch **")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import check, ffi, kept_view, lib, new_error
+from gsym.model import join_path
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, overload
 
     import numpy as np
     import pyarrow as pa
@@ -21,50 +23,83 @@ if TYPE_CHECKING:
 
 
 _ADDRESS_SIZE = 8
-_COLUMNS = ("address_index", "function", "name", "file", "line", "offset", "inlined")
+_NO_ADDRESS = (1 << 64) - 1  # in the column, for a number that does not fit
+_TEXTS = ("name", "file", "reason")
+# The row of an address that no function covers.
+_MISS = dict.fromkeys(("name", "file", "line", "offset", "inlined"), 0)
+_MISS |= {"function": -1, "reason": 1}
+_IS_ZERO = bytes([1]) + bytes(255)
+_ARROW_TYPES = {"I": "uint32", "i": "int32", "Q": "uint64", "B": "uint8", "?": "uint8"}
+_REASONS = ("", "no function covers this address", "damaged record")
+
+
+class FrameRow(NamedTuple):
+    """One row of `Frames`, with text in place of numbers."""
+
+    address_index: int
+    address: int
+    function: int
+    name: str
+    file: str
+    line: int
+    offset: int
+    inlined: bool
+    found: bool
+    reason: str
 
 
 class Frames:
     """Answers to many addresses, one row a frame, innermost first.
 
-    Each column is a read-only `memoryview`, which NumPy takes as it is. An address
-    without an answer has no row.
+    Each column is a read-only `memoryview`, which NumPy takes as it is. `frames[i]` is
+    a row as a record, with names and files as text, and iteration yields all of them.
 
     Attributes:
         address_index: Which of the addresses asked, counted from 0.
-        function: Index of the function in the file's address table.
+        function: Index of the function in the file's address table; -1 for none.
         name: String offset of the frame's name; `names` decodes it.
         file: File index, 0 for none; `files` decodes it.
         line: Line number, 0 where none is known.
         offset: Address minus the start of the function, or of the first range
             of an inlined call.
         inlined: False on the outermost frame of each address.
-        found: How many addresses have an answer.
-        damaged: How many addresses fell on a damaged record.
+        reason: Why the address has no answer, as a number; 0: it has one. `reasons`
+            decodes it.
+        answered: How many addresses have an answer.
+        damaged: How many addresses are at a damaged record.
         tables: The file, which has names and files by their numbers.
-        batch: The engine's representation; its indexes count only addresses that fit
-            in 64 bits.
+        batch: The engine's representation.
 
     Args:
-        left_out: Indexes of the addresses that were not given to the engine.
+        addresses: The addresses that the engine was asked for.
+        left_out: Where others would be among them that do not fit in 64 bits.
+        misses: Whether addresses without an answer have rows.
     """
 
     __slots__ = (
+        "_addresses",
         "address_index",
+        "answered",
         "batch",
         "damaged",
         "file",
-        "found",
         "function",
         "inlined",
         "line",
         "name",
         "offset",
+        "reason",
         "tables",
     )
 
     def __init__(
-        self, tables: MappedImage, batch: CData, left_out: Sequence[int] = ()
+        self,
+        tables: MappedImage,
+        batch: CData,
+        addresses: Buffer,
+        left_out: Sequence[int] = (),
+        *,
+        misses: bool = False,
     ) -> None:
         columns = ffi.new("gsym_columns *")
         lib.gsym_batch_columns(batch, columns)
@@ -74,20 +109,99 @@ class Frames:
 
         self.tables = tables
         self.batch = batch
+        # A copy: the caller may write to its buffer.
+        self._addresses = memoryview(bytes(addresses)).cast("Q")
         self.address_index = column(columns.address_index, 4, "I")
-        if left_out:
-            self.address_index = _counted_on(self.address_index, left_out)
-        self.function = column(columns.function, 4, "I")
+        self.function = column(columns.function, 4, "i")
         self.name = column(columns.name, 8, "Q")
         self.file = column(columns.file, 4, "I")
         self.line = column(columns.line, 4, "I")
         self.offset = column(columns.offset, 8, "Q")
         self.inlined = column(columns.inlined, 1, "?")
-        self.found: int = columns.found
+        self.reason = column(columns.miss, 1, "B")
+        self.answered: int = columns.found
         self.damaged: int = columns.damaged
+        if left_out:
+            self._insert(left_out, misses=misses)
+
+    def _insert(self, left_out: Sequence[int], *, misses: bool) -> None:
+        """Count addresses that the engine was not asked for, and give them rows."""
+        from array import array
+        from bisect import bisect_right
+
+        # The number of addresses before each one left out, without others left out.
+        before = [index - number for number, index in enumerate(left_out)]
+        asked = array("Q", [_NO_ADDRESS]) * (len(self._addresses) + len(left_out))
+        for index, address in enumerate(self._addresses):
+            asked[index + bisect_right(before, index)] = address
+        self._addresses = memoryview(asked)
+        indexes = [each + bisect_right(before, each) for each in self.address_index]
+        more = len(left_out) if misses else 0
+        indexes += left_out[:more]
+        order = sorted(range(len(indexes)), key=indexes.__getitem__)
+        self.address_index = memoryview(array("I", map(indexes.__getitem__, order)))
+        for name, miss in _MISS.items():
+            column = getattr(self, name)
+            values = array(
+                column.format.replace("?", "B"), column.tolist() + [miss] * more
+            )
+            sorted_values = array(values.typecode, map(values.__getitem__, order))
+            moved = memoryview(sorted_values).cast("B").cast(column.format)
+            setattr(self, name, moved.toreadonly())
+
+    def __repr__(self) -> str:
+        asked, answered = len(self._addresses), self.answered
+        return f"<gsym.Frames: {len(self)} rows, {answered} of {asked} addresses found>"
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def __iter__(self) -> Iterator[FrameRow]:
+        return map(FrameRow._make, zip(*self._columns(), strict=True))
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: int) -> FrameRow: ...
+        @overload
+        def __getitem__(self, index: slice) -> list[FrameRow]: ...
+
+    def __getitem__(self, index: int | slice) -> FrameRow | list[FrameRow]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        at = self.address_index[index]
+        reason = self.reason[index]
+        return FrameRow(
+            at,
+            self._addresses[at],
+            self.function[index],
+            self.tables.strings[self.name[index]],
+            join_path(*self.tables.files[self.file[index]]),
+            self.line[index],
+            self.offset[index],
+            bool(self.inlined[index]),
+            not reason,
+            _REASONS[reason],
+        )
+
+    @property
+    def address(self) -> memoryview:
+        """The address of each row; 2**64 - 1 for a number that is not an address."""
+        from array import array
+
+        asked = self._addresses
+        return memoryview(array("Q", [asked[at] for at in self.address_index]))
+
+    @property
+    def found(self) -> memoryview[bool]:
+        """Whether the address of each row has an answer."""
+        reasons = self.reason.tobytes()
+        return memoryview(reasons.translate(_IS_ZERO)).cast("?")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the address of each row has no answer; "" where it has one."""
+        return [_REASONS[code] for code in self.reason]
 
     @property
     def names(self) -> list[str]:
@@ -101,77 +215,102 @@ class Frames:
         codes, texts = self._encoded("file")
         return [texts[code] for code in codes]
 
-    def to_pylist(self) -> list[dict[str, int | str | bool]]:
-        """One dictionary a row, by the names of the columns; name and file as text."""
-        columns = (
+    def _columns(self) -> tuple[Sequence[Any], ...]:
+        """The columns of `FrameRow`."""
+        return (
             self.address_index,
+            self.address,
             self.function,
             self.names,
             self.files,
             self.line,
             self.offset,
             self.inlined,
+            self.found,
+            self.reasons,
         )
-        return [dict(zip(_COLUMNS, row, strict=True)) for row in zip(*columns)]  # noqa: B905
+
+    def to_pylist(self) -> list[dict[str, int | str | bool]]:
+        """One dictionary a row, by the names of the columns; numbers as text."""
+        return [row._asdict() for row in self]
 
     def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
         """Arrays by the names of the columns, without a copy of the numbers.
 
-        `name` and `file` are dictionary-encoded: codes, 32 bits each, which index the
-        arrays of text `names` and `files`.
+        `name`, `file` and `reason` are dictionary-encoded: codes, which index the
+        arrays of text `names`, `files` and `reasons`.
 
         Raises:
             ImportError: The package numpy is missing.
         """
-        try:
-            import numpy as np
-        except ImportError as problem:
-            raise ImportError("Frames.to_numpy needs the package numpy") from problem
-        arrays = {column: np.asarray(getattr(self, column)) for column in _COLUMNS}
-        for column in ("name", "file"):
-            codes, texts = self._encoded(column)
-            arrays[column] = np.asarray(codes)
-            arrays[column + "s"] = np.array(texts, dtype=object)
+        np = _imported("numpy", "to_numpy")
+        texts = {name + "s": self._encoded(name) for name in _TEXTS}
+        codes = {name: texts[name + "s"][0] for name in _TEXTS}
+        arrays = {
+            column: np.asarray(codes.get(column, getattr(self, column)))
+            for column in FrameRow._fields
+        }
+        for name, (_, values) in texts.items():
+            arrays[name] = np.array(values, dtype=object)
         return arrays
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; `name`, `file` and `reason` are categories.
+
+        Raises:
+            ImportError: The package pandas is missing.
+        """
+        pd = _imported("pandas", "to_pandas")
+        arrays = self.to_numpy()
+        for name in _TEXTS:
+            texts = arrays.pop(name + "s")
+            arrays[name] = pd.Categorical.from_codes(arrays[name], texts)
+        return pd.DataFrame(arrays)
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table of the rows of `to_pylist`, without a copy of the numbers.
 
-        Names and files are dictionary-encoded; bytes in them that are not UTF-8
-        are replaced. Polars and DuckDB take the table as it is.
+        `name`, `file` and `reason` are dictionary-encoded; bytes in them that are not
+        UTF-8 are replaced. Polars and DuckDB take the table as it is; what takes the
+        Arrow C stream interface (`__arrow_c_stream__`) takes this object.
 
         Raises:
             ImportError: The package pyarrow is missing.
         """
-        try:
-            import pyarrow as pa
-        except ImportError as problem:
-            raise ImportError("Frames.to_arrow needs the package pyarrow") from problem
+        pa = _imported("pyarrow", "to_arrow")
 
-        def column(values: memoryview, kind: pa.DataType) -> pa.Array:
+        def numbers(values: memoryview) -> Any:
+            kind = _ARROW_TYPES[values.format]
             buffers = [None, pa.py_buffer(values)]
-            return pa.Array.from_buffers(kind, len(values), buffers)
+            made = pa.Array.from_buffers(getattr(pa, kind)(), len(values), buffers)
+            return made.cast(pa.bool_()) if values.format == "?" else made
 
-        def text(name: str) -> pa.Array:
+        def text(name: str) -> Any:
             codes, texts = self._encoded(name)
             words = [word.encode("utf-8", "replace").decode("utf-8") for word in texts]
             return pa.DictionaryArray.from_arrays(
-                column(codes, pa.uint32()), pa.array(words, pa.string())
+                numbers(codes), pa.array(words, pa.string())
             )
 
-        columns = (
-            column(self.address_index, pa.uint32()),
-            column(self.function, pa.uint32()),
-            text("name"),
-            text("file"),
-            column(self.line, pa.uint32()),
-            column(self.offset, pa.uint64()),
-            column(self.inlined, pa.uint8()).cast(pa.bool_()),
+        return pa.table(
+            {
+                name: text(name) if name in _TEXTS else numbers(getattr(self, name))
+                for name in FrameRow._fields
+            }
         )
-        return pa.table(dict(zip(_COLUMNS, columns, strict=True)))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream of the Arrow C data interface.
+
+        Raises:
+            ImportError: The package pyarrow is missing.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _encoded(self, name: str) -> tuple[memoryview, list[str]]:
-        """The text of `name` or `file`: codes of all rows, the distinct texts."""
+        """The text of a column: codes of all rows, the distinct texts."""
+        if name == "reason":
+            return self.reason, [*_REASONS]
         text_of: Mapping[int, str] = (
             self.tables.strings if name == "name" else Paths(self.tables.files)
         )
@@ -197,15 +336,17 @@ class Frames:
         return kept, ffi.unpack(values, size[0]) if size[0] else []
 
 
-def _counted_on(indexes: memoryview, left_out: Sequence[int]) -> memoryview:
-    """Convert indexes that do not count the addresses left out to ones that do."""
-    from array import array
-    from bisect import bisect_right
+def _imported(package: str, method: str) -> Any:
+    """A package that is not required.
 
-    # The number of addresses before each one left out, without others left out.
-    before = [index - number for number, index in enumerate(left_out)]
-    counted = array("I", [each + bisect_right(before, each) for each in indexes])
-    return memoryview(counted).toreadonly()
+    Raises:
+        ImportError: It is missing.
+    """
+    try:
+        return __import__(package)
+    except ImportError as problem:
+        reason = f"Frames.{method} needs the package {package}"
+        raise ImportError(reason) from problem
 
 
 def _kept_column(

@@ -243,7 +243,11 @@ class Reader:
         return answer
 
     def lookup_many(
-        self, addresses: Iterable[int] | Buffer, *, threads: int = 1
+        self,
+        addresses: Iterable[int] | Buffer,
+        *,
+        threads: int = 1,
+        misses: bool = True,
     ) -> Frames:
         """What is at each of many addresses, as columns.
 
@@ -252,13 +256,13 @@ class Reader:
         Args:
             addresses: Link-time virtual addresses in bytes, in any order and with any
                 repetition; numbers that are not addresses are not found. A contiguous
-                buffer of 64-bit integers, such as `array("Q")`
-                or a NumPy array, is read in place.
+                buffer of 64-bit integers, such as `array("Q")` or a NumPy array, is
+                read in place.
             threads: How many threads may work on it.
+            misses: Whether an address without an answer has a row, with the reason.
 
         Returns:
-            The frames of all addresses. One on a damaged record has no frame and
-            is counted in `Frames.damaged`.
+            The frames of all addresses.
 
         Raises:
             ClosedError: The reader was closed.
@@ -272,8 +276,8 @@ class Reader:
         column, left_out = address_column(addresses)
         if wants_read_ahead(memoryview(column).nbytes // 8):
             self._read_ahead()
-        batch = look_up_batch(mapped.image, column, threads, self.path)
-        return Frames(mapped, batch, left_out)
+        batch = look_up_batch(mapped.image, column, threads, misses, self.path)
+        return Frames(mapped, batch, column, left_out, misses=misses)
 
     def _read_ahead(self) -> None:
         if self._mapped is not None:

@@ -126,7 +126,7 @@ class OpenModule:
         return self.open_reader().header.base_address + offset
 
     def lookup_many(self, offsets: Sequence[int]) -> Frames:
-        """What is at each of many offsets, as `Reader.lookup_many` says.
+        """The frames at each of many offsets; one without an answer has no row.
 
         Args:
             offsets: From the base of the module, in bytes. One beyond the address space
@@ -138,13 +138,15 @@ class OpenModule:
         reader = self.open_reader()
         base = reader.header.base_address
         if not base:
-            return reader.lookup_many(offsets)
+            return reader.lookup_many(offsets, misses=False)
         last = _ADDRESS_END - 1
         if max(offsets, default=0) <= last - base and min(offsets, default=0) >= 0:
-            return reader.lookup_many(array("Q", [base + each for each in offsets]))
+            addresses = array("Q", [base + each for each in offsets])
+            return reader.lookup_many(addresses, misses=False)
         # An offset beyond the address space must not become an address.
         return reader.lookup_many(
-            [base + offset if offset >= 0 else offset for offset in offsets]
+            [base + offset if offset >= 0 else offset for offset in offsets],
+            misses=False,
         )
 
 

@@ -100,7 +100,7 @@ class ModuleContents:
 
     def _folder_sizes(self) -> dict[tuple[str, ...], tuple[int, int]]:
         table = self._functions
-        frames = self._reader.lookup_many(table.starts)
+        frames = self._reader.lookup_many(table.starts, misses=False)
         per_file: dict[int, list[int]] = {}
         known = 0
         for at, file, inlined in zip(  # noqa: B905 - columns of one table

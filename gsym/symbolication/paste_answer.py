@@ -262,7 +262,8 @@ class PasteWork:
             return text_left
         base = reader.header.base_address
         asked = [self._frames[at] for at in work.frames]
-        frames = reader.lookup_many([_link_address(frame, base) for frame in asked])
+        addresses = [_link_address(frame, base) for frame in asked]
+        frames = reader.lookup_many(addresses, misses=False)
         calls_of, text_left = _calls_by_address(frames, text_left, self._path_map)
         for at, calls in calls_of.items():
             answers[work.frames[at]].calls = calls

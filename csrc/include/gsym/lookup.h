@@ -56,11 +56,17 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
                               uint32_t flags, const gsym_lookup_room *room,
                               gsym_answer *answer_ret, gsym_error *error);
 
-/* Frames of many addresses as columns. Addresses without an answer have no frames; those
- * with damaged records are counted in `damaged` as well. */
+/* Why an address has no answer. */
+typedef enum gsym_miss {
+    GSYM_MISS_NONE = 0, /* it has one */
+    GSYM_MISS_NO_FUNCTION = 1,
+    GSYM_MISS_DAMAGED = 2 /* the record cannot be decoded */
+} gsym_miss;
+
 typedef struct gsym_batch gsym_batch;
+/* Frames of many addresses as columns. */
 typedef struct gsym_columns {
-    size_t count;                  /* number of frames */
+    size_t count;                  /* number of rows */
     const uint32_t *address_index; /* index of the address */
     const uint32_t *function;      /* entry in the address table */
     const uint64_t *name;
@@ -68,11 +74,14 @@ typedef struct gsym_columns {
     const uint32_t *line;
     const uint64_t *offset;
     const uint8_t *inlined;
-    uint64_t found;
-    uint64_t damaged;
+    const uint8_t *miss; /* gsym_miss */
+    uint64_t found;   /* addresses with an answer */
+    uint64_t damaged; /* addresses at damaged records */
 } gsym_columns;
+/* With `misses`, an address without an answer has a row: function UINT32_MAX, the other
+ * columns 0. */
 gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addresses,
-                                   size_t count, gsym_batch **batch_ret,
+                                   size_t count, int misses, gsym_batch **batch_ret,
                                    gsym_error *error);
 /* Allocate a batch for the frames of several; gsym_batch_join fills it. */
 gsym_status gsym_batch_create_joined(gsym_batch *const *parts, size_t part_count,

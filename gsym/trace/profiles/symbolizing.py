@@ -182,7 +182,7 @@ def _frames(
         segments = () if mapping.link_start is not None else binaries.segments(mapping)
         places.append(link_address(location, mapping, base, segments))
     addresses = array("Q", [place for place in places if place is not None])
-    rows = iter(_rows(reader.lookup_many(addresses), len(addresses)))
+    rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
     missing = f"no function of {reader.path} is there"
     unloaded = "its binary has nothing loaded there"
     found: list[tuple[tuple[Frame, ...], str]] = []
