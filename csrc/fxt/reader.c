@@ -147,14 +147,9 @@ void gsym_fxt_reader_destroy(gsym_fxt_reader *reader) {
     fxt_filter_deinit(&reader->filter);
     free(reader->problems.items);
     free(reader->words.items);
-    free(lists->names.items);
-    free(lists->types.items);
-    free(lists->signeds.items);
-    free(lists->unsigneds.items);
-    free(lists->doubles.items);
-    free(lists->strings.items);
-    free(lists->bools.items);
-    free(lists->blobs.items);
+#define DO(name, type) free(lists->name.items);
+    FXT_EACH_ARGUMENT_LIST(DO)
+#undef DO
     free(reader);
 }
 
@@ -243,21 +238,17 @@ void gsym_fxt_reader_columns(const gsym_fxt_reader *reader,
 
 static fxt_mark mark(const gsym_fxt_reader *reader) {
     const fxt_argument_lists *lists = &reader->arguments;
-    return (fxt_mark){reader->words.count,    lists->names.count,   lists->signeds.count,
-                      lists->unsigneds.count, lists->doubles.count, lists->strings.count,
-                      lists->bools.count,     lists->blobs.count};
+#define DO(name, type) .name = lists->name.count,
+    return (fxt_mark){.words = reader->words.count, FXT_EACH_ARGUMENT_LIST(DO)};
+#undef DO
 }
 
 static void go_back(gsym_fxt_reader *reader, const fxt_mark *to) {
     fxt_argument_lists *lists = &reader->arguments;
     reader->words.count = to->words;
-    lists->names.count = lists->types.count = to->arguments;
-    lists->signeds.count = to->signeds;
-    lists->unsigneds.count = to->unsigneds;
-    lists->doubles.count = to->doubles;
-    lists->strings.count = to->strings;
-    lists->bools.count = to->bools;
-    lists->blobs.count = to->blobs;
+#define DO(name, type) lists->name.count = to->name;
+    FXT_EACH_ARGUMENT_LIST(DO)
+#undef DO
 }
 
 /* Records that others need are read though nobody asked for them. */

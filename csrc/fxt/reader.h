@@ -146,18 +146,17 @@ enum { FXT_MOST_RECORDS = 1 << 11 };
 
 /* Counts of what columns hold, to go back to. */
 typedef struct fxt_mark {
-    size_t words, arguments, signeds, unsigneds, doubles, strings, bools, blobs;
+    size_t words, names, types, signeds, unsigneds, doubles, strings, bools, blobs;
 } fxt_mark;
 
+#define FXT_EACH_ARGUMENT_LIST(DO)                                                       \
+    DO(names, uint32_t) DO(types, uint8_t) DO(signeds, int64_t) DO(unsigneds, uint64_t)  \
+    DO(doubles, double) DO(strings, uint32_t) DO(bools, uint8_t) DO(blobs, gsym_fxt_data)
+
 typedef struct fxt_argument_lists {
-    LIST(uint32_t) names;
-    LIST(uint8_t) types;
-    LIST(int64_t) signeds;
-    LIST(uint64_t) unsigneds;
-    LIST(double) doubles;
-    LIST(uint32_t) strings;
-    LIST(uint8_t) bools;
-    LIST(gsym_fxt_data) blobs;
+#define DO(name, type) LIST(type) name;
+    FXT_EACH_ARGUMENT_LIST(DO)
+#undef DO
 } fxt_argument_lists;
 
 typedef struct fxt_event_columns {

@@ -5,10 +5,9 @@
 /* The arguments of a record: names, types, and values by type. */
 
 static bool reserve(fxt_argument_lists *lists) {
-    return ARRAY_RESERVE(lists->names, 1) && ARRAY_RESERVE(lists->types, 1) &&
-           ARRAY_RESERVE(lists->signeds, 1) && ARRAY_RESERVE(lists->unsigneds, 1) &&
-           ARRAY_RESERVE(lists->doubles, 1) && ARRAY_RESERVE(lists->strings, 1) &&
-           ARRAY_RESERVE(lists->bools, 1) && ARRAY_RESERVE(lists->blobs, 1);
+#define DO(name, type) ARRAY_RESERVE(lists->name, 1) &&
+    return FXT_EACH_ARGUMENT_LIST(DO) true;
+#undef DO
 }
 
 /* The value behind the name; `body` ends with the argument. */
@@ -239,99 +238,76 @@ static gsym_status read_table_thread(gsym_fxt_reader *reader, fxt_body *body,
                                                                  : gsym_fail_memory(error);
 }
 
-/* ---- data and objects ---------------------------------------------------------------- */
+/* ---- other records ------------------------------------------------------------------- */
 
-static gsym_status read_blob(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error) {
-    uint64_t header = body->record.header;
-    GSYM_TRY(put_string(reader, body, fxt_bits(header, 16, 16), error));
-    put(reader, fxt_bits(header, 48, 8));
-    put_data(reader, fxt_read_data(body, fxt_bits(header, 32, 15)));
-    return GSYM_OK;
-}
+/* What a record has next. `first` and `count` are bits of its header: the value itself, a
+ * ref, a size or a number of items. */
+typedef struct record_field {
+    enum {
+        NOTHING,
+        BITS,
+        WORD,
+        TICKS, /* of the record, which have a column of their own */
+        STRING,
+        THREAD,
+        PROFILER_THREAD,
+        PROCESS, /* of a thread, or a word */
+        DATA,
+        LONG_DATA, /* behind its size */
+        FRAMES,
+        ARGUMENTS
+    } kind;
+    uint8_t first, count;
+} record_field;
 
-static gsym_status read_large_blob(gsym_fxt_reader *reader, fxt_body *body,
-                                   uint64_t *ticks_ret, gsym_error *error) {
-    bool has_metadata = body->record.kind == GSYM_FXT_LARGE_BLOB_WITH_METADATA;
-    uint64_t header = cursor_u64(&body->fields);
-    GSYM_TRY(put_string(reader, body, fxt_bits(header, 0, 16), error));
-    GSYM_TRY(put_string(reader, body, fxt_bits(header, 16, 16), error));
-    if (has_metadata) {
-        *ticks_ret = cursor_u64(&body->fields);
-        GSYM_TRY(put_thread(reader, body, fxt_bits(header, 36, 8), error));
-        GSYM_TRY(fxt_read_arguments(reader, body, fxt_bits(header, 32, 4), error));
-    }
-    put_data(reader, fxt_read_data(body, cursor_u64(&body->fields)));
-    return GSYM_OK;
-}
+static const record_field FIELDS[GSYM_FXT_KIND_COUNT][8] = {
+    [GSYM_FXT_BLOB] = {{STRING, 16, 16}, {BITS, 48, 8}, {DATA, 32, 15}},
+    [GSYM_FXT_USERSPACE_OBJECT] =
+        {{WORD, 0, 0}, {PROCESS, 16, 8}, {STRING, 24, 16}, {ARGUMENTS, 40, 4}},
+    [GSYM_FXT_KERNEL_OBJECT] =
+        {{WORD, 0, 0}, {BITS, 16, 8}, {STRING, 24, 16}, {ARGUMENTS, 40, 4}},
+    [GSYM_FXT_LEGACY_CONTEXT_SWITCH] =
+        {{TICKS, 0, 0}, {BITS, 16, 8}, {BITS, 24, 4}, {THREAD, 28, 8}, {THREAD, 36, 8},
+         {BITS, 44, 8}, {BITS, 52, 8}},
+    [GSYM_FXT_CONTEXT_SWITCH] =
+        {{TICKS, 0, 0}, {BITS, 20, 16}, {BITS, 36, 4}, {WORD, 0, 0}, {WORD, 0, 0},
+         {ARGUMENTS, 16, 4}},
+    [GSYM_FXT_THREAD_WAKEUP] =
+        {{TICKS, 0, 0}, {BITS, 20, 16}, {WORD, 0, 0}, {ARGUMENTS, 16, 4}},
+    [GSYM_FXT_LOG] = {{TICKS, 0, 0}, {THREAD, 32, 8}, {DATA, 16, 15}},
+    [GSYM_FXT_MODULE] =
+        {{TICKS, 0, 0}, {PROFILER_THREAD, 20, 8}, {BITS, 28, 16}, {DATA, 44, 8},
+         {DATA, 52, 8}},
+    [GSYM_FXT_MMAP] =
+        {{TICKS, 0, 0}, {PROFILER_THREAD, 20, 8}, {BITS, 28, 16}, {BITS, 44, 3},
+         {WORD, 0, 0}, {WORD, 0, 0}, {WORD, 0, 0}},
+    [GSYM_FXT_BACKTRACE] = {{TICKS, 0, 0}, {THREAD, 20, 8}, {FRAMES, 28, 8}},
+    /* Bits of these are in their second header. */
+    [GSYM_FXT_LARGE_BLOB_WITH_METADATA] =
+        {{STRING, 0, 16}, {STRING, 16, 16}, {TICKS, 0, 0}, {THREAD, 36, 8},
+         {ARGUMENTS, 32, 4}, {LONG_DATA, 0, 0}},
+    [GSYM_FXT_LARGE_BLOB] = {{STRING, 0, 16}, {STRING, 16, 16}, {LONG_DATA, 0, 0}},
+};
 
-static gsym_status read_userspace_object(gsym_fxt_reader *reader, fxt_body *body,
-                                         gsym_error *error) {
-    uint64_t header = body->record.header, ref = fxt_bits(header, 16, 8);
+static gsym_status put_process(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
+                               gsym_error *error) {
     fxt_thread thread = {0, 0};
-    put(reader, cursor_u64(&body->fields));
     if (ref == 0)
         thread.process = cursor_u64(&body->fields);
     else
         GSYM_TRY(fxt_read_thread(reader, body, ref, &thread, error));
     put(reader, thread.process);
-    GSYM_TRY(put_string(reader, body, fxt_bits(header, 24, 16), error));
-    return fxt_read_arguments(reader, body, fxt_bits(header, 40, 4), error);
-}
-
-static gsym_status read_kernel_object(gsym_fxt_reader *reader, fxt_body *body,
-                                      gsym_error *error) {
-    uint64_t header = body->record.header;
-    put(reader, cursor_u64(&body->fields));
-    put(reader, fxt_bits(header, 16, 8));
-    GSYM_TRY(put_string(reader, body, fxt_bits(header, 24, 16), error));
-    return fxt_read_arguments(reader, body, fxt_bits(header, 40, 4), error);
-}
-
-/* ---- scheduling and logs ------------------------------------------------------------- */
-
-static gsym_status read_legacy_context_switch(gsym_fxt_reader *reader, fxt_body *body,
-                                              uint64_t *ticks_ret, gsym_error *error) {
-    uint64_t header = body->record.header;
-    *ticks_ret = cursor_u64(&body->fields);
-    put(reader, fxt_bits(header, 16, 8));
-    put(reader, fxt_bits(header, 24, 4));
-    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 28, 8), error));
-    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 36, 8), error));
-    put(reader, fxt_bits(header, 44, 8));
-    put(reader, fxt_bits(header, 52, 8));
     return GSYM_OK;
 }
-
-static gsym_status read_scheduling(gsym_fxt_reader *reader, fxt_body *body,
-                                   uint64_t *ticks_ret, gsym_error *error) {
-    uint64_t header = body->record.header;
-    bool is_switch = body->record.kind == GSYM_FXT_CONTEXT_SWITCH;
-    *ticks_ret = cursor_u64(&body->fields);
-    put(reader, fxt_bits(header, 20, 16));
-    if (is_switch) {
-        put(reader, fxt_bits(header, 36, 4));
-        put(reader, cursor_u64(&body->fields));
-    }
-    put(reader, cursor_u64(&body->fields));
-    return fxt_read_arguments(reader, body, fxt_bits(header, 16, 4), error);
-}
-
-static gsym_status read_log(gsym_fxt_reader *reader, fxt_body *body, uint64_t *ticks_ret,
-                            gsym_error *error) {
-    uint64_t header = body->record.header;
-    *ticks_ret = cursor_u64(&body->fields);
-    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 32, 8), error));
-    put_data(reader, fxt_read_data(body, fxt_bits(header, 16, 15)));
-    return GSYM_OK;
-}
-
-/* ---- profiler ------------------------------------------------------------------------ */
 
 /* Some writers leave out the thread, which is 0, where the process stands inline: their
- * record is a word shorter than `size`, that of all its fields. */
+ * record is a word shorter than all its fields. */
 static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
-                                       uint64_t size, gsym_error *error) {
-    uint64_t ref = fxt_bits(body->record.header, 20, 8);
+                                       uint64_t ref, gsym_error *error) {
+    uint64_t header = body->record.header, size = 7 * FXT_WORD_SIZE;
+    if (body->record.kind == GSYM_FXT_MODULE)
+        size = 4 * FXT_WORD_SIZE + fxt_padded(fxt_bits(header, 44, 8)) +
+               fxt_padded(fxt_bits(header, 52, 8));
     if (ref != 0 || body->record.size + FXT_WORD_SIZE != size)
         return put_thread(reader, body, ref, error);
     put(reader, cursor_u64(&body->fields));
@@ -339,40 +315,44 @@ static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
     return GSYM_OK;
 }
 
-static gsym_status read_module(gsym_fxt_reader *reader, fxt_body *body,
-                               uint64_t *ticks_ret, gsym_error *error) {
-    uint64_t header = body->record.header;
-    uint64_t name_size = fxt_bits(header, 44, 8), id_size = fxt_bits(header, 52, 8);
-    uint64_t size = 4 * FXT_WORD_SIZE + fxt_padded(name_size) + fxt_padded(id_size);
-    *ticks_ret = cursor_u64(&body->fields);
-    GSYM_TRY(put_profiler_thread(reader, body, size, error));
-    put(reader, fxt_bits(header, 28, 16));
-    put_data(reader, fxt_read_data(body, name_size));
-    put_data(reader, fxt_read_data(body, id_size));
-    return GSYM_OK;
-}
-
-static gsym_status read_mmap(gsym_fxt_reader *reader, fxt_body *body, uint64_t *ticks_ret,
-                             gsym_error *error) {
-    uint64_t header = body->record.header;
-    *ticks_ret = cursor_u64(&body->fields);
-    GSYM_TRY(put_profiler_thread(reader, body, 7 * FXT_WORD_SIZE, error));
-    put(reader, fxt_bits(header, 28, 16));
-    put(reader, fxt_bits(header, 44, 3));
-    for (unsigned i = 0; i < 3; ++i) put(reader, cursor_u64(&body->fields));
-    return GSYM_OK;
-}
-
-static gsym_status read_backtrace(gsym_fxt_reader *reader, fxt_body *body,
-                                  uint64_t *ticks_ret, gsym_error *error) {
-    uint64_t header = body->record.header, count = fxt_bits(header, 28, 8), there;
-    *ticks_ret = cursor_u64(&body->fields);
-    GSYM_TRY(put_thread(reader, body, fxt_bits(header, 20, 8), error));
-    there = cursor_left(&body->fields) / FXT_WORD_SIZE;
+static gsym_status put_frames(gsym_fxt_reader *reader, fxt_body *body, uint64_t count,
+                              gsym_error *error) {
+    uint64_t there = cursor_left(&body->fields) / FXT_WORD_SIZE;
     if (!body->fields.failed && count > there)
         GSYM_TRY(fxt_report(reader, GSYM_FXT_FRAME_COUNT, body->offset, there, error));
     for (uint64_t i = 0; i < count && i < there; ++i)
         put(reader, cursor_u64(&body->fields));
+    return GSYM_OK;
+}
+
+static gsym_status put_field(gsym_fxt_reader *reader, fxt_body *body,
+                             const record_field *field, uint64_t bits, uint64_t *ticks_ret,
+                             gsym_error *error) {
+    cursor *c = &body->fields;
+    switch (field->kind) {
+        case BITS: put(reader, bits); return GSYM_OK;
+        case WORD: put(reader, cursor_u64(c)); return GSYM_OK;
+        case TICKS: *ticks_ret = cursor_u64(c); return GSYM_OK;
+        case STRING: return put_string(reader, body, bits, error);
+        case THREAD: return put_thread(reader, body, bits, error);
+        case PROFILER_THREAD: return put_profiler_thread(reader, body, bits, error);
+        case PROCESS: return put_process(reader, body, bits, error);
+        case LONG_DATA: bits = cursor_u64(c); /* fall through */
+        case DATA: put_data(reader, fxt_read_data(body, bits)); return GSYM_OK;
+        case FRAMES: return put_frames(reader, body, bits, error);
+        default: return fxt_read_arguments(reader, body, bits, error);
+    }
+}
+
+static gsym_status put_fields(gsym_fxt_reader *reader, fxt_body *body, uint64_t *ticks_ret,
+                              gsym_error *error) {
+    const record_field *field = FIELDS[body->record.kind];
+    bool is_large = body->record.kind == GSYM_FXT_LARGE_BLOB_WITH_METADATA ||
+                    body->record.kind == GSYM_FXT_LARGE_BLOB;
+    uint64_t header = is_large ? cursor_u64(&body->fields) : body->record.header;
+    for (; field->kind != NOTHING; ++field)
+        GSYM_TRY(put_field(reader, body, field, fxt_bits(header, field->first, field->count),
+                           ticks_ret, error));
     return GSYM_OK;
 }
 
@@ -401,21 +381,8 @@ static gsym_status read_fields(gsym_fxt_reader *reader, fxt_body *body,
         case GSYM_FXT_INITIALIZATION: return read_initialization(reader, body, error);
         case GSYM_FXT_STRING: return read_table_string(reader, body, error);
         case GSYM_FXT_THREAD: return read_table_thread(reader, body, error);
-        case GSYM_FXT_BLOB: return read_blob(reader, body, error);
-        case GSYM_FXT_USERSPACE_OBJECT: return read_userspace_object(reader, body, error);
-        case GSYM_FXT_KERNEL_OBJECT: return read_kernel_object(reader, body, error);
-        case GSYM_FXT_LEGACY_CONTEXT_SWITCH:
-            return read_legacy_context_switch(reader, body, ticks_ret, error);
-        case GSYM_FXT_CONTEXT_SWITCH:
-        case GSYM_FXT_THREAD_WAKEUP:
-            return read_scheduling(reader, body, ticks_ret, error);
-        case GSYM_FXT_LOG: return read_log(reader, body, ticks_ret, error);
-        case GSYM_FXT_MODULE: return read_module(reader, body, ticks_ret, error);
-        case GSYM_FXT_MMAP: return read_mmap(reader, body, ticks_ret, error);
-        case GSYM_FXT_BACKTRACE: return read_backtrace(reader, body, ticks_ret, error);
-        case GSYM_FXT_LARGE_BLOB_WITH_METADATA:
-        case GSYM_FXT_LARGE_BLOB: return read_large_blob(reader, body, ticks_ret, error);
-        default: put_unknown(reader, body); return GSYM_OK;
+        case GSYM_FXT_UNKNOWN: put_unknown(reader, body); return GSYM_OK;
+        default: return put_fields(reader, body, ticks_ret, error);
     }
 }
 

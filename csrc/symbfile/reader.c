@@ -552,7 +552,7 @@ static gsym_status read_header(gsym_symbfile_reader *reader, protobuf_message *m
 static gsym_status read_body(gsym_symbfile_reader *reader, protobuf_message *message,
                              const message_head *head, gsym_error *error) {
     gsym_symbfile_counts *counts = &reader->records.counts;
-    uint64_t string_count, size = message->origin - head->start; /* of the head ... */
+    uint64_t string_count = 0, size = message->origin - head->start; /* of the head ... */
     size += cursor_offset(&message->fields) + head->size;        /* ... and the body */
     switch (head->type) {
         case GSYM_SYMBFILE_HEADER: return read_header(reader, message, error);
