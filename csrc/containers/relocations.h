@@ -1,4 +1,5 @@
-/* relocations.h - relocations in debug sections, and addresses for the sections of relocatable files. */
+/* relocations.h - relocations in debug sections, and addresses for the sections of
+ * relocatable files. */
 #ifndef GSYM_CONTAINERS_RELOCATIONS_H
 #define GSYM_CONTAINERS_RELOCATIONS_H
 

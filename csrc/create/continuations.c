@@ -96,15 +96,10 @@ static bool search_all(search *s) {
 
 /* ---- contents of the parts ------------------------------------------------------- */
 
-/* Buffers for a part of a function and of those merged into it, one after the other. */
 typedef struct part_maker {
     gsym_creator *creator;
     gsym_record *record; /* the outer function, decoded */
-    row_list rows;
-    range_list ranges;
-    LIST(gsym_inline_node) nodes;
-    LIST(gsym_call_site) sites;
-    LIST(gsym_function) functions;
+    function_set set;    /* a part of it and of those merged into it */
     uint64_t visits;     /* of nodes, call sites and merged functions */
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
@@ -117,9 +112,9 @@ static size_t rows_below(const gsym_function *function, uint64_t address) {
 }
 
 /* The last row before the part is repeated at its start. */
-static bool cut_rows(part_maker *maker, const gsym_function *function,
+static bool cut_rows(function_parts *parts, const gsym_function *function,
                      const continuation *part) {
-    row_list *rows = &maker->rows;
+    row_list *rows = &parts->rows;
     size_t first = rows_below(function, part->start);
     size_t end = first;
     while (end < function->row_count && function->rows[end].address <= part->last) end++;
@@ -133,102 +128,83 @@ static bool cut_rows(part_maker *maker, const gsym_function *function,
 }
 
 /* The parent of a node has the addresses of the node, so it is kept with it. */
-static bool cut_node(part_maker *maker, const gsym_function *function,
+static bool cut_node(function_parts *parts, const gsym_function *function,
                      const gsym_inline_node *node, size_t first_range,
                      const continuation *part) {
-    size_t count = maker->ranges.count;
+    size_t count = parts->ranges.count;
     gsym_inline_node kept = *node;
-    if (!ARRAY_RESERVE(maker->ranges, node->range_count) ||
-        !ARRAY_RESERVE(maker->nodes, 1))
+    if (!ARRAY_RESERVE(parts->ranges, node->range_count) ||
+        !ARRAY_RESERVE(parts->nodes, 1))
         return false;
     for (uint32_t i = 0; i < node->range_count; ++i) {
         gsym_range range = function->ranges[node->range_first + i];
         if (range.start < part->start) range.start = part->start;
         if (range.end > part->last) range.end = part->last + 1;
-        if (range.start < range.end) maker->ranges.items[maker->ranges.count++] = range;
+        if (range.start < range.end) parts->ranges.items[parts->ranges.count++] = range;
     }
     kept.range_first = (uint32_t)(count - first_range);
-    kept.range_count = (uint32_t)(maker->ranges.count - count);
-    if (kept.range_count != 0) maker->nodes.items[maker->nodes.count++] = kept;
+    kept.range_count = (uint32_t)(parts->ranges.count - count);
+    if (kept.range_count != 0) parts->nodes.items[parts->nodes.count++] = kept;
     return true;
 }
 
 /* A root without calls adds nothing to the function. */
-static bool cut_nodes(part_maker *maker, const gsym_function *function,
+static bool cut_nodes(function_parts *parts, const gsym_function *function,
                       const continuation *part) {
-    size_t first = maker->nodes.count, first_range = maker->ranges.count;
+    size_t first = parts->nodes.count, first_range = parts->ranges.count;
     for (size_t i = 0; i < function->node_count; ++i)
-        if (!cut_node(maker, function, &function->nodes[i], first_range, part))
+        if (!cut_node(parts, function, &function->nodes[i], first_range, part))
             return false;
-    if (maker->nodes.count == first + 1 && maker->nodes.items[first].call_file == 0) {
-        maker->nodes.count = first;
-        maker->ranges.count = first_range;
+    if (parts->nodes.count == first + 1 && parts->nodes.items[first].call_file == 0) {
+        parts->nodes.count = first;
+        parts->ranges.count = first_range;
     }
     return true;
 }
 
-static bool cut_sites(part_maker *maker, const gsym_function *function,
+static bool cut_sites(function_parts *parts, const gsym_function *function,
                       const continuation *part) {
     uint64_t start = part->start - function->address;
     uint64_t last = part->last - function->address;
-    if (!ARRAY_RESERVE(maker->sites, function->call_site_count)) return false;
+    if (!ARRAY_RESERVE(parts->call_sites, function->call_site_count)) return false;
     for (size_t i = 0; i < function->call_site_count; ++i) {
         gsym_call_site site = function->call_sites[i];
         if (site.return_offset < start || site.return_offset > last) continue;
         site.return_offset -= start;
-        maker->sites.items[maker->sites.count++] = site;
+        parts->call_sites.items[parts->call_sites.count++] = site;
     }
     return true;
 }
 
-/* The contents of a function in the part; set_pointers sets its pointers once the arrays
- * are complete. Information of unknown kinds cannot be cut and stays with the outer
- * function. */
+/* The contents of a function in the part, to be linked once all are there. Information of
+ * unknown kinds cannot be cut and stays with the outer function. */
 static bool cut_function(part_maker *maker, const gsym_function *function,
                          const continuation *part) {
-    size_t rows = maker->rows.count, nodes = maker->nodes.count;
-    size_t ranges = maker->ranges.count, sites = maker->sites.count;
+    function_parts *parts = &maker->set.parts;
+    size_t rows = parts->rows.count, nodes = parts->nodes.count;
+    size_t ranges = parts->ranges.count, sites = parts->call_sites.count;
     maker->visits += function->node_count + function->call_site_count;
-    if (!cut_rows(maker, function, part) || !cut_nodes(maker, function, part) ||
-        !cut_sites(maker, function, part) || !ARRAY_RESERVE(maker->functions, 1))
+    if (!cut_rows(parts, function, part) || !cut_nodes(parts, function, part) ||
+        !cut_sites(parts, function, part) || !ARRAY_RESERVE(maker->set.functions, 1))
         return false;
-    maker->functions.items[maker->functions.count++] = (gsym_function){
+    maker->set.functions.items[maker->set.functions.count++] = (gsym_function){
         .address = part->start,
         .size = part->last - part->start + 1,
         .name = function->name,
-        .row_count = maker->rows.count - rows,
-        .node_count = maker->nodes.count - nodes,
-        .range_count = maker->ranges.count - ranges,
-        .call_site_count = maker->sites.count - sites,
+        .row_count = parts->rows.count - rows,
+        .node_count = parts->nodes.count - nodes,
+        .range_count = parts->ranges.count - ranges,
+        .call_site_count = parts->call_sites.count - sites,
         .regexes = function->regexes,
         .regex_count = function->regex_count,
     };
     return true;
 }
 
-static void set_pointers(part_maker *maker) {
-    size_t row = 0, node = 0, range = 0, site = 0;
-    gsym_function *functions = maker->functions.items;
-    for (size_t i = 0; i < maker->functions.count; ++i) {
-        if (functions[i].row_count) functions[i].rows = maker->rows.items + row;
-        if (functions[i].node_count) functions[i].nodes = maker->nodes.items + node;
-        if (functions[i].range_count) functions[i].ranges = maker->ranges.items + range;
-        if (functions[i].call_site_count)
-            functions[i].call_sites = maker->sites.items + site;
-        row += functions[i].row_count;
-        node += functions[i].node_count;
-        range += functions[i].range_count;
-        site += functions[i].call_site_count;
-    }
-    functions[0].merged = functions + 1;
-    functions[0].merged_count = maker->functions.count - 1;
-}
-
 /* The outer function and those merged into it, which may be shorter. */
 static bool cut_all(part_maker *maker, const gsym_function *outer,
                     const continuation *part) {
-    maker->rows.count = maker->nodes.count = maker->ranges.count = 0;
-    maker->sites.count = maker->functions.count = 0;
+    function_set_clear(&maker->set);
     maker->visits += outer->merged_count;
     if (!cut_function(maker, outer, part)) return false;
     for (size_t i = 0; i < outer->merged_count; ++i) {
@@ -236,7 +212,7 @@ static bool cut_all(part_maker *maker, const gsym_function *outer,
         if (merged->size <= part->last - outer->address) continue;
         if (!cut_function(maker, merged, part)) return false;
     }
-    set_pointers(maker);
+    function_set_link(&maker->set);
     return true;
 }
 
@@ -255,7 +231,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     const gsym_function *made;
     if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
     if (maker->visits > VISIT_LIMIT) return fail_limit(outer_record, error);
-    made = maker->functions.items;
+    made = maker->set.functions.items;
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
         return GSYM_OK; /* its record has only a size and a name */
@@ -322,11 +298,7 @@ static gsym_status make_records(gsym_creator *creator, continuation_list *list,
     if (status == GSYM_OK) status = make_all(&maker, list, error);
     qsort(list->items, list->count, sizeof *list->items, compare_first_u64);
     gsym_record_destroy(maker.record);
-    free(maker.rows.items);
-    free(maker.ranges.items);
-    free(maker.nodes.items);
-    free(maker.sites.items);
-    free(maker.functions.items);
+    function_set_deinit(&maker.set);
     return status;
 }
 

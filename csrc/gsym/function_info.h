@@ -46,6 +46,18 @@ typedef struct function_parts {
     extra_list extras;
 } function_parts;
 
+/* A function, and behind it those merged into it. */
+typedef struct function_set {
+    function_parts parts;
+    LIST(gsym_function) functions;
+} function_set;
+
+void function_set_clear(function_set *set);
+void function_set_deinit(function_set *set);
+/* When nothing is added any more: point each function to its run of each list. Pointers to
+ * what the set has none of stay. */
+void function_set_link(function_set *set);
+
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);

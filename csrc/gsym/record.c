@@ -2,14 +2,8 @@
 #include "gsym/function_info.h"
 #include "gsym/image.h"
 
-typedef struct function_list {
-    gsym_function *items; /* the function itself, then the merged ones */
-    size_t count, capacity;
-} function_list;
-
 struct gsym_record {
-    function_parts parts;
-    function_list functions;
+    function_set set;
     uint64_t size; /* in the file */
 };
 
@@ -20,36 +14,37 @@ gsym_status gsym_record_create(gsym_record **record_ret, gsym_error *error) {
 
 void gsym_record_destroy(gsym_record *record) {
     if (record == NULL) return;
-    free(record->parts.rows.items);
-    free(record->parts.nodes.items);
-    free(record->parts.ranges.items);
-    free(record->parts.call_sites.items);
-    free(record->parts.regexes.items);
-    free(record->parts.extras.items);
-    free(record->functions.items);
+    function_set_deinit(&record->set);
     free(record);
 }
 
 uint64_t record_size(const gsym_record *record) { return record->size; }
 
-static void clear(gsym_record *record) {
-    record->parts.rows.count = 0;
-    record->parts.nodes.count = 0;
-    record->parts.ranges.count = 0;
-    record->parts.call_sites.count = 0;
-    record->parts.regexes.count = 0;
-    record->parts.extras.count = 0;
-    record->functions.count = 0;
+void function_set_deinit(function_set *set) {
+    free(set->parts.rows.items);
+    free(set->parts.nodes.items);
+    free(set->parts.ranges.items);
+    free(set->parts.call_sites.items);
+    free(set->parts.regexes.items);
+    free(set->parts.extras.items);
+    free(set->functions.items);
+}
+
+void function_set_clear(function_set *set) {
+    function_parts *parts = &set->parts;
+    parts->rows.count = parts->nodes.count = parts->ranges.count = 0;
+    parts->call_sites.count = parts->regexes.count = parts->extras.count = 0;
+    set->functions.count = 0;
 }
 
 /* Decode one function to the end of the list. */
 static gsym_status append(gsym_record *record, cursor *c, unsigned strp_size,
                           uint64_t start, record_info *merged_ret, gsym_error *error) {
-    if (!ARRAY_RESERVE(record->functions, 1)) return gsym_fail_memory(error);
-    GSYM_TRY(function_info_decode(c, strp_size, start, &record->parts,
-                                  &record->functions.items[record->functions.count],
+    if (!ARRAY_RESERVE(record->set.functions, 1)) return gsym_fail_memory(error);
+    GSYM_TRY(function_info_decode(c, strp_size, start, &record->set.parts,
+                                  &record->set.functions.items[record->set.functions.count],
                                   merged_ret, error));
-    record->functions.count++;
+    record->set.functions.count++;
     return GSYM_OK;
 }
 
@@ -70,18 +65,18 @@ static gsym_status append_merged(gsym_record *record, record_info *merged,
     return GSYM_OK;
 }
 
-/* The lists do not grow any more: let each function point at its run of them. */
-static void set_pointers(gsym_record *record) {
-    const function_parts *parts = &record->parts;
+void function_set_link(function_set *set) {
+    const function_parts *parts = &set->parts;
     size_t row = 0, node = 0, range = 0, call_site = 0, regex = 0, extra = 0;
-    for (size_t i = 0; i < record->functions.count; ++i) {
-        gsym_function *function = &record->functions.items[i];
+    for (size_t i = 0; i < set->functions.count; ++i) {
+        gsym_function *function = &set->functions.items[i];
         if (function->row_count) function->rows = parts->rows.items + row;
         if (function->node_count) function->nodes = parts->nodes.items + node;
         if (function->range_count) function->ranges = parts->ranges.items + range;
         if (function->call_site_count)
             function->call_sites = parts->call_sites.items + call_site;
-        if (function->regex_count) function->regexes = parts->regexes.items + regex;
+        if (function->regex_count && parts->regexes.count)
+            function->regexes = parts->regexes.items + regex;
         if (function->extra_count) function->extras = parts->extras.items + extra;
         row += function->row_count;
         node += function->node_count;
@@ -90,9 +85,8 @@ static void set_pointers(gsym_record *record) {
         regex += function->regex_count;
         extra += function->extra_count;
     }
-    record->functions.items[0].merged_count = record->functions.count - 1;
-    if (record->functions.count > 1)
-        record->functions.items[0].merged = record->functions.items + 1;
+    set->functions.items[0].merged_count = set->functions.count - 1;
+    if (set->functions.count > 1) set->functions.items[0].merged = set->functions.items + 1;
 }
 
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
@@ -100,13 +94,13 @@ gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
                           gsym_error *error) {
     uint64_t offset = cursor_offset(&c);
     record_info merged;
-    clear(record);
+    function_set_clear(&record->set);
     GSYM_TRY(append(record, &c, strp_size, start, &merged, error));
     record->size = cursor_offset(&c) - offset;
     if (merged.type == GSYM_INFO_MERGED_FUNCTIONS)
         GSYM_TRY(append_merged(record, &merged, strp_size, start, error));
-    set_pointers(record);
-    *function_ret = record->functions.items;
+    function_set_link(&record->set);
+    *function_ret = record->set.functions.items;
     return GSYM_OK;
 }
 

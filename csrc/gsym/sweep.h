@@ -1,4 +1,5 @@
-/* sweep.h - the frames at many addresses, found in ascending order and kept in the order asked. */
+/* sweep.h - the frames at many addresses, found in ascending order, kept in the order
+ * asked. */
 #ifndef GSYM_GSYM_SWEEP_H
 #define GSYM_GSYM_SWEEP_H
 

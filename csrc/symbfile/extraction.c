@@ -246,14 +246,9 @@ static bool open_ranges(return_pads *pads, const function_levels *levels, size_t
 static const gsym_symbfile_row *row_at(const function_levels *levels,
                                        const level_range *range, uint64_t address) {
     const gsym_symbfile_row *rows = levels->rows.items + range->row_first;
-    size_t known = 0, left = range->row_count;
-    while (left > 0) {
-        size_t half = left / 2;
-        bool is_known = rows[known + half].offset <= address - range->start;
-        known += is_known ? half + 1 : 0;
-        left = is_known ? left - half - 1 : half;
-    }
-    return known == 0 ? NULL : &rows[known - 1];
+    size_t low = 0;
+    SEARCH_SORTED(low, range->row_count, rows[middle].offset <= address - range->start);
+    return low == 0 ? NULL : &rows[low - 1];
 }
 
 /* Where a function of the chain is at `address`: at the call that is inlined there, which
