@@ -130,8 +130,8 @@ void *zeroed_table(size_t count, size_t item_size);
 /* For qsort: by the uint64_t that items begin with. */
 int compare_first_u64(const void *left, const void *right);
 
-/* Binary search: move `low` to the first of [low, count) for which `is_before`, an expression
- * of `middle`, does not hold; it holds for all before that one and for none after it. */
+/* Binary search: move `low` to the first of [low, count) for which `is_before`, an
+ * expression of `middle`, does not hold; it holds for all before and for none after it. */
 #define SEARCH_SORTED(low, count, is_before)                                             \
     do {                                                                                 \
         size_t search_end = (count);                                                     \

@@ -350,9 +350,10 @@ static gsym_status put_fields(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     bool is_large = body->record.kind == GSYM_FXT_LARGE_BLOB_WITH_METADATA ||
                     body->record.kind == GSYM_FXT_LARGE_BLOB;
     uint64_t header = is_large ? cursor_u64(&body->fields) : body->record.header;
-    for (; field->kind != NOTHING; ++field)
-        GSYM_TRY(put_field(reader, body, field, fxt_bits(header, field->first, field->count),
-                           ticks_ret, error));
+    for (; field->kind != NOTHING; ++field) {
+        uint64_t bits = fxt_bits(header, field->first, field->count);
+        GSYM_TRY(put_field(reader, body, field, bits, ticks_ret, error));
+    }
     return GSYM_OK;
 }
 

@@ -86,7 +86,8 @@ void function_set_link(function_set *set) {
         extra += function->extra_count;
     }
     set->functions.items[0].merged_count = set->functions.count - 1;
-    if (set->functions.count > 1) set->functions.items[0].merged = set->functions.items + 1;
+    if (set->functions.count > 1)
+        set->functions.items[0].merged = set->functions.items + 1;
 }
 
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
