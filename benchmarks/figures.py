@@ -1,4 +1,4 @@
-"""The figures that README.md shows, which stand in tables of docs/benchmarks.md."""
+"""The figures in README.md, taken from the tables of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Figure(NamedTuple):
     threads: str = ""
 
 
-_LLVM = "beside llvm-gsymutil 22"
+_LLVM = "vs llvm-gsymutil 22"
 _CONVERT = "`gsym convert`, {} " + _LLVM
-_PEAK = "its peak memory, as a part of that of llvm-gsymutil"
-_MANY = "`lookup_many`, million random addresses a second"
-_SIZE = "size of {}, as a multiple of that of the GSYM file"
+_PEAK = "`gsym convert`, peak memory as a fraction of llvm-gsymutil's"
+_MANY = "`lookup_many`, millions of random addresses per second"
+_SIZE = "size of {}, as a multiple of the GSYM file"
 FIGURES = (
     Figure(_CONVERT.format("1 thread,"), "conversion", "wall gsym", "ratio", "1"),
     Figure(_CONVERT.format("2 threads,"), "conversion", "wall gsym", "ratio", "2"),
     Figure(_PEAK, "conversion", "peak gsym", "part", "1"),
     Figure(f"lookup from C, {_LLVM}", "in process", "llvm-gsymutil", "ratio"),
-    Figure("lookup from C, beside symbolic", "in process", "with text", "ratio"),
-    Figure("lookup from Python, beside symbolic", "in process", "lookup", "ratio"),
+    Figure("lookup from C, vs symbolic", "in process", "with text", "ratio"),
+    Figure("lookup from Python, vs symbolic", "in process", "lookup", "ratio"),
     Figure(_MANY, "in process", "random", "random"),
     Figure(_SIZE.format("the DWARF"), "sizes", "DWARF", "DWARF / gsym"),
     Figure(_SIZE.format("a Breakpad file"), "sizes", "DWARF", "`.sym` / gsym"),
