@@ -39,14 +39,14 @@ DOCUMENT = ROOT / "docs" / "acceptance.md"
 TEXT = """\
 # Acceptance
 
-Random addresses inside the functions of real binaries, each byte equally likely,
-looked up in the file that gsym writes and in llvm-gsymutil's own, both by LLVM's
-lookup rules: names, directories, files, lines, inline chains and offsets.
+Random addresses in the functions of real binaries, uniformly distributed over their
+bytes, are looked up in the files that gsym and llvm-gsymutil write, with LLVM's lookup
+rules. Names, directories, files, lines, inline chains and offsets are compared.
 
-*Different* answers belong to a class of [difference](differences.md); *confirmed* are
-those where llvm-symbolizer, on the DWARF itself, gives what gsym gives. All were
-asked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our file otherwise
-than gsymutil does.
+*Different* answers belong to a known class of [difference](differences.md). *Confirmed*
+are the different answers where llvm-symbolizer, reading the DWARF, agrees with gsym; every
+one is checked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our file
+differently than gsymutil does.
 
 {environment}
 

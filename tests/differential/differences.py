@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
 
 def name_is_qualified(case: Case) -> bool:
-    """Names carry their namespaces and classes in every language version."""
+    """Names include their namespaces and classes in every language version."""
     return _differ_only_in_names(case) and all(
         our.name == their.name
         or our.name.endswith("::" + their.name)
@@ -58,7 +58,7 @@ def name_is_qualified(case: Case) -> bool:
 
 
 def name_is_of_symbol_table(case: Case) -> bool:
-    """A plain DWARF name gives way to the linkage name of a symbol at its place."""
+    """The linkage name of a symbol at the same address replaces a plain DWARF name."""
     return (
         _differ_only_in_names(case)
         and case.ours[:-1] == case.theirs[:-1]
@@ -67,7 +67,7 @@ def name_is_of_symbol_table(case: Case) -> bool:
 
 
 def path_is_exact(case: Case) -> bool:
-    """A path comes out as it went in: a file in the root has one slash."""
+    """Paths are unchanged: a file in the root directory has one slash."""
     return len(case.ours) == len(case.theirs) > 0 and all(
         our == their or our == their._replace(path=their.path.removeprefix("/"))
         for our, their in zip(case.ours, case.theirs, strict=True)
@@ -80,7 +80,7 @@ def old_compression_is_read(case: Case) -> bool:
 
 
 def symbol_inside_function_is_dropped(case: Case) -> bool:
-    """A symbol inside a DWARF function hides neither its lines nor its tail."""
+    """A symbol inside a DWARF function hides neither its lines nor the code after it."""
     if case.our_function is None or case.our_function.is_bare or not _is_bare(case):
         return False
     start, end, _ = case.our_function
@@ -91,7 +91,7 @@ def symbol_inside_function_is_dropped(case: Case) -> bool:
 
 
 def symbol_without_type_is_added(case: Case) -> bool:
-    """Symbols of hand-written code count, with or without a type."""
+    """Symbols of hand-written code are used, with or without a type."""
     return not _has_dwarf(case) and any(
         symbol.name == case.ours[0].name and symbol.kind != "FUNC"
         for symbol in case.symbols
@@ -100,7 +100,7 @@ def symbol_without_type_is_added(case: Case) -> bool:
 
 
 def inline_below_try_block_is_kept(case: Case) -> bool:
-    """Calls inlined below try and catch blocks are found."""
+    """Calls inlined in try and catch blocks are found."""
     return (
         _is_same_record(case)
         and len(case.ours) > len(case.theirs) > 0
@@ -110,7 +110,7 @@ def inline_below_try_block_is_kept(case: Case) -> bool:
 
 
 def later_range_is_kept(case: Case) -> bool:
-    """A bad range of a function does not lose the good ones behind it."""
+    """An invalid range of a function does not lose the valid ones after it."""
     return (
         case.our_function is not None
         and not case.our_function.is_bare
@@ -119,7 +119,7 @@ def later_range_is_kept(case: Case) -> bool:
 
 
 def rows_behind_start_are_kept(case: Case) -> bool:
-    """A function whose first row lies behind its start keeps its rows."""
+    """A function whose first row is after its start keeps its rows."""
     if not _is_same_record(case) or not case.theirs:
         return False
     # Theirs has the line of the declaration everywhere, or no line table at all and
