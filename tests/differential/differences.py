@@ -80,7 +80,7 @@ def old_compression_is_read(case: Case) -> bool:
 
 
 def symbol_inside_function_is_dropped(case: Case) -> bool:
-    """A symbol inside a DWARF function hides neither its lines nor the code after it."""
+    """A symbol inside a DWARF function hides neither its lines nor its tail."""
     if case.our_function is None or case.our_function.is_bare or not _is_bare(case):
         return False
     start, end, _ = case.our_function
