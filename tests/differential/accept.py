@@ -45,8 +45,8 @@ rules. Names, directories, files, lines, inline chains and offsets are compared.
 
 *Different* answers belong to a known class of [difference](differences.md). *Confirmed*
 are the different answers where llvm-symbolizer, reading the DWARF, agrees with gsym;
-every one is checked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our file
-differently than gsymutil does.
+every one is checked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our
+file differently than gsymutil does.
 
 {environment}
 

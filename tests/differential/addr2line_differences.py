@@ -42,17 +42,17 @@ def assembly_has_no_lines(gnu: Frames, ours: Frames) -> bool:
     return _is_bare(ours) and len(gnu) == 1 and gnu[0].name == ours[0].name
 
 
-def nothing_behind_a_function(gnu: Frames, ours: Frames) -> bool:
+def nothing_after_a_function(gnu: Frames, ours: Frames) -> bool:
     """What fills the gap behind a function is not taken for a part of it."""
     return ours == NOTHING != gnu
 
 
-def symbol_goes_on(gnu: Frames, ours: Frames) -> bool:
+def symbol_extends_to_next_function(gnu: Frames, ours: Frames) -> bool:
     """A symbol without a size answers up to the next function, over sections."""
     return gnu == NOTHING and _is_bare(ours)
 
 
-def name_is_another(gnu: Frames, ours: Frames) -> bool:
+def name_differs(gnu: Frames, ours: Frames) -> bool:
     """One of several symbols of a function, or its name with the scope around it."""
     return len(gnu) == len(ours) and all(
         a._replace(name="") == b._replace(name="")
@@ -60,14 +60,14 @@ def name_is_another(gnu: Frames, ours: Frames) -> bool:
     )
 
 
-def path_is_joined_otherwise(gnu: Frames, ours: Frames) -> bool:
+def path_is_joined_differently(gnu: Frames, ours: Frames) -> bool:
     """A path without `//`; or another file of the same row, where addr2line errs."""
     return len(gnu) == len(ours) and all(
         (a.name, a.line) == (b.name, b.line) for a, b in zip(gnu, ours, strict=True)
     )
 
 
-def inlined_calls_are_missed(gnu: Frames, ours: Frames) -> bool:
+def inlined_calls_are_missing(gnu: Frames, ours: Frames) -> bool:
     """addr2line 2.40 does not see the inlined calls of some units of DWARF 5."""
     return (
         len(gnu) < len(ours)
@@ -83,11 +83,11 @@ def _is_bare(frames: Frames) -> bool:
 CHECKS: tuple[Callable[[Frames, Frames], bool], ...] = (
     symbol_has_no_file,
     assembly_has_no_lines,
-    nothing_behind_a_function,
-    symbol_goes_on,
-    name_is_another,
-    path_is_joined_otherwise,
-    inlined_calls_are_missed,
+    nothing_after_a_function,
+    symbol_extends_to_next_function,
+    name_differs,
+    path_is_joined_differently,
+    inlined_calls_are_missing,
 )
 
 

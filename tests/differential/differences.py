@@ -118,7 +118,7 @@ def later_range_is_kept(case: Case) -> bool:
     )
 
 
-def rows_behind_start_are_kept(case: Case) -> bool:
+def rows_after_start_are_kept(case: Case) -> bool:
     """A function whose first row is after its start keeps its rows."""
     if not _is_same_record(case) or not case.theirs:
         return False
@@ -138,7 +138,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     symbol_without_type_is_added,
     symbol_inside_function_is_dropped,
     inline_below_try_block_is_kept,
-    rows_behind_start_are_kept,
+    rows_after_start_are_kept,
     later_range_is_kept,
 )
 

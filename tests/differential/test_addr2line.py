@@ -115,7 +115,7 @@ def test_programs_get_the_answers_of_addr2line(
     found = compare(path, addresses_of(path, tmp_path), tmp_path, FORMS)
     assert found["equal"] > found.total() * (0.3 if "-gdwarf" in options else 0)
     if "-gdwarf-4" in options:
-        assert found["path_is_joined_otherwise"] == 0
+        assert found["path_is_joined_differently"] == 0
 
 
 def test_sections_of_an_object_file_count_from_zero(tmp_path: Path) -> None:
