@@ -33,13 +33,13 @@ PATIENCE = 4.0  # seconds: after a longer run a series ends
 PYELFTOOLS_LIMIT = 20 << 20
 OURS = "gsym"
 LEGEND = """\
-Seconds of processor time for so many random addresses. Those of gsym, llvm-gsymutil and
-symbolic hold the conversion, on one thread. `-` was not tried: ten times fewer took
-over {patience:.0f} s. pyelftools tells no inlined calls, and is asked on small files
-only."""
+Seconds of processor time for this number of random addresses. gsym, llvm-gsymutil
+and symbolic include the conversion, on one thread. `-`: not run, because a tenth of
+the addresses took over {patience:.0f} s. pyelftools reports no inlined calls, and
+runs on small files only."""
 BREAK_EVEN_LEGEND = """\
-From so many addresses on `gsym convert` and lookups in its file take less time than
-lookups in the DWARF; between two measured numbers as on a line of the chart."""
+The number of addresses from which `gsym convert` plus lookups in its file take less
+time than lookups in the DWARF, interpolated between measured numbers."""
 
 
 class Tool(NamedTuple):

@@ -47,10 +47,10 @@ HEAD = (
     *("peak gsym", "peak symbolic", "part", "file gsym", "file symbolic"),
 )
 LEGEND = """\
-Medians of {rounds} pairs: seconds, MiB of peak resident memory, MB of the files. A
-ratio is the median over the pairs of peer / gsym, the part that of gsym / peer; MB/s
-are those of the input by the processor time of the whole process. The peer is symbolic
-{version}."""
+Seconds, MiB of peak resident memory and MB of the files, medians of {rounds} pairs
+of runs. `ratio` is the median of peer / gsym over the pairs, `part` the median of
+gsym / peer; MB/s is the input size divided by the processor time of the process. The
+peer is symbolic {version}."""
 
 
 def export(binary: Path, folder: Path) -> Path:

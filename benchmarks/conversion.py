@@ -61,14 +61,15 @@ TIME_HEAD = (
     *("cpu gsym", "cpu llvm", "ratio", "peak gsym", "peak llvm", "part"),
 )
 LEGEND = """\
-Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
-median over the pairs of peer / gsym, the part that of gsym / peer."""
+Seconds and MiB of peak resident memory, medians of {rounds} pairs of runs. `ratio`
+is the median of peer / gsym over the pairs, `part` the median of gsym / peer."""
 WALK_HEAD = ("input", "DIEs", "seconds", "rows", "seconds", "gsym", "ratio")
 WALK_LEGEND = """\
-The bare walk (`benchmarks/bare_walk.c`), medians: the seconds that one thread takes to
-pass all DIEs but those of types and call sites, and to run all line programs, without a
-check and without keeping anything. Then those of gsym with one thread, its start and
-the writing of the file included, and how many times the sum of the walk that is."""
+A lower bound (`benchmarks/bare_walk.c`), medians: the seconds in which one thread
+reads all DIEs except those of types and call sites, and runs all line programs,
+without checks and without storing anything. Then the seconds of gsym with one
+thread, including start-up and writing the file, and their ratio to the sum of the
+lower bound."""
 
 
 def object_file(binary: Path) -> Path:

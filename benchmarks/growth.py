@@ -32,12 +32,12 @@ LAST = {
     "depth_of_inlined_calls": 4_000,
     "abbreviations": 1_000_000,
 }
-HEAD = ("what grows", "largest", "cpu", "peak", "cpu a doubling", "peak a doubling")
+HEAD = ("growing input", "largest", "cpu", "peak", "cpu a doubling", "peak a doubling")
 LEGEND = """\
-Processor time of `gsym convert`, less that of a tiny program, in seconds, and MiB of
-peak memory for the largest; then how many times as much a doubling takes in the mean of
-the last {doublings}, or `-` where the first is under {least:.0f} ms or 2 MiB. Each is
-the least of {rounds} rounds."""
+Processor time of `gsym convert` in seconds, minus that of a tiny program, and peak
+memory in MiB for the largest input; then the factor for twice the input, mean of the
+last {doublings} doublings, or `-` if the first value is under {least:.0f} ms or 2
+MiB. Each is the minimum of {rounds} rounds."""
 
 
 def costs(path: Path, output: Path) -> tuple[float, float]:

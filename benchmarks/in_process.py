@@ -54,18 +54,21 @@ INDEX_HEAD = (
     *("first", "without index", "ratio", "warm", "without index", "ratio"),
 )
 ENGINE_LEGEND = """\
-From C, nanoseconds of processor time for one lookup, medians of {rounds} rounds:
-{count} random addresses, each byte of a function equally likely, when all is warm.
-`with text` gsym finds names and paths as symbolic does. llvm-gsymutil's is that of its
-stream of text, its start left out; it has no other way in. `first` is the first lookup
-in each of {functions} random functions after `open`, which is in microseconds."""
+From C, nanoseconds of processor time per lookup, medians of {rounds} rounds: {count}
+random addresses, uniformly distributed over the bytes of functions, with warm
+caches. `with text` includes names and paths, as symbolic does. llvm-gsymutil is
+measured by its text stream without start-up, its only interface. `first` is the
+first lookup in each of {functions} random functions after `open`; `open` is in
+microseconds."""
 INDEX_LEGEND = """\
-The same of files that `gsym convert --index` made: how much larger they are, the first
-lookup in a function, and all when warm, where the other ones have indexes in memory."""
+The same for files written by `gsym convert --index`: size of the index, first lookup
+in a function, and lookups with warm caches, where files without an index have one in
+memory."""
 PYTHON_LEGEND = """\
 From Python: microseconds for one `Reader.lookup` and one `SymCache.lookup`, which
-answer as objects; then millions of addresses a second of `lookup_many`, a million
-random addresses a call, inlined frames included, with one thread and with two."""
+return objects; then millions of addresses per second of `lookup_many`, with a
+million random addresses per call, including inlined frames, with one and two
+threads."""
 
 
 class Engine(NamedTuple):

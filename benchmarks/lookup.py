@@ -34,10 +34,10 @@ OTHERS = {
 MOST_COMPARED = 50_000  # answers, of which a C++ file has many megabytes
 HEAD = ("input", "functions", "llvm-gsymutil", "gsymutil", "ratio", *OTHERS)
 LEGEND = """\
-Thousands of addresses a second of processor time, {count} random addresses inside
-functions, medians of {rounds} rounds. The commands read and write text, start of the
-process included; names are not demangled. The ratio is that of the two gsymutils, which
-print the same."""
+Thousands of addresses per second of processor time, {count} random addresses in
+functions, medians of {rounds} rounds. The commands read and write text; start-up is
+included; names are not demangled. The ratio is that of the two gsymutils, which
+print the same output."""
 
 
 def rate(addresses: list[int], runs: list[Measurement]) -> float:

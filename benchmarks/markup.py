@@ -98,23 +98,23 @@ FORMS = (
 )
 HEAD = (
     *("log", "lines", "llvm-symbolizer", "gsym filter", "ratio", "MB/s"),
-    *("its memory", "its files", "its peak"),
-    *("our memory", "our files", "our peak"),
+    *("llvm private", "llvm mapped", "llvm peak"),
+    *("gsym private", "gsym mapped", "gsym peak"),
 )
 LEGEND = """\
-Thousands of lines a second of processor time, medians of {rounds} rounds, start of the
-process included; megabytes that `gsym filter` prints a second; peaks in MiB of memory
-of a process's own, of pages of files that it has mapped, and of both together. Frames
-are at random addresses inside functions, each at another one: the worst case. Those of
-stacks are at 20,000 such addresses, of which the n-th is 1/n as frequent as the first:
-programs call from few places most of the time. Both print the same but for columns, and
-which of several names of a function."""
+Thousands of lines per second of processor time, medians of {rounds} rounds,
+including start-up; megabytes that `gsym filter` prints per second; peaks in MiB of
+private memory, of mapped pages of files, and of both together. Frames are at random
+addresses in functions, all different: the worst case. Stacks use 20,000 such
+addresses, the n-th 1/n times as often as the first, since programs usually call from
+few locations. Both tools print the same, except columns and the choice among several
+names of a function."""
 START_HEAD = ("log", "llvm-symbolizer", "gsym filter", "python -c pass")
 START_LEGEND = """\
 Milliseconds of processor time for a log of one line, medians of {starts}."""
 FORM_HEAD = ("libc.plain", "lines", "llvm-symbolizer", "gsym filter", "ratio")
 FORM_LEGEND = """\
-Other logs, and other forms of the output; thousands of lines a second as above."""
+Other logs and output formats; thousands of lines per second as above."""
 
 
 class Module(NamedTuple):

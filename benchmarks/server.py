@@ -46,21 +46,21 @@ SIZES = {1: 60, 10: 60, 100: 30, 1_000: 15, 10_000: 4}  # frames: requests a rou
 SMALL = 10  # frames of the requests whose rate is taken
 CLIENTS = 16
 LEGEND = """\
-Milliseconds from a request to the end of its answer, medians and 99th percentiles of
-{rounds} rounds, one worker, one client, symbols in memory: random addresses, one job,
-stacks of 50 frames. All answers of ours were the same as offline lookups say."""
+Milliseconds from a request to the end of its response, medians and 99th percentiles
+of {rounds} rounds, one worker, one client, symbols in memory: random addresses, one
+job, stacks of 50 frames. All responses of gsym were equal to offline lookups."""
 RATE_LEGEND = """\
-Requests of 10 frames a second, two workers and {clients} clients on the same two cores,
-medians of {rounds} rounds. The clients alone, with a server that does next to nothing:
-{top:.0f}."""
+Requests of 10 frames per second, two workers and {clients} clients on the same two
+cores, medians of {rounds} rounds. With a server that does almost nothing, the
+clients reach {top:.0f}."""
 COLD_LEGEND = """\
-Seconds to the first answer about a Breakpad file of {size:.2f} GB that the server has
-not seen, medians of {rounds} rounds: fetched over HTTP and converted, out of a folder
-and converted, converted already (in memory, not in memory)."""
+Seconds to the first response for a Breakpad file of {size:.2f} GB that is new to the
+server, medians of {rounds} rounds: fetched over HTTP and converted, converted from a
+folder, already converted (cached in memory, not cached)."""
 MEMORY_LEGEND = """\
-MiB in memory of all processes of a server with two workers while {clients} clients ask
-requests of 10 frames, {rate:.0f} a second: `resident` with pages of mapped files,
-`private` without."""
+MiB of memory of all processes of a server with two workers while {clients} clients
+send {rate:.0f} requests of 10 frames per second: `resident` includes pages of mapped
+files, `private` does not."""
 
 
 class Bench(NamedTuple):

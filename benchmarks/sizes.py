@@ -29,9 +29,9 @@ HEAD = (
     *(f"{each} / gsym" for each in FORMATS),
 )
 LEGEND = """\
-Sizes in MB, and as multiples of the size of the GSYM file. DWARF: the sections that a
-conversion needs, uncompressed. `.sym`: the Breakpad file that `gsym export` writes,
-without STACK records. SymCache: the file of symbolic."""
+Sizes in MB, and as multiples of the size of the GSYM file. DWARF: the sections that
+a conversion needs, uncompressed. `.sym`: the Breakpad file written by `gsym export`,
+without STACK records. SymCache: symbolic's format."""
 
 
 def dwarf_size(binary: Path) -> int:

@@ -58,10 +58,10 @@ SLACK = 8.0  # MiB that do not count as growth
 SPARE_DESCRIPTORS = 32
 LEGEND = """\
 {clients} clients for {seconds:.0f} seconds, {workers} workers, at {load:.0%} of the
-peak that was {peak:.0f} requests/s; 1 to 10 jobs of 20 to 1,000 frames (the logarithm
-is equally distributed). The clients share the machine with the server. Every answer is
-compared with offline lookups. Memory in MiB of all processes: `resident` with pages of
-mapped files, `private` without."""
+peak rate of {peak:.0f} requests/s; 1 to 10 jobs of 20 to 1,000 frames
+(logarithmically distributed). The clients run on the same machine as the server.
+Every response is compared with offline lookups. Memory of all processes in MiB:
+`resident` includes pages of mapped files, `private` does not."""
 
 
 class Plan(NamedTuple):
@@ -212,10 +212,10 @@ def report(outcome: Outcome, plan: Plan) -> str:
         given = ", ".join(f"{name} {n}" for name, n in outcome.faults.items())
         back = ", ".join(f"{each:.1f}" for each in outcome.restarts)
         parts.append(
-            f"Faults given: {given}. Clients hung up {len(outcome.hung_up)} times; "
-            f"workers were killed {len(outcome.restarts)} times and back after {back} "
-            f"s; {outcome.stored.asked_again} requests were sent again. Modules were "
-            f"found {outcome.recovery:.1f} s after the server was mended."
+            f"Injected faults: {given}. Clients disconnected {len(outcome.hung_up)} "
+            f"times. Workers were killed {len(outcome.restarts)} times and were back "
+            f"after {back} s; {outcome.stored.asked_again} requests were sent again. "
+            f"Modules were found {outcome.recovery:.1f} s after the server was repaired."
         )
     return "\n\n".join(parts)
 

@@ -36,15 +36,15 @@ LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 PAGE_SAMPLES = 25
 GIGABYTE = 1 << 30
 LEGEND = """\
-Milliseconds from start to end, medians of {rounds} rounds, each command once a round.
-The last three look in the DWARF of the binary; the others in its GSYM file."""
+Milliseconds for one lookup including start-up, medians of {rounds} rounds. The last
+three commands read the DWARF of the binary, the others its GSYM file."""
 PAGES_LEGEND = """\
-Pages of 4 KiB that one `gsym lookup` reads of a file that is not in memory, for
-{count} random addresses, and frames of the answer with the most of them."""
+Pages of 4 KiB that one `gsym lookup` reads from a file that is not cached in memory,
+for {count} random addresses, and the largest number of frames of an answer."""
 OPEN_LEGEND = """\
 `gsym.open` of a file of 1 GB (sparse, nearly all of it strings), `read_ahead=False`:
-{first:.0f} us when it is not in memory, {median:.0f} us in the median of {rounds}
-more."""
+{first:.0f} us if the file is not cached in memory, then {median:.0f} us (median of
+{rounds})."""
 
 
 def install(folder: Path) -> Path:
@@ -168,7 +168,7 @@ def main() -> None:
         LEGEND.format(rounds=arguments.rounds),
         table(("input", *titles), rows),
         PAGES_LEGEND.format(count=PAGE_SAMPLES),
-        table(("input", "median", "9 of 10", "most", "frames"), pages),
+        table(("input", "median", "p90", "max", "frames"), pages),
         opening,
     ]
     if arguments.write:

@@ -38,10 +38,10 @@ MADE_HEAD = (
 )
 READ_HEAD = ("input", "records", "MB", "columns, M/s", "records, M/s", "GSYM, M/s")
 LEGEND = """\
-Medians of {rounds} pairs: seconds, and MiB of peak resident memory. A ratio is the
-median over the pairs of the extraction of ranges and return pads / the conversion to
-GSYM. Reading is the best of {reads}: millions of records by second of one core, as
-columns, which are what the engine gives, as Python's records, and into a GSYM file."""
+Seconds and MiB of peak resident memory, medians of {rounds} pairs of runs. `ratio`
+is the median of extraction (ranges and return pads) / conversion to GSYM. Reading,
+best of {reads}: millions of records per second on one core, as columns (the engine's
+output), as Python records, and converted to a GSYM file."""
 
 
 def measure_input(

@@ -42,12 +42,11 @@ if TYPE_CHECKING:
 KEY = "YmVuY2g6bWFyaw=="
 ASKED = 1000  # addresses
 LEGEND = """\
-{size:.0f} MB of symbfiles in {parts} parts: {functions:,} functions with lines, and a
-return pad in each. The server converts the parts of a kind when the last one is there,
-beside the client on the same machine. Peak memory is that of the client, in MiB. The
-proxy broke connections so: {faults}.
-After each upload the server handed out the records that were sent, one by one the same,
-and named the functions at {asked:,} addresses."""
+{size:.0f} MB of symbfiles in {parts} parts: {functions:,} functions with lines, with
+one return pad each. The server, on the same machine as the client, converts the
+parts of a kind when the last one has arrived. Peak memory is that of the client, in
+MiB. Errors injected by the proxy: {faults}. After each upload the server returned
+exactly the records that were sent, and the functions at {asked:,} addresses."""
 
 
 class Upload(NamedTuple):
@@ -141,7 +140,7 @@ def run(folder: Path, megabytes: int, seed: int) -> str:
     legend = LEGEND.format(
         size=size, parts=len(paths), functions=functions, faults=faults, asked=ASKED
     )
-    head = ["upload", "seconds", "peak memory", "parts sent, again too"]
+    head = ["upload", "seconds", "peak memory", "parts sent, with retries"]
     return f"{legend}\n\n{table(head, rows)}"
 
 

@@ -32,10 +32,10 @@ TITLES = {
     "columns": "gsym: columns",
     "count": "gsym: counts by kind",
 }
-HEAD = ("read as", "events/s", "MB/s", "ratio", "peak, MiB")
+HEAD = ("reader", "events/s", "MB/s", "ratio", "peak, MiB")
 LEGEND = """\
-{count} complete durations with an argument of 64 bits, {size:.0f} MB; processor time
-without the start of the process, medians of {rounds} rounds."""
+{count} complete durations with a 64-bit argument, {size:.0f} MB; processor time
+without start-up, medians of {rounds} rounds."""
 
 
 def words(*values: int) -> bytes:
