@@ -215,7 +215,8 @@ def report(outcome: Outcome, plan: Plan) -> str:
             f"Injected faults: {given}. Clients disconnected {len(outcome.hung_up)} "
             f"times. Workers were killed {len(outcome.restarts)} times and were back "
             f"after {back} s; {outcome.stored.asked_again} requests were sent again. "
-            f"Modules were found {outcome.recovery:.1f} s after the server was repaired."
+            f"Modules were found {outcome.recovery:.1f} s after the server was "
+            "repaired."
         )
     return "\n\n".join(parts)
 
