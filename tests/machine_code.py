@@ -44,7 +44,7 @@ def find_calls(
     )
     made, error = ffi.new("gsym_calls **"), new_error()
     status = lib.gsym_calls_find(
-        reader._image,  # noqa: SLF001 - the engine is asked directly
+        reader.mapped.image,
         *(instruction_set, code, len(pieces), made, error),
     )
     check(status, error)

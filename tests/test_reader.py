@@ -262,7 +262,7 @@ def test_full_caches_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         assert [small.lookup(each.address) for each in functions] == expected
         assert list(small.functions()) == functions
-    mapped = small._mapped  # noqa: SLF001 - the bound of the caches is the point
+    mapped = small.mapped
     assert mapped is not None
     assert 0 < len(mapped.strings) <= 7
     assert 0 < len(mapped.files) <= 7

@@ -66,7 +66,7 @@ def check_names(names: list[str], style: str) -> None:
     """Of a file with functions of these names."""
     functions = [gsym.FunctionInfo(n + 1, 1, name) for n, name in enumerate(names)]
     reader = gsym.Reader(create(functions))
-    image = reader._image  # noqa: SLF001 - names are asked of the engine
+    image = reader.mapped.image
     strps = distinct_names(image, len(reader))
     texts = TextsOfNames(image, style)(strps, len(strps))
     size = ffi.new("size_t *")
@@ -91,7 +91,7 @@ def test_names_of_another_file_are_not_shared() -> None:
     )
     known = ImageNames(long, Encoder(), NameTexts("full")).handle
     for reader, reason in ((short, b"another image"), (long, b"")):
-        names = new_names(reader._image)  # noqa: SLF001 - as above
+        names = new_names(reader.mapped.image)
         error: CData = new_error()
         status = lib.gsym_symbfile_names_share(names, known, error)
         assert status == (lib.GSYM_E_ARGUMENT if reason else 0)

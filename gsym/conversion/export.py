@@ -218,7 +218,7 @@ class _Export:
     def __init__(self, reader: Reader) -> None:
         self._error: Any = new_error()
         self._path = reader.path
-        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._image = reader.mapped.image
         self._total = 2 * len(reader)
         self._counts: Any = ffi.new("gsym_breakpad_export_counts *")
         self._text = self._create(lib.gsym_text_create, lib.gsym_text_destroy, "text")

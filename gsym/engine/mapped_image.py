@@ -162,6 +162,9 @@ class MappedImage:
     """The engine's handle on the bytes of a file, and decoded text.
 
     The bytes are a GSYM file or a binary that holds one.
+
+    Attributes:
+        is_file: Whether the bytes are a mapping of a file.
     """
 
     __slots__ = (
@@ -170,6 +173,7 @@ class MappedImage:
         "files",
         "header",
         "image",
+        "is_file",
         "path",
         "strings",
     )
@@ -194,6 +198,7 @@ class MappedImage:
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path
+        self.is_file = False
         self.strings = Strings(self.image, by_pages)
         self.files = Files(self.image, self.strings)
         self._functions: dict[int, FunctionRange] = {}

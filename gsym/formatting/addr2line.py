@@ -49,7 +49,7 @@ class Addr2lineText:
         sections: list[tuple[int, int]] | None = None,
     ) -> None:
         self._reader = reader  # which the image goes with
-        self._image = ffi.NULL if reader is None else reader._image  # noqa: SLF001
+        self._image = ffi.NULL if reader is None else reader.mapped.image
         self._text = TextBuffer(escape=escape is not None)
         self._names = None
         if demangle and functions and reader is not None:

@@ -34,7 +34,7 @@ class LlvmText:
     """
 
     def __init__(self, reader: Reader, *, escape: bool = False) -> None:
-        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._image = reader.mapped.image
         self._error = new_error()
         self._text = TextBuffer(escape=escape)
         self._record: Any = None

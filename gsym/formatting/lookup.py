@@ -41,7 +41,7 @@ class LookupText:
         escape: Callable[[bytes], bytes],
     ) -> None:
         self._reader = reader  # which the image goes with
-        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._image = reader.mapped.image
         self._text = TextBuffer()
         self._names = NameTexts(self._image, demangle=demangle, escape=escape)
         self._style = ffi.new("gsym_lookup_style *")

@@ -45,7 +45,7 @@ class SymbolizerText:
         escape: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self._reader = reader  # which the image goes with
-        self._image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+        self._image = reader.mapped.image
         self._text = buffer
         self._names: NameTexts | None = None
         self._module = b""

@@ -66,14 +66,10 @@ class MarkupText:
         names = [ffi.from_buffer(name) for name, _ in modules]
         readers = [reader for _, reader in modules]
         images = [
-            ffi.NULL if reader is None else reader._image  # noqa: SLF001 - by design
-            for reader in readers
+            ffi.NULL if reader is None else reader.mapped.image for reader in readers
         ]
         count = len(modules)
-        maps = [
-            reader is not None and reader._is_map  # noqa: SLF001 - by design
-            for reader in readers
-        ]
+        maps = [reader is not None and reader.mapped.is_file for reader in readers]
         records = zip(images, names, map(len, names), [0] * count, maps, strict=True)
         module_records = ffi.new("gsym_markup_module[]", list(records))
         segment_records = ffi.new("gsym_markup_segment[]", list(segments))

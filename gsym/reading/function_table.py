@@ -51,9 +51,10 @@ class FunctionTable:
     __slots__ = ("_by_name", "_image", "_names", "_path", "sizes", "starts")
 
     def __init__(self, reader: Reader) -> None:
-        self._image = image = reader._image  # noqa: SLF001 - a sibling
+        mapped = reader.mapped
+        mapped.strings.read_ahead()
+        self._image = image = mapped.image
         self._path = reader.path
-        reader._read_ahead()  # noqa: SLF001 - likewise
         capacity, count, error = len(reader), ffi.new("size_t *"), new_error()
         while True:
             ranges = ffi.new("gsym_function_range[]", max(capacity, 1))

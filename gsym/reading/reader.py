@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from mmap import mmap
     from types import TracebackType
-    from typing import Any
 
     from typing_extensions import Buffer, Self
 
     from gsym.model import FunctionInfo, Lookup
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames
-
-    CData = Any  # a cffi object
 
 # So many are answered no later without, from a file of 15 MB that is not in memory.
 _FEW_ADDRESSES = 8
@@ -77,7 +74,7 @@ def open(  # the name is the API
     reader = Reader(
         mapped, path=name, uuid=uuid, index_limit=index_limit, by_pages=by_pages
     )
-    reader._is_map = True  # noqa: SLF001 - of a file, which a map that is given need not be
+    reader.mapped.is_file = True
     return reader
 
 
@@ -110,7 +107,6 @@ class Reader:
         "__weakref__",
         "_functions_by_name",
         "_header",
-        "_is_map",
         "_mapped",
         "_path",
     )
@@ -125,7 +121,6 @@ class Reader:
         by_pages: mmap | None = None,
     ) -> None:
         wanted = None if uuid is None else uuid_bytes(uuid)
-        self._is_map = False
         mapped = MappedImage(data, path, index_limit, by_pages)
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
@@ -143,7 +138,7 @@ class Reader:
         return f"<gsym.Reader of {self.path or 'bytes'}: {state}>"
 
     def __enter__(self) -> Self:
-        self._open_image()
+        _ = self.mapped  # raises if closed
         return self
 
     def __exit__(
@@ -178,29 +173,30 @@ class Reader:
     @property
     def offset(self) -> int:
         """Where the file begins: 0, but in a binary that holds it."""
-        return int(self._open_image().header.file_offset)
+        return int(self.mapped.header.file_offset)
 
     @property
     def size(self) -> int:
         """Bytes of the whole file; of the section where a binary holds it."""
-        return int(self._open_image().header.file_size)
+        return int(self.mapped.header.file_size)
 
     @property
     def index_size(self) -> int:
         """Bytes of memory that indexes of large functions take so far."""
-        return int(lib.gsym_image_indexes_size(self._open_image().image))
+        return int(lib.gsym_image_indexes_size(self.mapped.image))
 
     @property
     def stored_index_size(self) -> int:
         """Bytes that the index of large functions takes in the file; 0: it has none."""
-        return int(self._open_image().header.index_size)
+        return int(self.mapped.header.index_size)
 
     @property
-    def _image(self) -> CData:
-        """The engine's handle, for sibling modules that ask it themselves."""
-        return self._open_image().image
+    def mapped(self) -> MappedImage:
+        """The engine's view of the file, for other modules of the package.
 
-    def _open_image(self) -> MappedImage:
+        Raises:
+            ClosedError: The reader was closed.
+        """
         mapped = self._mapped
         if mapped is None:
             raise ClosedError("the reader is closed", path=self.path)
@@ -272,16 +268,12 @@ class Reader:
         from gsym.reading.batch import look_up_batch
         from gsym.reading.frames import Frames, address_column
 
-        mapped = self._open_image()
+        mapped = self.mapped
         column, left_out = address_column(addresses)
         if wants_read_ahead(memoryview(column).nbytes // 8):
-            self._read_ahead()
+            mapped.strings.read_ahead()
         batch = look_up_batch(mapped.image, column, threads, misses, self.path)
         return Frames(mapped, batch, column, left_out, misses=misses)
-
-    def _read_ahead(self) -> None:
-        if self._mapped is not None:
-            self._mapped.strings.read_ahead()
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
         """All functions that are called *name*, in the order of the file.
@@ -292,10 +284,10 @@ class Reader:
             ClosedError: The reader was closed.
             FormatError: A record is damaged; its offset counts from file start.
         """
-        mapped = self._open_image()
+        mapped = self.mapped
         entries = self._functions_by_name
         if entries is None:
-            self._read_ahead()
+            mapped.strings.read_ahead()
             entries, count = {}, 0
             for index in range(len(self)):
                 functions = mapped.function_ranges(index)
@@ -319,7 +311,7 @@ class Reader:
         """
         from gsym.reading.decoded_functions import FunctionDecoder
 
-        mapped = self._open_image()
+        mapped = self.mapped
         if not 0 <= index < len(self):
             raise IndexError(f"{index} is not an index below {len(self)}")
         return FunctionDecoder(mapped).decode(index)
@@ -333,12 +325,13 @@ class Reader:
         """
         from gsym.reading.decoded_functions import FunctionDecoder
 
-        self._read_ahead()
-        return self._decode_all(FunctionDecoder(self._open_image()))
+        mapped = self.mapped
+        mapped.strings.read_ahead()
+        return self._decode_all(FunctionDecoder(mapped))
 
     def _decode_all(self, decoder: FunctionDecoder) -> Iterator[FunctionInfo]:
         for index in range(len(self)):
-            self._open_image()  # an iterator does not outlive its reader
+            _ = self.mapped  # an iterator does not outlive its reader
             yield decoder.decode(index)
 
 

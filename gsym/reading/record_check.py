@@ -26,7 +26,7 @@ def check_records(reader: Reader, threads: int | None = None) -> None:
     Raises:
         FormatError: One is not; *offset* counts from the start of the file.
     """
-    image, path = reader._image, reader.path  # noqa: SLF001 - a sibling
+    image, path = reader.mapped.image, reader.path
     waiting = [*range(0, len(reader), _AT_ONCE)]
 
     def work() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.native import check, ffi, lib, new_error
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -98,13 +98,13 @@ _BLOCK = 4096  # entries described by one call
 
 def measure(reader: Reader) -> Statistics:
     """Count the bytes of an open file; each record is visited once."""
-    header = _header(reader)
+    header = reader.mapped.header
     totals = ffi.new("gsym_statistics *")
     _measure(reader, 0, header.num_addresses, totals, ffi.NULL)
     own, merged = _info_bytes(totals.own), _info_bytes(totals.merged)
     is_version_1 = header.version == lib.GSYM_VERSION_1
     offset_size = 4 if is_version_1 else 8
-    unknown = tuple(_unknown_sections(reader, header))
+    unknown = tuple(_unknown_sections(reader))
     parts = {
         "header": lib.GSYM_V1_HEADER_SIZE if is_version_1 else lib.GSYM_V2_HEADER_SIZE,
         "directory": 0 if is_version_1 else _directory_size(header.section_count),
@@ -136,23 +136,20 @@ def measure(reader: Reader) -> Statistics:
 
 def footprints(reader: Reader) -> Iterator[Footprint]:
     """Every function in the order of the address table, damaged ones too."""
-    count = _header(reader).num_addresses
+    mapped, count = reader.mapped, len(reader)
     block = ffi.new("gsym_footprint[]", min(count, _BLOCK))
     totals = ffi.new("gsym_statistics *")
-    directory_of: dict[int, str] = {}
     for first in range(0, count, _BLOCK):
         size = min(_BLOCK, count - first)
         _measure(reader, first, size, totals, block)
         for index in range(size):
             entry = block[index]
-            if entry.file not in directory_of:
-                directory_of[entry.file] = _directory_of(reader, entry.file)
             yield Footprint(
-                name=_string(reader, entry.name),
+                name=mapped.strings[entry.name],
                 address=entry.address,
                 size=entry.size,
                 record_size=entry.record_size,
-                directory=directory_of[entry.file],
+                directory=mapped.files[entry.file][0],
             )
 
 
@@ -175,15 +172,8 @@ def directories(entries: Iterable[Footprint]) -> list[Directory]:
 
 
 def _measure(reader: Reader, first: int, count: int, totals: Any, block: Any) -> None:
-    error = new_error()
-    image = reader._image  # noqa: SLF001 - a sibling's handle, by design
+    error, image = new_error(), reader.mapped.image
     check(lib.gsym_image_measure(image, first, count, totals, block, error), error)
-
-
-def _header(reader: Reader) -> Any:
-    header = ffi.new("gsym_header *")
-    lib.gsym_image_header(reader._image, header)  # noqa: SLF001
-    return header
 
 
 def _info_bytes(counted: Any) -> InfoBytes:
@@ -203,26 +193,12 @@ def _strings_size(header: Any) -> int:
     return int(header.file_size - start)
 
 
-def _unknown_sections(reader: Reader, header: Any) -> Iterator[tuple[int, int]]:
+def _unknown_sections(reader: Reader) -> Iterator[tuple[int, int]]:
     """With an index that is not used, if there is one."""
+    image, header = reader.mapped.image, reader.mapped.header
     section, error = ffi.new("gsym_section *"), new_error()
     for index in range(header.section_count):
-        image = reader._image  # noqa: SLF001
         check(lib.gsym_image_section(image, index, section, error), error)
         is_index = section.type == lib.GSYM_SECTION_INDEX and header.index_size
         if section.type > lib.GSYM_SECTION_UUID and not is_index:
             yield section.type, section.size
-
-
-def _string(reader: Reader, strp: int) -> str:
-    size = ffi.new("size_t *")
-    start = lib.gsym_image_string(reader._image, strp, size)  # noqa: SLF001
-    return to_str(ffi.buffer(start, size[0])[:])
-
-
-def _directory_of(reader: Reader, file: int) -> str:
-    """The directory of a file entry, "" where there is no such entry."""
-    directory, basename = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-    image = reader._image  # noqa: SLF001
-    status = lib.gsym_image_file(image, file, directory, basename, new_error())
-    return _string(reader, directory[0]) if status == lib.GSYM_OK else ""

@@ -115,7 +115,7 @@ class OpenModule:
         Raises:
             GsymError: There is no reader.
         """
-        return self.open_reader()._image  # noqa: SLF001 - a sibling
+        return self.open_reader().mapped.image
 
     def address_of(self, offset: int) -> int:
         """The link-time address of an offset from the base of the module.

@@ -178,7 +178,7 @@ def _is_binary(
 
 def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
     error, made = new_error(), ffi.new("gsym_calls **")
-    mapped = reader._open_image()  # noqa: SLF001 - a sibling; keeps the file mapped
+    mapped = reader.mapped  # keeps the file mapped
     check(find(mapped.image, made, error), error, reader.path)
     return Calls(made[0])
 

@@ -353,9 +353,7 @@ class _FunctionPass:
         self._wanted: list[tuple[Encoder, ImageNames]] = []
         place = ffi.new("gsym_symbfile_extraction **")
         status = lib.gsym_symbfile_extraction_create(
-            reader._image,  # noqa: SLF001 - a sibling's handle
-            place,
-            self._error,
+            reader.mapped.image, place, self._error
         )
         check(status, self._error, reader.path)
         self._handle = ffi.gc(place[0], lib.gsym_symbfile_extraction_destroy)
@@ -385,7 +383,7 @@ class _FunctionPass:
         """
         is_done, visited, total = ffi.new("uint32_t *"), 0, len(self._reader)
         while not is_done[0]:
-            self._reader._open_image()  # noqa: SLF001 - fails where it was closed
+            _ = self._reader.mapped  # raises if closed
             status = lib.gsym_symbfile_extraction_next(
                 self._handle, _ENTRIES_AT_ONCE, is_done, self._error
             )

@@ -172,7 +172,7 @@ class ImageNames:
         texts: NameTexts,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        self.image: Any = reader._image  # noqa: SLF001 - a sibling's handle
+        self.image: Any = reader.mapped.image
         self._path = reader.path
         self._error: Any = new_error()
         place = ffi.new("gsym_symbfile_names **")

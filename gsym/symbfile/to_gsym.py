@@ -42,7 +42,7 @@ class FunctionTrees:
         self._creator = creator
         place = ffi.new("gsym_symbfile_functions **")
         status = lib.gsym_symbfile_functions_create(
-            self._open_creator(), waits_for_all, place, self._error
+            self._creator.handle, waits_for_all, place, self._error
         )
         check(status, self._error)
         self._handle = ffi.gc(place[0], lib.gsym_symbfile_functions_destroy)
@@ -66,7 +66,7 @@ class FunctionTrees:
             LimitError: Calls nest more deeply than 256, a range has 4 GiB or more,
                 or strings do not fit version 1.
         """
-        self._open_creator()
+        _ = self._creator.handle  # raises if closed
         for reader in symbfile.reads():
             status = lib.gsym_symbfile_functions_take(
                 self._handle, reader, self._is_disordered, self._error
@@ -90,16 +90,13 @@ class FunctionTrees:
             LimitError: Ranges would be cut into too many calls, or strings do not fit
                 version 1.
         """
-        self._open_creator()
+        _ = self._creator.handle  # raises if closed
         count = ffi.new("uint64_t *")
         status = lib.gsym_symbfile_functions_finish(
             self._handle, count, self._is_disordered, self._error
         )
         check(status, self._error, path)
         return None if self._is_disordered[0] else int(count[0])
-
-    def _open_creator(self) -> CData:
-        return self._creator._open_handle()  # noqa: SLF001 - that siblings share
 
 
 def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own

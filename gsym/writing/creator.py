@@ -23,22 +23,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
     from types import TracebackType
-    from typing import Any, Protocol
+    from typing import Any
 
     from typing_extensions import Self
 
     from gsym.model import CallSite, FunctionInfo, InlineInfo
 
     CData = Any  # a cffi object, or a function of the engine
-
-    class _GsymFile(Protocol):
-        """What is used of a `Reader`, a neighbour that is not imported."""
-
-        @property
-        def path(self) -> str | None: ...
-        @property
-        def _image(self) -> CData: ...
-        def __len__(self) -> int: ...
 
 
 class CreatorReport(NamedTuple):
@@ -182,14 +173,11 @@ class Creator:
             raise ValueError(f"{info.name}: {problem}") from problem
         self._call(lib.gsym_creator_add_function, function, lib.GSYM_ORIGIN_DEBUG_INFO)
 
-    def add_reader(self, reader: _GsymFile) -> None:
+    def add_reader(self, reader: Reader) -> None:
         """Add all functions of another file, whatever they hold.
 
         Where both files are of version 2, sections of a type that has no meaning
         here are copied as well. UUID and base address are not.
-
-        Args:
-            reader: A `gsym.Reader`.
 
         Raises:
             ClosedError: The creator has written its file, or one of the two was
@@ -199,8 +187,7 @@ class Creator:
             ValueError: A record says what a creator does not write, such as a
                 call that lies outside of its caller.
         """
-        image = reader._image  # noqa: SLF001 - the handle that siblings share
-        source = self._open_handle(), image
+        source = self.handle, reader.mapped.image
         status = lib.gsym_creator_add_entries(*source, ffi.NULL, self._error)
         check(status, self._error, reader.path)
         status = lib.gsym_creator_add_sections(*source, self._error)
@@ -219,7 +206,7 @@ class Creator:
             OSError: The file cannot be made or written.
             ValueError: A function lies below the base address.
         """
-        self._open_handle()
+        _ = self.handle  # raises if closed
         with AtomicFile(path) as file:
             for chunk in self._finish():
                 file.write(chunk)
@@ -233,7 +220,7 @@ class Creator:
             LimitError: The file does not fit version 1.
             ValueError: A function lies below the base address.
         """
-        self._open_handle()
+        _ = self.handle  # raises if closed
         return b"".join(map(bytes, self._finish()))
 
     def _finish(self) -> Iterator[memoryview]:
@@ -247,13 +234,19 @@ class Creator:
         finally:
             self.close()
 
-    def _open_handle(self) -> CData:
+    @property
+    def handle(self) -> CData:
+        """The engine's handle, for other modules of the package.
+
+        Raises:
+            ClosedError: The creator has written its file or was closed.
+        """
         if self._handle is None:
             raise ClosedError("the creator is closed")
         return self._handle
 
     def _call(self, function: CData, *arguments: CData) -> None:
-        check(function(self._open_handle(), *arguments, self._error), self._error)
+        check(function(self.handle, *arguments, self._error), self._error)
 
     def _string(self, text: str) -> int:
         strp = self._strings.get(text)
