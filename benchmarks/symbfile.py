@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs, median_ratio
 from benchmarks.report import digest, environment, write_region
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from benchmarks.process import measure
 from benchmarks.report import environment, write_region
 from benchmarks.serving import HOST, ServerProcess
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.opening import decode, open_symbfile
-from gsym.symbfile.upload_parts import PART_SIZE
+from gsym.symbfile.format import decode, open_symbfile
+from gsym.symbfile.upload import PART_SIZE
 
 if TYPE_CHECKING:
     from gsym.symbfile.parts import PartFiles

@@ -13,7 +13,7 @@ from gsym.store.modules import key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles
-from gsym.symbfile.upload_parts import extract_upload, ready_upload
+from gsym.symbfile.upload import extract_upload, ready_upload
 from gsym.trace.fxt.selection import Patterns
 from gsym.trace.profiles.binaries import Binaries
 from gsym.verification.check import compare

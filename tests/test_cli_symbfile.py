@@ -19,7 +19,7 @@ from gsym.symbfile.format import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.record_text import record_lines
+from gsym.symbfile.inspection import record_lines
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import CODE, Elf, Section, code_section
 from tests.inputs.program import function, unit

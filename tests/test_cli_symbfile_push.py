@@ -13,7 +13,7 @@ import pytest
 from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId, kernel_id
-from gsym.symbfile.opening import decode
+from gsym.symbfile.format import decode
 from gsym.symbolication.client.settings import UploadSettings
 from tests.inputs import elf
 from tests.symbfile_receiver import Receiver, Reply

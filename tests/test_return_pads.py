@@ -13,9 +13,8 @@ from gsym.cli.main import main
 from gsym.symbfile import extraction
 from gsym.symbfile.calls import recall_calls
 from gsym.symbfile.extraction import NoCallsError, extract, symbfile_blocks
-from gsym.symbfile.format import Decoder, ReturnPad, ReturnPadEntry
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.verification import verify
+from gsym.symbfile.format import Decoder, ReturnPad, ReturnPadEntry, open_symbfile
+from gsym.symbfile.inspection import verify
 from tests import machine_code, oracle
 from tests.creations import create
 from tests.inputs import elf

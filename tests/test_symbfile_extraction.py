@@ -12,12 +12,10 @@ from hypothesis import given
 import gsym
 from gsym.cli.main import main
 from gsym.errors import LimitError
-from gsym.symbfile.comparison import compare
 from gsym.symbfile.extraction import extract, symbfile_blocks
-from gsym.symbfile.format import Decoder, LineTableRow, Range
+from gsym.symbfile.format import Decoder, LineTableRow, Range, open_symbfile
+from gsym.symbfile.inspection import compare, verify
 from gsym.symbfile.names import reduce_name
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.verification import verify
 from tests import oracle
 from tests.creations import create
 from tests.strategies import function_lists, odd_files, overlapping_lists

@@ -20,17 +20,25 @@ from gsym.errors import (
 )
 from gsym.symbfile import upload_parts
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.format import Range, Record, ReturnPad, ReturnPadEntry, encode
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import (
+    Range,
+    Record,
+    ReturnPad,
+    ReturnPadEntry,
+    encode,
+    open_symbfile,
+)
 from gsym.symbfile.upload import (
     ENDPOINTS,
     MOST_PARTS,
+    Upload,
     UploadAnswer,
     UploadPart,
+    extract_upload,
     part_headers,
     read_answer,
+    ready_upload,
 )
-from gsym.symbfile.upload_parts import Upload, extract_upload, ready_upload
 from tests.creations import create
 from tests.inputs import elf
 

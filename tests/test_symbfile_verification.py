@@ -1,11 +1,10 @@
-"""gsym.symbfile.verification and gsym.symbfile.comparison."""
+"""gsym.symbfile.inspection and gsym.symbfile.comparison."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 
-from gsym.symbfile.comparison import Difference, compare, differing_fields
 from gsym.symbfile.format import (
     Decoder,
     LineTableRow,
@@ -15,7 +14,7 @@ from gsym.symbfile.format import (
     ReturnPadEntry,
     encode,
 )
-from gsym.symbfile.verification import verify
+from gsym.symbfile.inspection import Difference, compare, differing_fields, verify
 from tests.test_symbfile_format import record_lists
 
 PAD = ReturnPad(0x10, (ReturnPadEntry("f", "", 0),))

@@ -1,15 +1,19 @@
 """symbfile, the format of Elastic's and OpenTelemetry's profilers <-> records.
 
 The engine reads and writes messages; here records become its arguments, and what it
-has read is handed on. A file comes and goes piece by piece. docs/symbfile.md has the
-format.
+has read is handed on. A file comes and goes piece by piece, and may come compressed by
+zstd. docs/symbfile.md has the format.
 """
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 
+from gsym.containers.inflation import inflate_zstd
+from gsym.containers.mapped_file import map_file
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.symbfile.columns import (
     Columns,
@@ -19,6 +23,16 @@ from gsym.symbfile.columns import (
     ReturnPad,
     ReturnPadEntry,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    CData = Any  # a cffi object
+
 
 __all__ = [
     "MAGIC",
@@ -31,17 +45,11 @@ __all__ = [
     "Record",
     "ReturnPad",
     "ReturnPadEntry",
+    "decode",
     "encode",
+    "inflated_pieces",
+    "open_symbfile",
 ]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
-    from typing import Any
-
-    from typing_extensions import Buffer
-
-    CData = Any  # a cffi object
 
 
 class Counts(NamedTuple):
@@ -287,3 +295,56 @@ def encode(records: Iterable[Record]) -> Iterator[bytes]:
             yield encoder.take()[0]
     encoder.finish()
     yield encoder.take()[0]
+
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_READ_SIZE = 1 << 20
+
+
+def open_symbfile(path: str | os.PathLike[str]) -> Decoder:
+    """A decoder of the symbfile at *path*; servers hand them out compressed.
+
+    Raises:
+        FormatError: It is empty or no regular file. Damage is told while it is read.
+        OSError: It cannot be opened.
+    """
+    name = os.fspath(path)
+    return decode(map_file(name), name)
+
+
+def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
+    """A decoder of a symbfile in memory.
+
+    Args:
+        data: Its bytes, plain or compressed by zstd.
+        path: What it is called, for errors. Offsets count in what is inflated.
+    """
+    inflated = inflated_pieces(data, path)
+    pieces: Iterable[Buffer] = (data,) if inflated is None else inflated
+    return Decoder(pieces, path)
+
+
+def inflated_pieces(
+    data: memoryview | bytes, path: str | None = None
+) -> Iterator[bytes] | None:
+    """The bytes of a symbfile that is compressed by zstd; None for a plain one.
+
+    Args:
+        data: The bytes of the file.
+        path: What it is called, for errors.
+
+    Raises:
+        FormatError: While they are taken: the stream is damaged.
+    """
+    if bytes(data[: len(_ZSTD_MAGIC)]) != _ZSTD_MAGIC:
+        return None
+    return _inflated(memoryview(data), path)
+
+
+def _inflated(data: memoryview, path: str | None) -> Iterator[bytes]:
+    starts = range(0, len(data), _READ_SIZE)
+    try:
+        yield from inflate_zstd(data[start : start + _READ_SIZE] for start in starts)
+    except ValueError as error:
+        reason = f"the zstd stream around it is damaged: {error}"
+        raise FormatError(reason, path=path) from error

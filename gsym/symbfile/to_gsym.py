@@ -7,7 +7,7 @@ import os
 from gsym.arguments import paths_of
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import EmptyError
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import open_symbfile
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.creator import Creator
 

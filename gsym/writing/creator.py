@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.model import CallSite, FunctionInfo, InlineInfo
+    from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object, or a function of the engine
 

@@ -9,7 +9,7 @@ import pytest
 import gsym
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.extraction import extract
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import open_symbfile
 from tests.differential import peers
 from tests.differential.chains import unexplained
 from tests.differential.targets import TARGETS, executable

@@ -29,7 +29,7 @@ from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.verification import verify_store
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import open_symbfile
 from tests.server.symbfile_pushes import ranges, records, return_pads
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from gsym.symbfile.format import (
     Range,
     ReturnPad,
     ReturnPadEntry,
+    decode,
     encode,
 )
-from gsym.symbfile.opening import decode
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:

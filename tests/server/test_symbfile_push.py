@@ -11,7 +11,7 @@ from benchmarks.faulty_proxy import FAULTS, FaultyProxy
 from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.opening import decode, open_symbfile
+from gsym.symbfile.format import decode, open_symbfile
 from gsym.symbolication.client.settings import UploadSettings
 from tests.inputs import elf
 from tests.server.symbfile_pushes import KEY, is_clean, running

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from gsym.cli.options import UsageError
 from gsym.cli.terminal import progress_for
 from gsym.cli.verbs.symbfile_options import extraction_options, read_kinds
-from gsym.symbfile.upload_parts import PART_SIZE, extract_upload, ready_upload
+from gsym.symbfile.upload import PART_SIZE, extract_upload, ready_upload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gsym.cli.options import Values
     from gsym.cli.terminal import Progress
     from gsym.symbfile.file_id import FileId
-    from gsym.symbfile.upload_parts import Upload
+    from gsym.symbfile.upload import Upload
 
     # What is sent of an executable with a FileID; its files go into a folder.
     Preparation = Callable[[str, FileId, str], Upload]

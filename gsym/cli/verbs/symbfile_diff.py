@@ -6,15 +6,19 @@ import json
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.cli.terminal import printable
-from gsym.symbfile.comparison import compare, differing_fields
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.record_text import record_object, record_title
+from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.inspection import (
+    compare,
+    differing_fields,
+    record_object,
+    record_title,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.symbfile.comparison import Difference
+    from gsym.symbfile.inspection import Difference
 
 COMMAND = Command(
     "gsym symbfile diff",

@@ -7,8 +7,8 @@ import sys
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.cli.terminal import printable
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.record_text import record_lines, record_object
+from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.inspection import record_lines, record_object
 
 COMMAND = Command(
     "gsym symbfile dump",

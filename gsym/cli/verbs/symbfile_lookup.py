@@ -7,7 +7,7 @@ import json
 from gsym.cli.options import Command, Operand, Option, parse_number
 from gsym.cli.terminal import printable
 from gsym.symbfile.address_index import AddressIndex
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import open_symbfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from gsym.cli.verbs.symbfile_options import CONVERSION_OPTIONS, NAMES
 from gsym.errors import GsymError, ServerError
 from gsym.store.net.web_address import read_web_address
 from gsym.symbfile.file_id import FileId, kernel_id
-from gsym.symbfile.upload_parts import PART_SIZE
+from gsym.symbfile.upload import PART_SIZE
 from gsym.symbolication.client.settings import UploadSettings
 from gsym.symbolication.client.symbfile_client import SymbfileClient
 from gsym.symbolication.client.upload_folder import UploadFolder

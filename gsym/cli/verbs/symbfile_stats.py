@@ -6,14 +6,14 @@ import json
 import os
 
 from gsym.cli.options import Command, Operand, Option
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.statistics import MOST_DEPTH, measure
+from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.inspection import MOST_DEPTH, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.symbfile.statistics import Statistics
+    from gsym.symbfile.inspection import Statistics
 
 COMMAND = Command(
     "gsym symbfile stats",

@@ -6,8 +6,8 @@ import json
 
 from gsym.cli.options import Command, Operand, Option
 from gsym.cli.terminal import printable
-from gsym.symbfile.opening import open_symbfile
-from gsym.symbfile.verification import verify
+from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.inspection import verify
 
 COMMAND = Command(
     "gsym symbfile verify",

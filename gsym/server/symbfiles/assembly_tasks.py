@@ -17,8 +17,7 @@ from gsym.store.archives import inflate_file, pieces_of
 from gsym.store.modules import Entry
 from gsym.store.received_symbfile import file_id_identity
 from gsym.symbfile.file_id import FileId
-from gsym.symbfile.format import MAGIC
-from gsym.symbfile.opening import open_symbfile
+from gsym.symbfile.format import MAGIC, open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
 
 TYPE_CHECKING = False

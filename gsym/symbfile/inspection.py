@@ -1,0 +1,352 @@
+"""A symbfile for people: its records as text, statistics, errors, differences.
+
+Readers trust the order of ranges: a function, then the calls inlined into it, each
+before those inlined into that. What breaks this is an error; what only leaves something
+open is a note.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from gsym.records import NamedTuple
+from gsym.symbfile.format import Range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gsym.symbfile.format import Counts, Decoder, Record, ReturnPad
+
+    _Sides = tuple[list[Record], list[Record]]
+
+
+# A damaged file may have as many depths as ranges, and depths of 32 bits.
+MOST_DEPTH = 256
+
+
+def record_object(record: Record) -> dict[str, object]:
+    """The fields of a record by their names; what is absent is None."""
+    if not isinstance(record, Range):
+        entries = [
+            {"func": func, "file": file or None, "line": line or None}
+            for func, file, line in record.entries
+        ]
+        return {"type": "return_pad", "elf_va": record.elf_va, "entries": entries}
+    return {
+        "type": "range",
+        "elf_va": record.elf_va,
+        "length": record.length,
+        "func": record.func,
+        "file": record.file,
+        "call_file": record.call_file,
+        "call_line": record.call_line or None,
+        "depth": record.depth,
+        "line_table": record.line_table or None,
+    }
+
+
+def record_title(record: Record) -> str:
+    """What tells a record from others, on one line."""
+    if not isinstance(record, Range):
+        return f"{record.elf_va:#x} return pad"
+    end = record.elf_va + record.length
+    title = f"{record.elf_va:#x}..{end:#x} {record.func}"
+    if not record.depth:
+        return title
+    return f"{title} called at {_location(record.call_file, record.call_line)}"
+
+
+def record_lines(record: Record) -> Iterator[str]:
+    """All of a record; inlined calls are indented by their depth, up to 256."""
+    if isinstance(record, Range):
+        yield from _range_lines(record)
+    else:
+        yield from _return_pad_lines(record)
+
+
+def _range_lines(record: Range) -> Iterator[str]:
+    indent = "  " * min(record.depth, MOST_DEPTH)
+    yield indent + record_title(record)
+    if record.file is not None:
+        yield f"{indent}  file {record.file}"
+    for offset, line in record.line_table:
+        yield f"{indent}  {record.elf_va + offset:#x} line {line}"
+
+
+def _return_pad_lines(record: ReturnPad) -> Iterator[str]:
+    yield record_title(record)
+    for func, file, line in record.entries:
+        yield f"  {func} at {_location(file, line)}"
+
+
+def _location(file: str | None, line: int) -> str:
+    return f"{file or '?'}:{line or '?'}"
+
+
+class Statistics(NamedTuple):
+    """Figures of a file.
+
+    Attributes:
+        counts: Messages, their bytes, strings and rows.
+        functions: Ranges of depth 0.
+        depths: How many ranges there are of each depth; `MOST_DEPTH` stands for all
+            that are so deep or deeper.
+        bytes_covered: Sum of the lengths of the ranges of depth 0.
+        first_address: The lowest address that has a record; None without any.
+        end_address: Behind the highest one.
+    """
+
+    counts: Counts
+    functions: int
+    depths: dict[int, int]
+    bytes_covered: int
+    first_address: int | None
+    end_address: int | None
+
+
+def measure(decoder: Decoder) -> Statistics:
+    """Read a file and add it up, in a memory that does not depend on its size.
+
+    Raises:
+        FormatError: It is damaged.
+    """
+    depths: Counter[int] = Counter()
+    covered = 0
+    first: int | None = None
+    end: int | None = None
+    for columns in decoder.columns():
+        starts = columns.range_column("elf_va").tolist()
+        lengths = columns.range_column("length").tolist()
+        levels = columns.range_column("depth").tolist()
+        pads = columns.pad_column("elf_va").tolist()
+        depths.update(min(level, MOST_DEPTH) for level in levels)
+        covered += sum(
+            length for length, depth in zip(lengths, levels, strict=True) if not depth
+        )
+        ends = [start + length for start, length in zip(starts, lengths, strict=True)]
+        lowest = min((*starts, *pads))
+        highest = max((*ends, *(pad + 1 for pad in pads)))
+        first = lowest if first is None else min(first, lowest)
+        end = highest if end is None else max(end, highest)
+    return Statistics(
+        counts=decoder.counts(),
+        functions=depths[0],
+        depths=dict(sorted(depths.items())),
+        bytes_covered=covered,
+        first_address=first,
+        end_address=end,
+    )
+
+
+class Finding(NamedTuple):
+    """Something about a record.
+
+    Attributes:
+        offset: Of its message, from the start of the (inflated) file.
+        elf_va: Its address.
+        rule: order, nesting, overlap, columns, fields or hole.
+        reason: A sentence.
+        is_error: False where nothing is wrong, but something is not known.
+    """
+
+    offset: int
+    elf_va: int
+    rule: str
+    reason: str
+    is_error: bool = True
+
+
+_ADDRESS_END = 1 << 64
+
+
+def verify(decoder: Decoder) -> Iterator[Finding]:
+    """What is to be said of the records, in no order of offsets.
+
+    Raises:
+        FormatError: The file is damaged.
+    """
+    trees = _Trees()
+    pads: dict[int, int] = {}
+    for columns in decoder.columns():
+        offsets = columns.offsets.tolist()
+        for offset, record in zip(offsets, columns.records(), strict=True):
+            if isinstance(record, Range):
+                yield from _check_fields(offset, record)
+                yield from _check_line_table(offset, record)
+                yield from trees.add(offset, record)
+            else:
+                yield from _check_return_pad(offset, record, pads)
+    yield from trees.close()
+
+
+def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
+    def finding(rule: str, reason: str, is_error: bool = True) -> Finding:
+        return Finding(offset, record.elf_va, rule, reason, is_error)
+
+    if not record.length:
+        yield finding("fields", "the range covers no byte")
+    if record.elf_va + record.length > _ADDRESS_END:
+        yield finding("fields", "the range ends behind the last address")
+    if not record.func:
+        yield finding("fields", "the function has no name")
+    has_call = bool(record.call_file or record.call_line)
+    if has_call and not record.depth:
+        yield finding("fields", "a function that is not inlined has a call")
+    if record.depth and not has_call:
+        yield finding("fields", "where it is called is not known", is_error=False)
+
+
+def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
+    def finding(reason: str, is_error: bool = True) -> Finding:
+        return Finding(offset, record.elf_va, "columns", reason, is_error)
+
+    if not record.line_table:
+        return
+    if record.file is None:
+        yield finding("the lines are of no file", is_error=False)
+    starts = [row.offset for row in record.line_table]
+    if any(one == other for one, other in pairwise(starts)):
+        yield finding("two rows of the line table start together")
+    if starts[-1] >= record.length:
+        yield finding("a row of the line table is behind the range")
+
+
+def _check_return_pad(
+    offset: int, record: ReturnPad, seen: dict[int, int]
+) -> Iterator[Finding]:
+    def finding(rule: str, reason: str) -> Finding:
+        return Finding(offset, record.elf_va, rule, reason)
+
+    if not record.entries:
+        yield finding("fields", "the return pad has no functions")
+    if any(not entry.func for entry in record.entries):
+        yield finding("fields", "a function has no name")
+    first = seen.setdefault(record.elf_va, offset)
+    if first != offset:
+        yield finding("overlap", f"the return pad at offset {first:#x} is as well here")
+
+
+class _Open:
+    """A range whose inlined calls may still come; the first is the whole file."""
+
+    __slots__ = ("calls", "end", "offset", "record")
+
+    def __init__(self, offset: int, record: Range | None) -> None:
+        self.offset = offset
+        self.record = record
+        self.end = _ADDRESS_END if record is None else record.elf_va + record.length
+        self.calls: list[tuple[int, int, int]] = []  # start, end, offset
+
+    def covers(self, record: Range) -> bool:
+        start = 0 if self.record is None else self.record.elf_va
+        return start <= record.elf_va and record.elf_va + record.length <= self.end
+
+
+class _Trees:
+    """The ranges that the last one lies in, from the file inwards."""
+
+    def __init__(self) -> None:
+        self._open = [_Open(0, None)]
+
+    def add(self, offset: int, record: Range) -> Iterator[Finding]:
+        if record.depth >= len(self._open):
+            reason = (
+                f"depth {record.depth} follows a range of depth {len(self._open) - 2}"
+                if len(self._open) > 1
+                else f"the first range has depth {record.depth}"
+            )
+            yield Finding(offset, record.elf_va, "order", reason)
+            return
+        while len(self._open) > record.depth + 1:
+            yield from _check_calls(self._open.pop())
+        caller = self._open[-1]
+        if not caller.covers(record):
+            reason = f"it leaves the range at offset {caller.offset:#x} that it is in"
+            yield Finding(offset, record.elf_va, "nesting", reason)
+        caller.calls.append((record.elf_va, record.elf_va + record.length, offset))
+        self._open.append(_Open(offset, record))
+
+    def close(self) -> Iterator[Finding]:
+        while self._open:
+            yield from _check_calls(self._open.pop())
+
+
+def _check_calls(caller: _Open) -> Iterator[Finding]:
+    """Of one range, or of the whole file: what is said of those right below it."""
+    caller.calls.sort()
+    covered, before = 0, 0
+    for start, end, offset in caller.calls:
+        if start < covered:
+            reason = f"the range at offset {before:#x} covers some of its bytes"
+            yield Finding(offset, start, "overlap", reason)
+        if end > covered:
+            covered, before = end, offset
+    if caller.record is not None and caller.record.line_table:
+        yield from _check_hole(caller, caller.record)
+
+
+def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
+    """Bytes in front of the first line should be those of inlined calls."""
+    at = record.elf_va
+    end = min(at + record.line_table[0].offset, caller.end)
+    for start, behind, _ in caller.calls:
+        if start > at:
+            break
+        at = max(at, behind)
+    if at < end:
+        reason = f"bytes from {at:#x} on, in front of the first line, are of none"
+        yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)
+
+
+class Difference(NamedTuple):
+    """A record that only one file has, or that the other has with other fields.
+
+    Attributes:
+        old: As the first file has it, or None.
+        new: As the second file has it, or None.
+    """
+
+    old: Record | None
+    new: Record | None
+
+
+def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference]:
+    """Differences in the order of addresses; memory for all records is needed.
+
+    Records of one kind, address and depth are taken for the same record.
+    """
+    before, after = Counter(old), Counter(new)
+    places: dict[tuple[int, int, int], _Sides] = defaultdict(lambda: ([], []))
+    for side, records in enumerate((before - after, after - before)):
+        for record in records.elements():
+            places[_key(record)][side].append(record)
+    for place in sorted(places):
+        olds, news = (sorted(side, key=_order) for side in places[place])
+        count = max(len(olds), len(news))
+        for index in range(count):
+            yield Difference(
+                olds[index] if index < len(olds) else None,
+                news[index] if index < len(news) else None,
+            )
+
+
+def differing_fields(difference: Difference) -> tuple[str, ...]:
+    """Names of the fields that differ, where both files have the record."""
+    old, new = difference
+    if old is None or new is None:
+        return ()
+    pairs = zip(old._fields, old, new, strict=True)
+    return tuple(name for name, one, other in pairs if one != other)
+
+
+def _key(record: Record) -> tuple[int, int, int]:
+    if isinstance(record, Range):
+        return record.elf_va, 0, record.depth
+    return record.elf_va, 1, 0
+
+
+def _order(record: Record) -> str:
+    """Any order that does not depend on that of the file; fields may be None."""
+    return repr(record)
