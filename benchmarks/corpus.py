@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.report import output_of
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.debug_link import build_id_paths
+from gsym.conversion.companions.elf import build_id_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

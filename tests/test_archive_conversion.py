@@ -113,9 +113,9 @@ def test_an_archive_without_object_files_says_so(tmp_path: Path) -> None:
 def test_other_files_have_no_members(tmp_path: Path) -> None:
     path = tmp_path / "a.o"
     path.write_bytes(object_of("a"))
-    with pytest.raises(gsym.MemberError, match="no archive"):
+    with pytest.raises(gsym.MemberError, match="not an archive"):
         gsym.convert(path, member="a.o")
-    with pytest.raises(gsym.MemberError, match="no archive"):
+    with pytest.raises(gsym.MemberError, match="not an archive"):
         gsym.convert_members(path)
 
 

@@ -34,17 +34,11 @@ class Stored(NamedTuple):
         name = form.name if isinstance(form, Form) else hex(form)
         return f"{name}-{Form(inner.form).name}" if isinstance(inner, Value) else name
 
-
-def in_layouts(*stored: Stored) -> list[tuple[Stored, Layout]]:
-    return [
-        (each, layout)
-        for each in stored
-        for layout in LAYOUTS
-        if layout.version >= each.since
-    ]
+    def layouts(self) -> list[Layout]:
+        return [layout for layout in LAYOUTS if layout.version >= self.since]
 
 
-STRINGS = in_layouts(
+STRINGS = [
     Stored(Form.string("main")),
     Stored(Form.strp("main")),
     Stored(Form.line_strp("main"), 5),
@@ -57,21 +51,22 @@ STRINGS = in_layouts(
     Stored(Form.indirect(Form.string("main"))),
     Stored(Form.indirect(Form.strp("main"))),
     Stored(Form.indirect(Form.strx1("main")), 5),
-)
+]
 
 
-@pytest.mark.parametrize(("stored", "layout"), STRINGS, ids=str)
-def test_a_name_in_every_form(stored: Stored, layout: Layout, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", STRINGS, ids=str)
+def test_a_name_in_every_form(stored: Stored, tmp_path: Path) -> None:
     f = function(None, 0x1000, 0x1010, attributes={At.name: stored.value})
-    # Another string in front, so that no offset and no index is 0.
+    # Another string before it, so that no offset and no index is 0.
     other = Die(Tag.variable, {At.name: stored.value._replace(value="other")})
     if isinstance(stored.value.value, Value):
         other = Die(Tag.variable, {At.name: Form.strp("other")})
-    image = layout.program(other, f)
-    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 main\n"
+    for layout in stored.layouts():
+        functions = convert_bytes(tmp_path, layout.program(other, f)).functions
+        assert describe(functions) == "1000-1010 main\n", layout
 
 
-ADDRESSES = in_layouts(
+ADDRESSES = [
     Stored(Form.addr(0x1800)),
     Stored(Form.addrx(0x1800), 5),
     Stored(Form.addrx1(0x1800), 5),
@@ -81,13 +76,11 @@ ADDRESSES = in_layouts(
     Stored(Form.GNU_addr_index(0x1800), 4),
     Stored(Form.indirect(Form.addr(0x1800))),
     Stored(Form.indirect(Form.addrx(0x1800)), 5),
-)
+]
 
 
-@pytest.mark.parametrize(("stored", "layout"), ADDRESSES, ids=str)
-def test_an_address_in_every_form(
-    stored: Stored, layout: Layout, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("stored", ADDRESSES, ids=str)
+def test_an_address_in_every_form(stored: Stored, tmp_path: Path) -> None:
     attributes: dict[int, object] = {
         At.name: "f",
         At.low_pc: stored.value,
@@ -96,11 +89,13 @@ def test_an_address_in_every_form(
     other = {At.low_pc: stored.value._replace(value=0x1400)}
     if isinstance(stored.value.value, Value):
         other = {}
-    image = layout.program(Die(Tag.label, other), Die(Tag.subprogram, attributes))
-    assert describe(convert_bytes(tmp_path, image).functions) == "1800-1810 f\n"
+    dies = Die(Tag.label, other), Die(Tag.subprogram, attributes)
+    for layout in stored.layouts():
+        functions = convert_bytes(tmp_path, layout.program(*dies)).functions
+        assert describe(functions) == "1800-1810 f\n", layout
 
 
-CONSTANTS = in_layouts(
+CONSTANTS = [
     Stored(Form.data1(1)),
     Stored(Form.data2(1)),
     Stored(Form.data4(1)),
@@ -112,24 +107,21 @@ CONSTANTS = in_layouts(
     Stored(Form.indirect(Form.data2(1))),
     Stored(Form.indirect(Form.udata(1))),
     Stored(Form.indirect(Form.indirect(Form.udata(1)))),
-)
+]
 
 
-@pytest.mark.parametrize(("stored", "layout"), CONSTANTS, ids=str)
-def test_a_constant_in_every_form(
-    stored: Stored, layout: Layout, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("stored", CONSTANTS, ids=str)
+def test_a_constant_in_every_form(stored: Stored, tmp_path: Path) -> None:
     """The file and line of a declaration, which stand in for missing rows."""
     attributes = {At.decl_file: stored.value, At.decl_line: stored.value}
-    image = layout.program(
-        function("f", 0x1000, 0x1010, attributes=attributes),
-        lines=FILES if layout.version >= 5 else OLD_FILES,
-    )
-    functions = convert_bytes(tmp_path, image).functions
-    assert describe(functions) == "1000-1010 f\n  1000 /src/b.h:1\n"
+    f = function("f", 0x1000, 0x1010, attributes=attributes)
+    for layout in stored.layouts():
+        image = layout.program(f, lines=FILES if layout.version >= 5 else OLD_FILES)
+        functions = convert_bytes(tmp_path, image).functions
+        assert describe(functions) == "1000-1010 f\n  1000 /src/b.h:1\n", layout
 
 
-REFERENCES = in_layouts(
+REFERENCES = [
     Stored(Form.ref1(Ref("g"))),
     Stored(Form.ref2(Ref("g"))),
     Stored(Form.ref4(Ref("g"))),
@@ -138,57 +130,55 @@ REFERENCES = in_layouts(
     Stored(Form.ref_addr(Ref("g"))),
     Stored(Form.indirect(Form.ref4(Ref("g")))),
     Stored(Form.indirect(Form.ref_addr(Ref("g")))),
-)
+]
 
 
-@pytest.mark.parametrize(("stored", "layout"), REFERENCES, ids=str)
-def test_a_reference_in_every_form(
-    stored: Stored, layout: Layout, tmp_path: Path
-) -> None:
-    image = layout.program(
+@pytest.mark.parametrize("stored", REFERENCES, ids=str)
+def test_a_reference_in_every_form(stored: Stored, tmp_path: Path) -> None:
+    dies = (
         Die(Tag.subprogram, {At.name: "g", At.declaration: True}, label="g"),
         function(None, 0x1000, 0x1010, attributes={At.specification: stored.value}),
     )
-    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 g\n"
+    for layout in stored.layouts():
+        functions = convert_bytes(tmp_path, layout.program(*dies)).functions
+        assert describe(functions) == "1000-1010 g\n", layout
 
 
 WHERE = ranges((0x1000, 0x1010), (0x1100, 0x1110))
 INDEXED = ranges(
     RangeEntry.startx_length(0x1000, 0x10), RangeEntry.startx_endx(0x1100, 0x1110)
 )
+OLD = [layout for layout in LAYOUTS if layout.version < 4]
 RANGES = [
-    *[
-        (Stored(Form.data4(WHERE)), layout)
-        for layout in LAYOUTS
-        if layout.version < 4 and not layout.dwarf64
-    ],
-    *[
-        (Stored(Form.data8(WHERE)), layout)
-        for layout in LAYOUTS
-        if layout.version < 4 and layout.dwarf64
-    ],
-    *in_layouts(
-        Stored(Form.sec_offset(WHERE), 4),
-        Stored(Form.rnglistx(WHERE), 5),
-        Stored(Form.rnglistx(INDEXED), 5),
-        Stored(Form.indirect(Form.sec_offset(WHERE)), 4),
+    (Stored(Form.data4(WHERE)), [each for each in OLD if not each.dwarf64]),
+    (Stored(Form.data8(WHERE)), [each for each in OLD if each.dwarf64]),
+    *(
+        (stored, stored.layouts())
+        for stored in (
+            Stored(Form.sec_offset(WHERE), 4),
+            Stored(Form.rnglistx(WHERE), 5),
+            Stored(Form.rnglistx(INDEXED), 5),
+            Stored(Form.indirect(Form.sec_offset(WHERE)), 4),
+        )
     ),
 ]
 
 
-@pytest.mark.parametrize(("stored", "layout"), RANGES, ids=str)
+@pytest.mark.parametrize(
+    ("stored", "layouts"), RANGES, ids=[str(each) for each, _ in RANGES]
+)
 def test_a_range_list_in_every_form(
-    stored: Stored, layout: Layout, tmp_path: Path
+    stored: Stored, layouts: list[Layout], tmp_path: Path
 ) -> None:
     other = ranges((0x1200, 0x1210))
-    image = layout.program(
+    dies = (
         Die(Tag.subprogram, {At.name: "g", At.ranges: other}),
         Die(Tag.subprogram, {At.name: "f", At.ranges: stored.value}),
     )
-    assert (
-        describe(convert_bytes(tmp_path, image).functions)
-        == "1000-1010 f\n1100-1110 f\n1200-1210 g\n"
-    )
+    for layout in layouts:
+        functions = convert_bytes(tmp_path, layout.program(*dies)).functions
+        expected = "1000-1010 f\n1100-1110 f\n1200-1210 g\n"
+        assert describe(functions) == expected, layout
 
 
 # What can stand in an attribute that is not read. LLVM_addrx_offset has no member.
@@ -278,19 +268,11 @@ AROUND = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("stored", "layout"),
-    [
-        (stored, layout)
-        for stored, layout in in_layouts(*SKIPPED)
-        if (layout.byteorder == "big") == (layout.address_size == 4) == layout.dwarf64
-        and layout.version in {3, 5}
-    ],
-    ids=str,
-)
-def test_a_form_is_stepped_over(stored: Stored, layout: Layout, tmp_path: Path) -> None:
-    image = around(layout, stored.value)
-    assert describe(convert_bytes(tmp_path, image).functions) == AROUND
+@pytest.mark.parametrize("stored", SKIPPED, ids=str)
+def test_a_form_is_stepped_over(stored: Stored, tmp_path: Path) -> None:
+    layout = Layout(5, "big", 4, dwarf64=True)
+    functions = convert_bytes(tmp_path, around(layout, stored.value)).functions
+    assert describe(functions) == AROUND
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

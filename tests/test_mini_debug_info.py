@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.companions import mini_debug_info
+from gsym.conversion.companions import elf
 from tests.companions import ID, ID_PATH, debug_file, names_of, place
 from tests.conftest import find_peer
 from tests.inputs.elf import Elf, Section, Symbol, code_section
@@ -88,7 +88,7 @@ WHOLE = lzma.compress(within())
 DAMAGED = {
     "it is damaged": b"no xz file at all",
     "it is damaged: Corrupt": WHOLE[:60] + b"\xff" + WHOLE[61:],
-    "it ends too early": WHOLE[:-1],
+    "it is damaged: it ends too early": WHOLE[:-1],
     "it holds more than": bomb(64 << 20),
     "not an ELF": lzma.compress(b"text"),
     "it holds another one": lzma.compress(within(packed(within()))),
@@ -100,20 +100,20 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("reason", DAMAGED)
-def test_what_is_of_no_use_is_said(reason: str, tmp_path: Path) -> None:
+def test_unusable_mini_debug_info_is_reported(reason: str, tmp_path: Path) -> None:
     image = binary(Section(".gnu_debugdata", DAMAGED[reason]))
     report = convert(tmp_path, image)
     assert names_of(report) == ["exported"]
-    assert f".gnu_debugdata is of no use: {reason}" in report.notes[1]
+    assert f".gnu_debugdata cannot be used: {reason}" in report.notes[1]
 
 
 def test_the_limits_hold_exactly(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     image = binary(packed(within()))
-    monkeypatch.setattr(mini_debug_info, "_MAX_SIZE", len(within()))
+    monkeypatch.setattr(elf, "_MAX_MINI_SIZE", len(within()))
     assert names_of(convert(tmp_path, image)) == ["exported", "inner"]
-    monkeypatch.setattr(mini_debug_info, "_MAX_SIZE", len(within()) - 1)
+    monkeypatch.setattr(elf, "_MAX_MINI_SIZE", len(within()) - 1)
     assert names_of(convert(tmp_path, image)) == ["exported"]
 
 

@@ -115,7 +115,7 @@ def findings(folder: Path, data: bytes) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_it_answers_as_decoding_does(seed: int) -> None:
     order = ("little", "big")[seed % 2]
     data = oracle.encode_file(file_of(random_function(seed), byteorder=order))
@@ -124,7 +124,7 @@ def test_it_answers_as_decoding_does(seed: int) -> None:
     assert differences(data, indexed, EVERYWHERE) == []
 
 
-@pytest.mark.parametrize("seed", range(60, 80))
+@pytest.mark.parametrize("seed", range(24, 32))
 def test_it_answers_as_decoding_does_in_version_2(seed: int) -> None:
     order = ("little", "big")[seed % 2]
     file = file_of(random_function(seed), version=2, byteorder=order)

@@ -102,7 +102,7 @@ RECORD_DAMAGES: list[tuple[str, Change]] = [
 ]
 
 
-@pytest.mark.parametrize(("version", "byteorder"), FORMS)
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize(
     ("reason", "change"), RECORD_DAMAGES, ids=[reason for reason, _ in RECORD_DAMAGES]
 )
@@ -116,7 +116,7 @@ def test_a_senseless_record_is_found(
     assert any(reason in text and "record 1" in text for _, text in found), found
 
 
-@pytest.mark.parametrize(("version", "byteorder"), FORMS)
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 def test_a_payload_with_a_byte_too_many_is_found(
     tmp_path: Path, version: int, byteorder: str, kind: int
@@ -177,7 +177,7 @@ TABLE_DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "byteorder"), FORMS)
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize("damage", TABLE_DAMAGES, ids=lambda damage: damage.reason)
 def test_a_senseless_table_is_found(
     tmp_path: Path, version: int, byteorder: str, damage: TableDamage

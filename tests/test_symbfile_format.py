@@ -225,14 +225,9 @@ CASES: dict[str, tuple[list[Record], bytes]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_records_become_these_bytes(case: str) -> None:
+def test_records_become_these_bytes_and_back(case: str) -> None:
     records, file = CASES[case]
     assert encoded(records).hex() == file.hex()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_these_bytes_become_records(case: str) -> None:
-    records, file = CASES[case]
     assert decoded(file) == records
 
 
@@ -447,25 +442,15 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused_names_the_offset(case: str) -> None:
+def test_a_refusal_names_the_offset(case: str) -> None:
+    """In one piece or in pieces of one byte; the oracle refuses the same."""
     file, offset, reason = REFUSED[case]
-    error = failure(file)
-    assert reason in error.reason
-    assert error.offset == offset
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_the_oracle_refuses_the_same(case: str) -> None:
+    for pieces in ((file,), tuple(file[at : at + 1] for at in range(len(file)))):
+        error = failure(*pieces)
+        assert reason in error.reason
+        assert error.offset == offset
     with pytest.raises(symbfile_oracle.UnsoundError):
-        symbfile_oracle.decode(REFUSED[case][0])
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_pieces_of_one_byte_are_refused_alike(case: str) -> None:
-    file, offset, reason = REFUSED[case]
-    error = failure(*(file[at : at + 1] for at in range(len(file))))
-    assert reason in error.reason
-    assert error.offset == offset
+        symbfile_oracle.decode(file)
 
 
 def test_what_comes_in_front_of_damage_is_handed_out() -> None:

@@ -18,7 +18,7 @@ from gsym.errors import (
     LimitError,
     UuidMismatchError,
 )
-from gsym.symbfile import upload_parts
+from gsym.symbfile import upload
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import (
     Range,
@@ -284,9 +284,9 @@ def test_parts_are_as_many_as_their_numbers_have_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert MOST_PARTS == 2**15 - 1
-    monkeypatch.setattr(upload_parts, "MOST_PARTS", 2)
+    monkeypatch.setattr(upload, "MOST_PARTS", 2)
     assert len(extract_upload("app", ID, "parts", part_size=1).parts) == 4
-    monkeypatch.setattr(upload_parts, "MOST_PARTS", 1)
+    monkeypatch.setattr(upload, "MOST_PARTS", 1)
     with pytest.raises(LimitError, match="2 parts of ranges are more than 1"):
         extract_upload("app", ID, "parts", part_size=1)
 

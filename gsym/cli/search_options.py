@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cli.options import Option
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.conversion.debug_info import SearchOptions
 
 TYPE_CHECKING = False

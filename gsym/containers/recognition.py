@@ -5,37 +5,72 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
 
-_MAGICS = (
-    (b"\x7fELF", "object"),
-    (b"\xfe\xed\xfa\xce", "object"),  # Mach-O, 32 bits, big-endian
-    (b"\xce\xfa\xed\xfe", "object"),
-    (b"\xfe\xed\xfa\xcf", "object"),  # Mach-O, 64 bits, big-endian
-    (b"\xcf\xfa\xed\xfe", "object"),
-    (b"MZ", "object"),
-    (b"\xca\xfe\xba\xbf", "fat"),  # fat_arch_64
-    (b"!<arch>\n", "archive"),
-    (b"!<thin>\n", "archive"),
-    (b"GSYM", "gsym"),
-    (b"MYSG", "gsym"),
-    (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS", "pdb"),
-    (b"Microsoft C/C++ program database 2.00", "pdb"),
-    (b"BSJB", "portable pdb"),
-    (b"MDMP", "minidump"),
-    (b"\x00asm", "WebAssembly module"),
-    (b"BC\xc0\xde", "LLVM bitcode"),
-    (b"\x1f\x8b", "gzip file"),
-    (b"\x28\xb5\x2f\xfd", "zstd file"),
-    (b"\xfd7zXZ\x00", "xz file"),
-    (b"BZh", "bzip2 file"),
-    (b"PK\x03\x04", "zip archive"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
+class FileKind(NamedTuple):
+    """A kind of file, the bytes it may begin with, and why it is not read, if so."""
+
+    name: str
+    magics: tuple[bytes, ...]
+    refusal: str = ""
+
+
+_FROM_PDB = "make a .sym file of it with dump_syms, and convert that"
+
+# `gsym.conversion.inputs` has the kinds that are read.
+_KINDS = (
+    FileKind(
+        "object",
+        (
+            b"\x7fELF",
+            *(b"\xfe\xed\xfa\xce", b"\xce\xfa\xed\xfe"),  # Mach-O, 32 bits
+            *(b"\xfe\xed\xfa\xcf", b"\xcf\xfa\xed\xfe"),  # Mach-O, 64 bits
+            b"MZ",
+        ),
+    ),
+    FileKind("fat", (b"\xca\xfe\xba\xbf",)),  # fat_arch_64
+    FileKind("archive", (b"!<arch>\n", b"!<thin>\n")),
+    FileKind("gsym", (b"GSYM", b"MYSG")),
+    FileKind(
+        "pdb",
+        (
+            b"Microsoft C/C++ MSF 7.00\r\n\x1aDS",
+            b"Microsoft C/C++ program database 2.00",
+        ),
+        f"a PDB file: {_FROM_PDB}",
+    ),
+    FileKind(
+        "portable pdb",
+        (b"BSJB",),
+        "a portable PDB file: .NET code has no addresses of its own",
+    ),
+    FileKind(
+        "minidump",
+        (b"MDMP",),
+        "a minidump: convert the binaries it names, not the dump",
+    ),
+    FileKind(
+        "WebAssembly module",
+        (b"\x00asm",),
+        "a WebAssembly module: its code has offsets and no addresses",
+    ),
+    FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
+    FileKind("Java class", (), "a Java class: it holds no machine code"),
+    FileKind("gzip file", (b"\x1f\x8b",), "a gzip file: unpack it first"),
+    FileKind("zstd file", (b"\x28\xb5\x2f\xfd",), "a zstd file: unpack it first"),
+    FileKind("xz file", (b"\xfd7zXZ\x00",), "an xz file: unpack it first"),
+    FileKind("bzip2 file", (b"BZh",), "a bzip2 file: unpack it first"),
+    FileKind("zip archive", (b"PK\x03\x04",), "a zip archive: unpack it first"),
+    FileKind(
+        "UTF-16 text",
+        (b"\xff\xfe", b"\xfe\xff"),
+        "text in UTF-16: a .sym file is UTF-8",
+    ),
 )
 
 # Machine, the first field of a COFF object file: i386, ARM, x86-64, ARM64.
@@ -73,15 +108,15 @@ def recognise(head: bytes) -> str:
     """The kind of a file.
 
     Args:
-        head: Its first bytes; 64 are enough, but for blank lines in front.
+        head: Its first bytes; 64 are enough, but for blank lines at the start.
 
     Returns:
         "object" (ELF, Mach-O or PE), "fat" (Mach-O slices), "archive", "breakpad" or
         "gsym"; the name of a kind that is not read; "" for an unknown one.
     """
-    for magic, kind in _MAGICS:
-        if head.startswith(magic):
-            return kind
+    for kind in _KINDS:
+        if head.startswith(kind.magics):
+            return kind.name
     if head.startswith(_FAT_MAGIC):
         count = int.from_bytes(head[4:8], "big")
         return "fat" if count < _FEWEST_JAVA_VERSION else "Java class"
@@ -102,34 +137,8 @@ def _is_breakpad(head: bytes) -> bool:
     return text.startswith(_BREAKPAD_RECORDS) or b"\n" + _BREAKPAD_MODULE in text
 
 
-_FROM_PDB = "make a .sym file of it with dump_syms, and convert that"
-_UNPACK = "unpack it first"
-
-# By the names that `recognise` gives to kinds that are not read.
-_ADVICE = {
-    "pdb": ("a PDB file", _FROM_PDB),
-    "portable pdb": (
-        "a portable PDB file",
-        "it tells of .NET code, which has no addresses of its own",
-    ),
-    "minidump": ("a minidump", "convert the binaries it names, not the dump"),
-    "WebAssembly module": (
-        "a WebAssembly module",
-        "its code has offsets and no addresses",
-    ),
-    "LLVM bitcode": ("LLVM bitcode", "compile it first"),
-    "Java class": ("a Java class", "it holds no machine code"),
-    "gzip file": ("a gzip file", _UNPACK),
-    "zstd file": ("a zstd file", _UNPACK),
-    "xz file": ("an xz file", _UNPACK),
-    "bzip2 file": ("a bzip2 file", _UNPACK),
-    "zip archive": ("a zip archive", _UNPACK),
-    "UTF-16 text": ("text in UTF-16", "a .sym file is UTF-8"),
-}
-
-
 def refuse(kind: str, path: str) -> NoReturn:
-    """Refuse a file that is no input.
+    """Refuse a file that is not an input.
 
     Args:
         kind: What `recognise` says of it; "" for an unknown kind.
@@ -137,10 +146,11 @@ def refuse(kind: str, path: str) -> NoReturn:
 
     Raises:
         UnsupportedError: It is of a known kind.
-        FormatError: It is of none, or empty.
+        FormatError: It is of an unknown kind, or empty.
     """
-    if kind in _ADVICE:
-        raise UnsupportedError(": ".join(_ADVICE[kind]), path=path)
+    for known in _KINDS:
+        if known.name == kind and known.refusal:
+            raise UnsupportedError(known.refusal, path=path)
     if os.path.getsize(path) == 0:
         raise FormatError("the file is empty", path=path, offset=0)
     raise FormatError(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
-
 from gsym.containers.recognition import refuse_pdb_user
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import (
+    DEBUG_DIRECTORIES,
+    debug_files,
+    find_supplementary,
+    open_mini_debug_info,
+)
+from gsym.conversion.companions.search import CompanionSearch
 from gsym.engine.native import lib
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.companions.debug_map import DebugMap
-    from gsym.conversion.companions.search import CompanionSearch
+    from gsym.conversion.companions.macho import DebugMap
 
 
 class SearchOptions(NamedTuple):
@@ -72,7 +73,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
         MissingDebugInfoError: It names object files, and none of them is there.
     """
     if binary.is_macho and not _has_dwarf(binary):
-        from gsym.conversion.companions.macho_debug_info import find_macho_debug_info
+        from gsym.conversion.companions.macho import find_macho_debug_info
 
         return find_macho_debug_info(binary, options)
     dwarf, supplementary = binary, None
@@ -81,8 +82,6 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     if not _has_dwarf(binary):
         dwarf, missing = _find_dwarf(binary, options)
     if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
-        from gsym.conversion.companions.supplementary import find_supplementary
-
         supplementary, note = find_supplementary(dwarf, options)
         notes.append(note)
     symbols, note = _find_symbols(binary, dwarf)
@@ -107,89 +106,16 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
         raise UnsupportedError(reason, path=binary.path)
-    from gsym.conversion.companions.search import CompanionSearch, describe_candidates
-
     search = CompanionSearch(binary)
-    for candidate in _candidates(search, options):
+    for candidate in debug_files(search, options):
         return candidate, ""
     if binary.pdb_path:
         refuse_pdb_user(binary.pdb_path, binary.path)
     if search.tried:
-        note = f"tried {describe_candidates(search.tried)}"
+        note = f"tried {search.describe()}"
     else:
         note = "neither a build id nor .gnu_debuglink names a file that has it"
     return binary, f"no debug information: {note}"
-
-
-def _candidates(
-    search: CompanionSearch, options: SearchOptions
-) -> Iterator[ObjectFile]:
-    """The files that hold the debug information of the binary, the best one first."""
-    if search.binary.is_elf:
-        yield from _installed(search, options)
-    yield from _linked(search, options)
-    if options.debuginfod and search.binary.is_elf:
-        yield from _served(search)
-    elif search.binary.is_elf and os.environ.get("DEBUGINFOD_URLS"):
-        search.refuse("debuginfod", "not asked, for that is an option")
-
-
-def _installed(search: CompanionSearch, options: SearchOptions) -> Iterator[ObjectFile]:
-    from gsym.conversion.companions.debug_link import build_id_paths
-
-    build_id = search.binary.uuid
-
-    def fault(candidate: ObjectFile, _: memoryview) -> str:
-        return _fault(candidate, build_id)
-
-    for path in build_id_paths(build_id, options.debug_directories):
-        yield from search.open(path, fault)
-
-
-def _linked(search: CompanionSearch, options: SearchOptions) -> Iterator[ObjectFile]:
-    from gsym.conversion.companions.debug_link import (
-        crc32,
-        debug_link_paths,
-        read_debug_link,
-    )
-
-    try:
-        link = read_debug_link(search.binary)
-    except GsymError as error:
-        search.refuse(".gnu_debuglink", error.reason)
-        return
-    if link is None:
-        return
-    build_id = search.binary.uuid
-
-    def fault(candidate: ObjectFile, data: memoryview) -> str:
-        if crc32(data) != link.crc:
-            return "CRC differs"
-        return _fault(candidate, build_id if candidate.uuid else b"")
-
-    places = debug_link_paths(link.name, search.binary.path, options.debug_directories)
-    for path in places:
-        yield from search.open(path, fault)
-
-
-def _served(search: CompanionSearch) -> Iterator[ObjectFile]:
-    build_id = search.binary.uuid
-    if not build_id:
-        search.refuse("debuginfod", "the binary has no build id to ask for")
-        return
-    from gsym.conversion.companions.debuginfod import find_by_debuginfod
-
-    def fault(candidate: ObjectFile, _: memoryview) -> str:
-        return _fault(candidate, build_id)
-
-    yield from find_by_debuginfod(search, build_id, fault)
-
-
-def _fault(candidate: ObjectFile, build_id: bytes) -> str:
-    """Why *candidate* is no debug file of this build; b"" stands for any."""
-    if build_id and candidate.uuid != build_id:
-        return f"has build id {candidate.uuid.hex() or 'none'}"
-    return "" if _has_dwarf(candidate) else "has no .debug_info"
 
 
 def _has_dwarf(candidate: ObjectFile) -> bool:
@@ -205,8 +131,6 @@ def _find_symbols(
         return (dwarf,), ""
     if own or not binary.has_section(b".gnu_debugdata"):
         return (binary,), ""
-    from gsym.conversion.companions.mini_debug_info import open_mini_debug_info
-
     packed, note = open_mini_debug_info(binary)
     return (binary,) if packed is None else (binary, packed), note
 

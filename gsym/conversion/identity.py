@@ -195,7 +195,7 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
     from os import fspath
     from os.path import basename
 
-    from gsym.conversion.companions.dsym import check_uuid, read_fitting
+    from gsym.conversion.companions.macho import check_uuid, read_fitting
 
     data, file = read_fitting(fspath(path), uuid)
     is_pe = bytes(data[:2]) == b"MZ"

@@ -20,11 +20,11 @@ from gsym.containers.archive import (
 from gsym.containers.fat import list_slices, matching_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import recognise_file, refuse
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
-from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.debug_info import SearchOptions
-from gsym.conversion.inputs.dwarf import PCLNTAB_CHOICES, convert_dwarf
-from gsym.conversion.output import ConversionRequest
+from gsym.conversion.inputs import INPUTS
+from gsym.conversion.output import PCLNTAB_CHOICES, ConversionRequest
 from gsym.engine.native import uuid_bytes
 from gsym.errors import MemberError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
@@ -188,26 +188,19 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     _check(request)
     kind = recognise_file(source_path)
     if member is not None and kind != "archive":
-        raise MemberError("is no archive and has no members", path=source_path)
-    if data_symbols and kind == "breakpad":
+        raise MemberError("not an archive: it has no members", path=source_path)
+    found = INPUTS.get(kind)
+    if found is None:
+        refuse(kind, source_path)
+    if data_symbols and not found.has_data_symbols:
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=source_path)
-    if pclntab == "only" and kind in {"breakpad", "gsym"}:
+    if pclntab == "only" and not found.is_binary:
         raise UnsupportedError("it has no pclntab, its binary has", path=source_path)
-    if kind == "breakpad":
-        from gsym.conversion.inputs.breakpad import convert_breakpad
-
-        return convert_breakpad(request)
-    if kind == "gsym":
-        from gsym.conversion.inputs.gsym import reencode
-
-        return reencode(request)
     if kind == "archive" and member is None:
         names = _member_names(source_path, ())
         request = request._replace(member=names[0])
-    elif kind not in {"object", "fat", "archive"}:
-        refuse(kind, source_path)
-    return convert_dwarf(request)
+    return found.convert(request)
 
 
 def convert_slices(
@@ -276,7 +269,7 @@ def slice_outputs(
     if not architectures and member is None and kind != "fat":
         return ((None, target),)
     data, label = map_file(path), path
-    if member is None and kind in {"breakpad", "gsym"}:
+    if member is None and kind in INPUTS and not INPUTS[kind].is_binary:
         return ((_one_architecture(data, architectures), target),)
     if member is not None:
         data, label = open_member(data, path, member), member_label(path, member)
@@ -325,7 +318,7 @@ def member_outputs(
 def _member_names(path: str, wanted: Sequence[str]) -> tuple[str, ...]:
     data = map_file(path)
     if not is_archive(data):
-        raise MemberError("is no archive and has no members", path=path)
+        raise MemberError("not an archive: it has no members", path=path)
     names = (name for name, _ in object_members(data, path))
     return matching_members(names, wanted, path)
 

@@ -139,22 +139,11 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         details=(),
         data_part=merge_data_parts(map(_data_part, sources, files), uuid),
     )
+    shared = {*MergeReport._fields} & {*report._fields}
     return MergeReport(
         inputs=paths,
-        outputs=report.outputs,
-        uuid=report.uuid,
         functions_read=report.functions_debug_info,
-        functions_pruned=report.functions_pruned,
-        duplicates_different=report.duplicates_different,
-        overlapping=report.overlapping,
-        functions=report.functions,
-        functions_with_lines=report.functions_with_lines,
-        functions_with_inlines=report.functions_with_inlines,
-        strings=report.strings,
-        files=report.files,
-        file_size=report.file_size,
-        warnings=report.warnings,
-        seconds=report.seconds,
+        **{name: getattr(report, name) for name in shared},
     )
 
 

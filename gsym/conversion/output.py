@@ -8,11 +8,11 @@ import time
 from gsym.containers.archive import member_label
 from gsym.conversion.debug_info import SearchOptions
 from gsym.conversion.report import ConversionReport
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
-from gsym.writing.creator import iter_finished
+from gsym.writing.creator import finish_creator, iter_finished, new_creator
 from gsym.writing.data_part import DATA_ALIGNMENT, count_variables, make_data_part
 
 TYPE_CHECKING = False
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbol
     from gsym.conversion.report import ConversionWarning
     from gsym.writing.selection import Selection
+
+
+# When a pclntab is read: where nothing else describes its functions, instead of all
+# debug information, or not at all.
+PCLNTAB_CHOICES = ("auto", "only", "never")
 
 
 class ConversionRequest(NamedTuple):
@@ -57,22 +62,6 @@ class ConversionRequest(NamedTuple):
 
 
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
-_COUNTS = (
-    "functions_debug_info",
-    "functions_symbol_table",
-    "functions_merged",
-    "functions_pruned",
-    "functions_continued",
-    "functions",
-    "functions_with_lines",
-    "functions_with_inlines",
-    "duplicates_different",
-    "overlapping",
-    "strings",
-    "files",
-    "file_size",
-    "index_size",
-)
 _COUNTS_OF_INPUT = (
     "functions_debug_info",
     "functions_symbol_table",
@@ -111,20 +100,16 @@ class ConversionOutput:
         self._uuid = b""
         self._is_selection = False
         self._error: Any = new_error()
-        options = ffi.new("gsym_creator_options *")
-        options.version = version if request.version is None else request.version
-        options.big_endian = (
-            big_endian if request.byteorder is None else request.byteorder == "big"
+        self._version = version if request.version is None else request.version
+        order = request.byteorder
+        self.creator: Any = new_creator(
+            version=self._version,
+            big_endian=big_endian if order is None else order == "big",
+            base_address=base_address,
+            keep_all=keep_all,
+            has_index=request.has_index,
+            path=self._label,
         )
-        options.keep_all = keep_all
-        options.has_index = request.has_index
-        if base_address is not None:
-            options.has_base_address = 1
-            options.base_address = base_address
-        made = ffi.new("gsym_creator **")
-        self._version = options.version
-        self._check(lib.gsym_creator_create(options, made, self._error))
-        self.creator: Any = ffi.gc(made[0], lib.gsym_creator_destroy)
 
     def set_uuid(self, own: bytes) -> None:
         """Write the identifier that was asked for, or else the input's *own*.
@@ -229,14 +214,12 @@ class ConversionOutput:
 
     def _finish(self) -> dict[str, int]:
         """Lay the file out; the counts of the report."""
-        report: Any = ffi.new("gsym_creator_report *")
         try:
-            self._check(lib.gsym_creator_finish(self.creator, report, self._error))
+            return finish_creator(self.creator, self._label)._asdict()
         except EmptyError:
             if self._is_selection:
                 raise EmptyError("no function is selected", path=self._label) from None
             raise
-        return {name: getattr(report, name) for name in _COUNTS}
 
     def _finished(self) -> bytes:
         return b"".join(map(bytes, iter_finished(self.creator)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gsym.embedding.binary import Payload
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.writing.creator import iter_finished
+from gsym.writing.creator import finish_creator, iter_finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ def _filled(source: ImageSource, creator: CData) -> CData:
 
 def _finished(creator: CData, table: CData = None) -> Payload:
     """What *creator* makes, with the strings of *table* if it shares them."""
-    report, error = ffi.new("gsym_creator_report *"), new_error()
-    check(lib.gsym_creator_finish(creator, report, error), error)
-    return Payload(report.file_size, _chunks(creator, table))
+    return Payload(finish_creator(creator).file_size, _chunks(creator, table))
 
 
 def _chunks(creator: CData, _table: CData) -> Iterator[memoryview]:

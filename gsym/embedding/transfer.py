@@ -8,7 +8,7 @@ import stat
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
-from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.companions.macho import bundle_member
 from gsym.embedding.binary import Binary
 from gsym.embedding.elf import ElfBinary
 from gsym.embedding.macho import MachoBinary

@@ -280,6 +280,28 @@ class MappedImage:
     def _patterns(self, scratch: _Scratch, count: int) -> tuple[str, ...]:
         return tuple([self.strings[strp] for strp in scratch.patterns[0:count]])
 
+    def all_functions(self) -> memoryview:
+        """Start, size and name of all functions, merged ones too, side by side.
+
+        They are 64-bit integers; a name is its offset in the string table.
+
+        Raises:
+            FormatError: A record is damaged.
+        """
+        capacity, count = max(self.header.num_addresses, 1), ffi.new("size_t *")
+        error = new_error()
+        while True:
+            ranges = ffi.new("gsym_function_range[]", capacity)
+            status = lib.gsym_image_all_functions(
+                self.image, ranges, capacity, count, error
+            )
+            check(status, error, self.path)
+            if count[0] <= capacity:
+                break
+            capacity = count[0]
+        size = count[0] * _FUNCTION_RANGE.size
+        return memoryview(ffi.buffer(ranges)).cast("Q")[: size // 8]
+
     def function_ranges(self, index: int) -> list[FunctionRange]:
         """The function of entry *index* and those merged into it."""
         capacity, count, error = 1, ffi.new("size_t *"), new_error()

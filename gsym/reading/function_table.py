@@ -12,7 +12,7 @@ from bisect import bisect_left
 from itertools import islice
 
 from gsym.engine.demangling import demangle
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.native import ffi, lib, to_str
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,22 +48,13 @@ class FunctionTable:
         FormatError: A record is damaged.
     """
 
-    __slots__ = ("_by_name", "_image", "_names", "_path", "sizes", "starts")
+    __slots__ = ("_by_name", "_image", "_names", "sizes", "starts")
 
     def __init__(self, reader: Reader) -> None:
         mapped = reader.mapped
         mapped.strings.read_ahead()
-        self._image = image = mapped.image
-        self._path = reader.path
-        capacity, count, error = len(reader), ffi.new("size_t *"), new_error()
-        while True:
-            ranges = ffi.new("gsym_function_range[]", max(capacity, 1))
-            status = lib.gsym_image_all_functions(image, ranges, capacity, count, error)
-            check(status, error, self._path)
-            if count[0] <= capacity:
-                break
-            capacity = count[0]
-        cells = memoryview(ffi.buffer(ranges)).cast("Q")[: _COLUMNS * count[0]]
+        self._image = mapped.image
+        cells = mapped.all_functions()
         self.starts = array("Q", cells[::_COLUMNS].tolist())
         self.sizes = array("Q", cells[1::_COLUMNS].tolist())
         self._names = array("Q", cells[2::_COLUMNS].tolist())

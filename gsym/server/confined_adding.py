@@ -13,7 +13,7 @@ import os
 import sys
 
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import (
     EmptyError,

@@ -7,7 +7,7 @@ from gsym.containers.fat import list_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file, refuse
-from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.identity import (
     ModuleIdentity,
     breakpad_identity,

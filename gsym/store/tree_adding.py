@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, suppress
 
 from gsym.arguments import paths_of
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.dsym import bundle_member
+from gsym.conversion.companions.macho import bundle_member
 from gsym.engine.workers import core_count
 from gsym.errors import EmptyError, GsymError, UnsupportedError
 from gsym.records import NamedTuple

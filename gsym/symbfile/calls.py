@@ -11,7 +11,7 @@ from os import fspath
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.dsym import bundle_member, open_fitting
+from gsym.conversion.companions.macho import bundle_member, open_fitting
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError, UnsupportedError
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.dsym import open_fitting
+from gsym.conversion.companions.macho import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError, UnsupportedError

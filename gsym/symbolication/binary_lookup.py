@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 
 import gsym.reading.reader
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError
 from gsym.records import NamedTuple
 
@@ -89,7 +89,7 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
         return FoundGsym(_open(path, chosen))
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
-    from gsym.conversion.companions.dsym import bundle_member
+    from gsym.conversion.companions.macho import bundle_member
 
     return _of_binary(bundle_member(path), chosen)
 
@@ -240,7 +240,7 @@ def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, in
     """Path, time and size of the debug files that are there for a stripped binary."""
     if binary.has_section(b".debug_info"):
         return []
-    from gsym.conversion.companions.debug_link import (
+    from gsym.conversion.companions.elf import (
         build_id_paths,
         debug_link_paths,
         read_debug_link,

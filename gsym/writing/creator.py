@@ -62,6 +62,52 @@ _CALL_SITE = Struct("=Q4I")
 _STRP = Struct("=Q")
 
 
+def new_creator(  # noqa: PLR0913 - the fields of the engine's options
+    *,
+    version: int,
+    big_endian: bool,
+    base_address: int | None,
+    keep_all: bool = False,
+    has_index: bool = False,
+    path: str | None = None,
+) -> CData:
+    """A `gsym_creator` without functions.
+
+    Args:
+        version: Of the format.
+        big_endian: Byte order of the file.
+        base_address: Image base; None: the start of the first function.
+        keep_all: Functions come in ascending order, and none is left out for another.
+        has_index: Whether to add an index of large functions.
+        path: Of the input, for errors.
+
+    Raises:
+        ValueError: There is no such version.
+    """
+    options, error = ffi.new("gsym_creator_options *"), new_error()
+    made = ffi.new("gsym_creator **")
+    options.version, options.big_endian = version, big_endian
+    options.keep_all, options.has_index = keep_all, has_index
+    if base_address is not None:
+        options.has_base_address, options.base_address = 1, base_address
+    check(lib.gsym_creator_create(options, made, error), error, path)
+    return ffi.gc(made[0], lib.gsym_creator_destroy)
+
+
+def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:
+    """Lay the file out.
+
+    Raises:
+        EmptyError: No function was added.
+        LimitError: The file does not fit version 1.
+        ValueError: A function lies below the base address.
+    """
+    report, error = ffi.new("gsym_creator_report *"), new_error()
+    check(lib.gsym_creator_finish(creator, report, error), error, path)
+    fields = CreatorReport._fields
+    return CreatorReport(*(getattr(report, field) for field in fields))
+
+
 def iter_finished(creator: CData) -> Iterator[memoryview]:
     """The bytes of a finished `gsym_creator`, in pieces of about 1 MB.
 
@@ -122,16 +168,12 @@ class Creator:
         self._files: dict[str, int] = {"": 0}
         self._strp: CData = ffi.new("uint64_t *")
         self._file: CData = ffi.new("uint32_t *")
-        options = ffi.new("gsym_creator_options *")
-        options.version = version
-        options.big_endian = byteorder == "big"
-        options.has_index = index
-        if base_address is not None:
-            options.has_base_address = 1
-            options.base_address = base_address
-        made = ffi.new("gsym_creator **")
-        check(lib.gsym_creator_create(options, made, self._error), self._error)
-        self._handle = ffi.gc(made[0], lib.gsym_creator_destroy)
+        self._handle = new_creator(
+            version=version,
+            big_endian=byteorder == "big",
+            base_address=base_address,
+            has_index=index,
+        )
         self._call(lib.gsym_creator_set_uuid, identifier, len(identifier))
 
     def __enter__(self) -> Self:
@@ -226,11 +268,7 @@ class Creator:
 
     def _finish(self) -> Iterator[memoryview]:
         try:
-            report = ffi.new("gsym_creator_report *")
-            self._call(lib.gsym_creator_finish, report)
-            self._report = CreatorReport(
-                *(getattr(report, field) for field in CreatorReport._fields)
-            )
+            self._report = finish_creator(self.handle)
             yield from iter_finished(self._handle)
         finally:
             self.close()

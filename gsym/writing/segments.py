@@ -8,9 +8,9 @@ index, each segment has its own.
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import ffi, lib
 from gsym.writing.atomic_file import AtomicFile
-from gsym.writing.creator import iter_finished
+from gsym.writing.creator import finish_creator, iter_finished
 from gsym.writing.selection import ImageSource
 
 TYPE_CHECKING = False
@@ -51,9 +51,7 @@ def write_segments(
 
 
 def _save(creator: Any, path: str, *, keep_same: bool) -> None:
-    error = new_error()
-    report = ffi.new("gsym_creator_report *")
     with AtomicFile(path, keep_same=keep_same) as file:
-        check(lib.gsym_creator_finish(creator, report, error), error)
+        finish_creator(creator)
         for chunk in iter_finished(creator):
             file.write(chunk)

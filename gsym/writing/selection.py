@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from struct import Struct
-
 from gsym.arguments import items_of, strings_of
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.mapped_image import MappedImage
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.writing.creator import new_creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     CData = Any  # a cffi object, or a function of the engine
-
-
-_FUNCTION_RANGE = Struct("=3Q")  # the engine's record, in the machine's byte order
 
 
 class ImageSource:
@@ -39,18 +36,11 @@ class ImageSource:
     """
 
     def __init__(self, data: Buffer, path: str | None = None) -> None:
-        self._path = path
-        self._error: CData = new_error()
-        self._bytes = ffi.from_buffer("uint8_t[]", data)
-        made = ffi.new("gsym_image **")
-        size = len(self._bytes)
-        self._check(lib.gsym_image_open(self._bytes, size, made, self._error))
-        self._image: CData = ffi.gc(made[0], lib.gsym_image_close)
-        self.header: CData = ffi.new("gsym_header *")
-        lib.gsym_image_header(self._image, self.header)
+        self._mapped = MappedImage(data, path)
+        self.header: CData = self._mapped.header
         start = self.header.file_offset + self.header.uuid_offset
         uuid_end = start + self.header.uuid_size
-        self.uuid: bytes = ffi.buffer(self._bytes)[start:uuid_end]
+        self.uuid: bytes = bytes(memoryview(data)[start:uuid_end])
 
     def copy(self, function: CData, creator: CData, *arguments: CData) -> None:
         """Call *function*, which copies from this file to *creator*.
@@ -59,7 +49,9 @@ class ImageSource:
             FormatError: What it copies is damaged.
             LimitError: It does not fit the creator's version.
         """
-        self._check(function(creator, self._image, *arguments, self._error))
+        error = new_error()
+        status = function(creator, self._mapped.image, *arguments, error)
+        check(status, error, self._mapped.path)
 
     def creator(self, *, index: bool = True) -> CData:
         """A creator of a file like this one, with its UUID, still without functions.
@@ -68,54 +60,33 @@ class ImageSource:
         index, that of the new one is made anew, unless *index* is false.
         """
         header = self.header
-        options = ffi.new("gsym_creator_options *")
-        options.version = header.version
-        options.big_endian = header.big_endian
-        options.keep_all = 1
-        options.has_base_address = 1
-        options.base_address = header.base_address
-        options.has_index = index and header.index_size != 0
-        made = ffi.new("gsym_creator **")
-        self._check(lib.gsym_creator_create(options, made, self._error))
-        creator = ffi.gc(made[0], lib.gsym_creator_destroy)
-        uuid = self.uuid, len(self.uuid)
-        self._check(lib.gsym_creator_set_uuid(creator, *uuid, self._error))
+        creator = new_creator(
+            version=header.version,
+            big_endian=bool(header.big_endian),
+            base_address=header.base_address,
+            keep_all=True,
+            has_index=index and header.index_size != 0,
+        )
+        error = new_error()
+        status = lib.gsym_creator_set_uuid(creator, self.uuid, len(self.uuid), error)
+        check(status, error, self._mapped.path)
         return creator
 
     def start(self, index: int) -> int:
         """Start address of entry *index* of the address table."""
         address, offset = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        self._check(
-            lib.gsym_image_entry(self._image, index, address, offset, self._error)
-        )
+        image, error = self._mapped.image, new_error()
+        check(lib.gsym_image_entry(image, index, address, offset, error), error)
         return int(address[0])
 
-    def names(self) -> dict[int, bytes]:
+    def names(self) -> dict[int, str]:
         """The names of all functions, merged ones too, by their string offsets.
 
         Raises:
             FormatError: A record is damaged.
         """
-        capacity, count = self.header.num_addresses, ffi.new("size_t *")
-        while True:
-            ranges = ffi.new("gsym_function_range[]", capacity)
-            status = lib.gsym_image_all_functions(
-                self._image, ranges, capacity, count, self._error
-            )
-            self._check(status)
-            if count[0] <= capacity:
-                break
-            capacity = count[0]
-        packed = ffi.buffer(ranges)[: count[0] * _FUNCTION_RANGE.size]
-        size = ffi.new("size_t *")
-        names = {}
-        for strp in {strp for _, _, strp in _FUNCTION_RANGE.iter_unpack(packed)}:
-            text = lib.gsym_image_string(self._image, strp, size)
-            names[strp] = ffi.buffer(text, size[0])[:]
-        return names
-
-    def _check(self, status: int) -> None:
-        check(status, self._error, self._path)
+        strings = self._mapped.strings
+        return {strp: strings[strp] for strp in {*self._mapped.all_functions()[2::3]}}
 
 
 _ADDRESS_END = 1 << 64
@@ -158,9 +129,9 @@ class Selection:
         is_kept = not self._keep or any(kept.search(name) for kept in self._keep)
         return is_kept and not any(dropped.search(name) for dropped in self._drop)
 
-    def describe(self, names: dict[int, bytes]) -> tuple[CData, list[CData]]:
+    def describe(self, names: dict[int, str]) -> tuple[CData, list[CData]]:
         """The engine's view for a file with these *names*, and what it points at."""
-        wanted = sorted(at for at, raw in names.items() if self._wants(to_str(raw)))
+        wanted = sorted(at for at, name in names.items() if self._wants(name))
         strps = ffi.new("uint64_t[]", wanted)
         ranges = ffi.new("gsym_range[]", self._ranges)
         selection = ffi.new("gsym_selection *")

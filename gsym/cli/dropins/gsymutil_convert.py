@@ -92,7 +92,7 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
     """(architecture, output) of each slice of the input; a thin file has one."""
     from gsym.containers.fat import list_slices, matching_slices
     from gsym.containers.mapped_file import map_file
-    from gsym.conversion.companions.dsym import bundle_member
+    from gsym.conversion.companions.macho import bundle_member
 
     path = options.convert
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.reading.reader import wants_read_ahead
 from gsym.records import NamedTuple
@@ -194,7 +194,7 @@ class Modules:
         return tuple(self._options.debug_directories) or DEBUG_DIRECTORIES
 
     def _path_of(self, build_id: bytes) -> str:
-        from gsym.conversion.companions.debug_link import build_id_paths
+        from gsym.conversion.companions.elf import build_id_paths
 
         folders = (*self._options.gsym_directories, *self._debug_directories())
         for path in build_id_paths(build_id, folders):

@@ -22,9 +22,9 @@ from gsym.cli.search_options import SEARCH_OPTIONS, search_options
 from gsym.cli.terminal import describe, progress_for
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
-from gsym.conversion.companions.dsym import bundle_member
-from gsym.conversion.inputs.dwarf import PCLNTAB_CHOICES
+from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.job import convert, member_outputs, slice_outputs
+from gsym.conversion.output import PCLNTAB_CHOICES
 from gsym.errors import GsymError
 from gsym.writing.atomic_file import is_same_file
 

@@ -7,7 +7,7 @@ import os
 from gsym.cli.options import Option, UsageError
 from gsym.cli.verbs.module_options import FILES, module_options, open_folders
 from gsym.cli.verbs.server_options import HEADER, SERVER, read_headers
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

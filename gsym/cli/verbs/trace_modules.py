@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.cli.options import UsageError
 from gsym.cli.verbs.module_options import module_options, open_folders
-from gsym.conversion.companions.debug_link import DEBUG_DIRECTORIES
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym

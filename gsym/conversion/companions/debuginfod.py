@@ -30,7 +30,7 @@ _NOT_THERE = "not there"
 def find_by_debuginfod(
     search: CompanionSearch,
     build_id: bytes,
-    fault: Callable[[ObjectFile, memoryview], str],
+    fault: Callable[[ObjectFile], str],
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[ObjectFile]:
     """The debug file of a build.

@@ -1,4 +1,4 @@
-"""Opening files that may belong to a binary, remembering why each did not."""
+"""Search for a file that belongs to a binary, with a reason for each that does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Candidate(NamedTuple):
@@ -22,10 +22,10 @@ class Candidate(NamedTuple):
 
 
 class CompanionSearch:
-    """Opens candidates; those that did not fit are kept in `tried`.
+    """Opens candidates; those that do not fit are kept in `tried`.
 
     Args:
-        binary: What they shall belong to.
+        binary: What they should belong to.
         many: There may be more of them than a process may have descriptors.
     """
 
@@ -35,32 +35,39 @@ class CompanionSearch:
         self._map = map_one_of_many if many else map_file
 
     def open(
-        self, path: str, fault: Callable[[ObjectFile, memoryview], str]
+        self, path: str, mismatch: Callable[[ObjectFile], str]
     ) -> Iterator[ObjectFile]:
         """The object file at *path*, if there is one that fits.
 
         Args:
             path: Of the candidate.
-            fault: Says of the file and its bytes why it does not fit; "" if it does.
+            mismatch: Why a file does not fit; "" if it does.
         """
         try:
             data = slice_if_fat(self._map(path), path, self.binary.architecture)
             candidate = ObjectFile(data, path)
-            reason = self._difference(candidate) or fault(candidate, data)
-        except FileNotFoundError:
-            reason = "not there"
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-        except GsymError as error:
-            reason = error.reason
+            reason = self._difference(candidate) or mismatch(candidate)
+        except (OSError, GsymError) as error:
+            reason = reason_of(error)
         if reason:
             self.refuse(path, reason)
         else:
             yield candidate
 
+    def open_all(
+        self, paths: Iterable[str], mismatch: Callable[[ObjectFile], str]
+    ) -> Iterator[ObjectFile]:
+        """The object files at *paths* that fit."""
+        for path in paths:
+            yield from self.open(path, mismatch)
+
     def refuse(self, what: str, reason: str) -> None:
-        """Remember that *what* was of no use."""
+        """Remember why *what* was not taken."""
         self.tried.append(Candidate(what, reason))
+
+    def describe(self) -> str:
+        """All that was tried, in one line."""
+        return ", ".join(f"{path} ({reason})" for path, reason in self.tried)
 
     def _difference(self, candidate: ObjectFile) -> str:
         """Why *candidate* cannot be of the same build as the binary."""
@@ -71,6 +78,10 @@ class CompanionSearch:
         return ""
 
 
-def describe_candidates(tried: Sequence[Candidate]) -> str:
-    """All that was tried, in one line."""
-    return ", ".join(f"{path} ({reason})" for path, reason in tried)
+def reason_of(error: OSError | GsymError) -> str:
+    """Why a candidate cannot be read."""
+    if isinstance(error, GsymError):
+        return error.reason
+    if isinstance(error, FileNotFoundError):
+        return "not there"
+    return error.strerror or "cannot be read"

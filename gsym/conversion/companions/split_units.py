@@ -1,4 +1,4 @@
-"""Where split units are: in a package beside the binary, or in a .dwo file each.
+"""Split units: in a package beside the binary, or in a .dwo file each.
 
 A skeleton unit names its .dwo file as the compiler wrote it, often relative to the
 folder that it compiled in, and often on another machine.
@@ -10,7 +10,7 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.search import CompanionSearch, describe_candidates
+from gsym.conversion.companions.search import CompanionSearch
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 
@@ -67,7 +67,7 @@ class SplitUnitSearch:
             self._take_first(self._neighbours)
             return
         package = ObjectFile(map_file(self._package), self._package)
-        if _fault(package) or not self._complete(package):
+        if _mismatch(package) or not self._complete(package):
             reason = f"it holds no split unit of {self._search.binary.path}"
             raise FormatError(reason, path=self._package)
         self.used.append(self._package)
@@ -82,13 +82,13 @@ class SplitUnitSearch:
         for skeleton in skeletons:
             if skeleton not in self._asked:
                 self._asked.add(skeleton)
-                self._take_first(self._places(*skeleton))
+                self._take_first(self._paths_of(*skeleton))
 
     def describe(self, missing: int) -> str:
         """A sentence on *missing* units that were not found."""
         units = f"{missing} split unit{'s' if missing > 1 else ''} not found"
         more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
-        return f"{units}: tried {describe_candidates(self._search.tried)}{more}"
+        return f"{units}: tried {self._search.describe()}{more}"
 
     def _take_first(self, paths: Iterable[str]) -> None:
         tried = self._search.tried
@@ -101,7 +101,7 @@ class SplitUnitSearch:
         del tried[_SHOWN:]
 
     def _take(self, path: str) -> bool:
-        for file in self._search.open(path, lambda file, _: _fault(file)):
+        for file in self._search.open(path, _mismatch):
             self._opened.add(path)
             try:
                 if self._complete(file):
@@ -112,8 +112,8 @@ class SplitUnitSearch:
                 self._search.refuse(path, error.reason)
         return False
 
-    def _places(self, name: str, folder: str) -> Iterator[str]:
-        """Where a .dwo file may stand."""
+    def _paths_of(self, name: str, folder: str) -> Iterator[str]:
+        """Paths that a .dwo file may have."""
         recorded = os.path.join(folder, name)
         yield recorded
         for old, new in self._path_map:
@@ -126,6 +126,6 @@ class SplitUnitSearch:
             yield os.path.join(self._folder, os.path.basename(name))
 
 
-def _fault(file: ObjectFile) -> str:
+def _mismatch(file: ObjectFile) -> str:
     size = file.debug_section_size(lib.GSYM_DEBUG_INFO, split=True)
     return "" if size else "has no split units"

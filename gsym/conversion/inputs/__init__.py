@@ -1,1 +1,51 @@
-"""One module for each kind of input."""
+"""The kinds of input: a module for each, which has `convert(request)`.
+
+Adding one takes a row in `containers/recognition.py` (how it is recognized), a row here
+(what an input of the kind may have), and the module.
+"""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.conversion.output import ConversionRequest
+    from gsym.conversion.report import ConversionReport
+
+
+class InputKind(NamedTuple):
+    """How files of a kind are converted.
+
+    Attributes:
+        module: Of this package; its `convert` carries a request out.
+        is_binary: Whether it is a binary or holds binaries.
+        has_data_symbols: Whether it may have symbols of variables.
+    """
+
+    module: str
+    is_binary: bool = False
+    has_data_symbols: bool = False
+
+    @property
+    def convert(self) -> Callable[[ConversionRequest], ConversionReport]:
+        """Carries a request out; `gsym.convert` lists what it raises."""
+        from importlib import import_module
+
+        function: Callable[[ConversionRequest], ConversionReport]
+        function = import_module(f"{__name__}.{self.module}").convert
+        return function
+
+
+_BINARY = InputKind("dwarf", is_binary=True, has_data_symbols=True)
+
+# By the names that `recognise` gives to them.
+INPUTS = {
+    "object": _BINARY,
+    "fat": _BINARY,
+    "archive": _BINARY,
+    "breakpad": InputKind("breakpad"),
+    "gsym": InputKind("gsym", has_data_symbols=True),
+}

@@ -241,7 +241,7 @@ _BLOCKS_PER_PROGRESS = 64
 _LEAST_FOR_THREAD = 4 << 20  # bytes of text
 
 
-def convert_breakpad(request: ConversionRequest) -> ConversionReport:
+def convert(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` tells what it raises."""
     output = ConversionOutput(request, big_endian=False, base_address=0)
     text = _Text(output, request)

@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 
     from gsym.containers.data_symbols import DataSymbol
     from gsym.containers.object_file import Section
-    from gsym.conversion.companions.debug_map import DebugMap
+    from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
-
-# When a pclntab is read: where nothing else describes its functions, instead of all
-# debug information, or not at all.
-PCLNTAB_CHOICES = ("auto", "only", "never")
 
 # By gsym_warning_category.
 _CATEGORIES = {
@@ -72,7 +68,7 @@ _BYTES_PER_THREAD = 4 << 20
 _MOST_THREADS = 256
 
 
-def convert_dwarf(request: ConversionRequest) -> ConversionReport:
+def convert(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` tells what it raises."""
     data, path = _open(request)
     with ObjectFile(data, path) as source:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
 
 
-def reencode(request: ConversionRequest) -> ConversionReport:
+def convert(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out on a GSYM file.
 
     Raises:

@@ -1,0 +1,302 @@
+"""Files that belong to an ELF file: debug files, supplementary files, MiniDebugInfo.
+
+A debug file is found by build id or by `.gnu_debuglink`. What dwz moved out of several
+DWARF files is in a supplementary file: `.gnu_debugaltlink` names it with its build id,
+`.debug_sup` (DWARF 5, 7.3.6) with a checksum that the supplementary file repeats.
+`.gnu_debugdata` is an ELF file compressed with xz: the symbols of a stripped binary
+that its .dynsym does not have.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.inflation import believable_size, inflate_xz
+from gsym.containers.mapped_file import give_back
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.companions.search import CompanionSearch
+from gsym.engine.native import lib
+from gsym.errors import FormatError, GsymError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.conversion.debug_info import SearchOptions
+
+
+DEBUG_DIRECTORIES = ("/usr/lib/debug",)
+
+
+def build_id_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]:
+    """Paths of the debug file of a build in each of *directories*."""
+    digits = build_id.hex()
+    if len(build_id) > 1:
+        for directory in directories:
+            name = os.path.join(".build-id", digits[:2], f"{digits[2:]}.debug")
+            yield os.path.join(directory, name)
+
+
+class DebugLink(NamedTuple):
+    """The contents of .gnu_debuglink: a file name without folder, and a checksum."""
+
+    name: str
+    crc: int
+
+
+_CRC_SIZE = 4
+_CRC_BLOCK = 4 << 20
+
+
+def read_debug_link(binary: ObjectFile) -> DebugLink | None:
+    """The debug link of *binary*; None where it has none, or one that names no file.
+
+    Raises:
+        FormatError: The section reaches past the file or cannot be inflated.
+    """
+    section = binary.section(b".gnu_debuglink")
+    if section is None:
+        return None
+    name, _, _ = bytes(section).partition(b"\0")
+    crc_offset = (len(name) + _CRC_SIZE) & -_CRC_SIZE  # after the NUL, aligned
+    crc = bytes(section[crc_offset : crc_offset + _CRC_SIZE])
+    if len(crc) < _CRC_SIZE or name in {b"", b".", b".."} or b"/" in name:
+        return None
+    number = int.from_bytes(crc, "big" if binary.big_endian else "little")
+    return DebugLink(os.fsdecode(name), number)
+
+
+def debug_link_paths(
+    name: str, binary: str, directories: Sequence[str]
+) -> Iterator[str]:
+    """Paths of the debug file *name*: beside the binary, then in *directories*.
+
+    Where the path of the binary is a link, its target counts as well.
+    """
+    paths = (binary, os.path.realpath(binary))
+    folders = dict.fromkeys(map(os.path.dirname, paths))
+    for folder in folders:
+        yield os.path.join(folder, name)
+        yield os.path.join(folder, ".debug", name)
+    for folder in dict.fromkeys(map(os.path.abspath, folders)):
+        for directory in directories:
+            yield os.path.join(directory, folder.lstrip(os.sep), name)
+
+
+def debug_files(
+    search: CompanionSearch, options: SearchOptions
+) -> Iterator[ObjectFile]:
+    """The files with the debug information of an ELF or PE file, the best one first.
+
+    Raises:
+        UnsupportedError: The package for HTTP is not installed.
+    """
+    build_id, is_elf = search.binary.uuid, search.binary.is_elf
+
+    def mismatch(candidate: ObjectFile) -> str:
+        return _other_build(candidate, build_id) or _no_dwarf(candidate)
+
+    if is_elf:
+        installed = build_id_paths(build_id, options.debug_directories)
+        yield from search.open_all(installed, mismatch)
+    yield from _linked_files(search, options.debug_directories)
+    if options.debuginfod and is_elf:
+        if not build_id:
+            search.refuse("debuginfod", "the binary has no build id to ask for")
+            return
+        from gsym.conversion.companions.debuginfod import find_by_debuginfod
+
+        yield from find_by_debuginfod(search, build_id, mismatch)
+    elif is_elf and os.environ.get("DEBUGINFOD_URLS"):
+        search.refuse("debuginfod", "not asked, for that is an option")
+
+
+def _linked_files(
+    search: CompanionSearch, directories: Sequence[str]
+) -> Iterator[ObjectFile]:
+    """The files that .gnu_debuglink names."""
+    try:
+        link = read_debug_link(search.binary)
+    except GsymError as error:
+        search.refuse(".gnu_debuglink", error.reason)
+        return
+    if link is None:
+        return
+    build_id, crc = search.binary.uuid, link.crc
+
+    def mismatch(candidate: ObjectFile) -> str:
+        if _crc32(candidate.data) != crc:
+            return "CRC differs"
+        build_id_differs = candidate.uuid and _other_build(candidate, build_id)
+        return build_id_differs or _no_dwarf(candidate)
+
+    paths = debug_link_paths(link.name, search.binary.path, directories)
+    yield from search.open_all(paths, mismatch)
+
+
+def _other_build(candidate: ObjectFile, build_id: bytes) -> str:
+    """Why *candidate* is not of this build; b"" stands for any."""
+    if build_id and candidate.uuid != build_id:
+        return f"has build id {candidate.uuid.hex() or 'none'}"
+    return ""
+
+
+def _no_dwarf(candidate: ObjectFile) -> str:
+    has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
+    return "" if has_dwarf else "has no .debug_info"
+
+
+def _crc32(data: memoryview) -> int:
+    """The checksum of a complete mapped file, whose pages are given back."""
+    import zlib
+
+    crc = 0
+    for start in range(0, len(data), _CRC_BLOCK):
+        crc = zlib.crc32(data[start : start + _CRC_BLOCK], crc)
+        give_back(data, start, _CRC_BLOCK)
+    return crc
+
+
+_ALTLINK = ".gnu_debugaltlink"
+_SUP = ".debug_sup"
+_SUP_VERSION = 5
+# Packages install what they share below this part of a path.
+_SHARED = f"{os.sep}.dwz{os.sep}"
+
+
+def find_supplementary(
+    dwarf: ObjectFile, options: SearchOptions
+) -> tuple[ObjectFile | None, str]:
+    """The supplementary file of *dwarf*.
+
+    Returns:
+        The file or None, and where one is named and not found a sentence on what was
+        tried.
+    """
+    search = CompanionSearch(dwarf)
+    for section, read in ((_ALTLINK, _read_altlink), (_SUP, _read_sup)):
+        try:
+            link = read(dwarf)
+        except GsymError as error:
+            search.refuse(section, error.reason)
+            continue
+        if link is not None:
+            for found in _supplementary_files(search, *link, options):
+                return found, ""
+    if not search.tried:
+        return None, ""
+    return None, f"no supplementary file: tried {search.describe()}"
+
+
+def _supplementary_files(
+    search: CompanionSearch,
+    name: str,
+    build_id: bytes,
+    checksum: bytes,
+    options: SearchOptions,
+) -> Iterator[ObjectFile]:
+    """The files of this name that have this build id, or else this checksum."""
+
+    def mismatch(candidate: ObjectFile) -> str:
+        if checksum and _own_checksum(candidate) != checksum:
+            return "has another checksum"
+        return _other_build(candidate, build_id)
+
+    directories = options.debug_directories
+    yield from search.open_all(
+        _supplementary_paths(search.binary.path, name, directories), mismatch
+    )
+    yield from search.open_all(build_id_paths(build_id, directories), mismatch)
+    if options.debuginfod and build_id:
+        from gsym.conversion.companions.debuginfod import find_by_debuginfod
+
+        yield from find_by_debuginfod(search, build_id, mismatch)
+
+
+def _supplementary_paths(
+    path: str, name: str, directories: Sequence[str]
+) -> Iterator[str]:
+    """Paths of a file of this name that the one at *path* refers to."""
+    folders = map(os.path.dirname, (path, os.path.realpath(path)))
+    yield from dict.fromkeys(os.path.join(folder, name) for folder in folders)
+    _, _, shared = name.rpartition(_SHARED)
+    for directory in directories if shared and _SHARED in name else ():
+        yield os.path.join(directory, ".dwz", shared)
+
+
+def _read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
+    """Name, build id and no checksum."""
+    section = dwarf.section(_ALTLINK.encode())
+    if section is None:
+        return None
+    name, _, build_id = bytes(section).partition(b"\0")
+    if not name or not build_id:
+        raise FormatError("names no file")
+    return os.fsdecode(name), build_id, b""
+
+
+def _read_sup(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
+    """Name, no build id and checksum; None for a supplementary file."""
+    is_supplementary, name, checksum = _decode_sup(dwarf) or (True, b"", b"")
+    if is_supplementary:
+        return None
+    if not name or not checksum:
+        raise FormatError("names no file")
+    return os.fsdecode(name), b"", checksum
+
+
+def _own_checksum(candidate: ObjectFile) -> bytes:
+    is_supplementary, _, checksum = _decode_sup(candidate) or (False, b"", b"")
+    return checksum if is_supplementary else b""
+
+
+def _decode_sup(file: ObjectFile) -> tuple[bool, bytes, bytes] | None:
+    """is_supplementary, sup_filename and sup_checksum; None without the section."""
+    section = file.section(_SUP.encode())
+    if section is None:
+        return None
+    data = bytes(section)
+    version = int.from_bytes(data[:2], "big" if file.big_endian else "little")
+    name, _, rest = data[3:].partition(b"\0")
+    size = rest[0] if rest else 0x80
+    checksum = rest[1 : 1 + size]
+    if version != _SUP_VERSION or size >= 0x80 or len(checksum) < size:  # noqa: PLR2004
+        raise FormatError("is damaged, or of an unknown version")
+    return data[2] != 0, name, checksum
+
+
+_MINI_DEBUG_INFO = b".gnu_debugdata"
+_MAX_MINI_SIZE = 512 << 20
+
+
+def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
+    """The file within *binary*.
+
+    Returns:
+        The file or None, and where one cannot be used a sentence that says why.
+    """
+    name = _MINI_DEBUG_INFO.decode()
+    try:
+        section = binary.section(_MINI_DEBUG_INFO)
+        if section is None:
+            return None, ""
+        within = ObjectFile(_inflate(section), f"{binary.path}({name})")
+        if within.section_size(_MINI_DEBUG_INFO):
+            raise FormatError("it holds another one")
+    except GsymError as error:
+        return None, f"{name} cannot be used: {error.reason}"
+    return within, ""
+
+
+def _inflate(payload: memoryview) -> memoryview:
+    limit = believable_size(len(payload), _MAX_MINI_SIZE)
+    inflated = bytearray()
+    try:
+        for piece in inflate_xz((payload,)):
+            inflated += piece
+            if len(inflated) > limit:
+                raise FormatError(f"it holds more than {limit} bytes")
+    except ValueError as error:
+        raise FormatError(f"it is damaged: {error}") from error
+    return memoryview(inflated)

@@ -1,0 +1,339 @@
+"""Files with the debug information of a Mach-O file: dSYM bundles and object files.
+
+A linker for macOS copies no debug information. Its output has a debug map: the paths of
+the object files and the location of each function, for a debugger, or for dsymutil,
+which collects it all in a dSYM bundle.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.archive import list_members
+from gsym.containers.fat import choose_slice, list_slices
+from gsym.containers.mapped_file import map_file, map_one_of_many
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise
+from gsym.conversion.companions.search import CompanionSearch, reason_of
+from gsym.conversion.debug_info import DebugInfo
+from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.errors import FormatError, GsymError, MissingDebugInfoError, UuidMismatchError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from gsym.containers.archive import Member
+    from gsym.conversion.debug_info import SearchOptions
+
+
+_MEMBERS = os.path.join("Contents", "Resources", "DWARF")
+_HEAD_SIZE = 64
+
+
+def bundle_member(path: str) -> str:
+    """The Mach-O file of a bundle; *path* itself where it is no folder.
+
+    Raises:
+        FormatError: A folder holds none, or several; the text names them.
+        OSError: A file cannot be read.
+    """
+    if not os.path.isdir(path):
+        return path
+    folder = os.path.join(path, _MEMBERS)
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        reason = f"a folder, and no dSYM bundle: it has no {_MEMBERS}"
+        raise FormatError(reason, path=path) from error
+    found = [name for name in names if _is_macho(os.path.join(folder, name))]
+    if len(found) == 1:
+        return os.path.join(folder, found[0])
+    if found:
+        reason = f"a dSYM bundle of several files, convert one: {', '.join(found)}"
+        raise FormatError(reason, path=folder)
+    tried = f" (tried {', '.join(names)})" if names else ""
+    raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
+
+
+def bundles_beside(binary: str) -> Iterator[str]:
+    """Paths at which the debug information of a binary may be.
+
+    Bundles stand beside the binary, or beside the folder with an extension (`.app`,
+    `.framework`) that it is in. For a bundle that does not exist the path of one
+    file is yielded as well.
+    """
+    path, name = binary, os.path.basename(binary)
+    while os.path.basename(path):
+        if path == binary or os.path.splitext(path)[1]:
+            folder = os.path.join(path + ".dSYM", _MEMBERS)
+            try:
+                members = sorted(os.listdir(folder))
+            except OSError:
+                members = [name]
+            for member in members:
+                yield os.path.join(folder, member)
+        path = os.path.dirname(path)
+
+
+def _is_macho(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb", buffering=0) as file:
+        return recognise(file.read(_HEAD_SIZE)) in {"object", "fat"}
+
+
+_GUID_SIZE = 16  # also the bytes of a build id that a debug id has
+
+
+def read_fitting(path: str, uuid: bytes | None) -> tuple[memoryview, str]:
+    """The bytes of a binary, of a fat file those of one slice, and its path.
+
+    Args:
+        path: An ELF, Mach-O or PE file, or a dSYM bundle.
+        uuid: Of a fat file, it chooses the slice.
+
+    Raises:
+        ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
+        FormatError: The file is no ELF, Mach-O or PE file, or its headers are
+            damaged.
+        OSError: It cannot be opened or mapped.
+    """
+    file = bundle_member(path)
+    data = map_file(file)
+    kind = recognise(bytes(data[:_HEAD_SIZE]))
+    if kind not in {"object", "fat"}:
+        raise FormatError("not a binary", path=file, offset=0)
+    return (_fitting_slice(data, file, uuid) if kind == "fat" else data), file
+
+
+def check_uuid(found: bytes, wanted: bytes | None, path: str) -> None:
+    """Refuse a binary that is another one than a GSYM file was made from.
+
+    Args:
+        found: That of the binary.
+        wanted: That of the GSYM file; none: any binary will do.
+        path: The binary, for errors.
+
+    Raises:
+        UuidMismatchError: It is another binary.
+    """
+    if not wanted or found == wanted:
+        return
+    if len(wanted) != _GUID_SIZE or not found.startswith(wanted):
+        raise UuidMismatchError(
+            f"its UUID is {found.hex() or 'missing'}, not {wanted.hex()}", path=path
+        )
+
+
+def open_fitting(path: str, uuid: bytes | None) -> ObjectFile:
+    """The binary at *path*, of a fat file the slice, that has a UUID.
+
+    Raises:
+        ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
+        FormatError: The file is no ELF, Mach-O or PE file, or its headers are
+            damaged.
+        OSError: It cannot be opened or mapped.
+        UnsupportedError: It is of a kind that is not read.
+        UuidMismatchError: It is another binary.
+    """
+    binary = ObjectFile(*read_fitting(path, uuid))
+    check_uuid(binary.uuid, uuid, binary.path)
+    return binary
+
+
+def _fitting_slice(data: memoryview, path: str, uuid: bytes | None) -> memoryview:
+    for each in list_slices(data, path) if uuid else ():
+        part = data[each.offset :][: each.size]
+        with ObjectFile(part, path) as binary:
+            if binary.uuid == uuid:
+                return part
+    return choose_slice(data, path, None)
+
+
+def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
+    """The files to read for *binary*, which has no DWARF of its own.
+
+    Raises:
+        MissingDebugInfoError: It names object files, and none of them is there, and
+            no bundle is.
+    """
+    search = CompanionSearch(binary)
+
+    def mismatch(candidate: ObjectFile) -> str:
+        if candidate.uuid != binary.uuid:
+            return f"has UUID {candidate.uuid.hex() or 'none'}"
+        has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
+        return "" if has_dwarf else "has no debug information"
+
+    for bundle in search.open_all(bundles_beside(binary.path), mismatch):
+        return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
+    tried = f"tried {search.describe()}"
+    try:
+        debug_map = DebugMap(binary, options.object_map)
+    except MissingDebugInfoError as error:
+        reason = f"{error.reason}; no dSYM bundle: {tried}"
+        raise MissingDebugInfoError(reason, path=error.path) from None
+    if not debug_map.objects:
+        missing = f"no debug information: {tried}"
+        return DebugInfo(binary, None, (binary,), (), (), missing=missing)
+    paths = tuple(debug_map.paths)
+    return DebugInfo(binary, None, (binary,), paths, debug_map.notes, debug_map)
+
+
+class LinkedObject(NamedTuple):
+    """An object file and the number of its entry in the map."""
+
+    entry: int
+    file: ObjectFile
+
+
+class _Entry(NamedTuple):
+    number: int
+    path: str
+    mtime: int
+
+
+_MOST_NAMED = 3  # of the files that are missing
+
+
+class DebugMap:
+    """The object files that a Mach-O file was linked from.
+
+    Args:
+        binary: The linked file.
+        rules: (old, new) prefixes of their paths; the first that fits counts.
+
+    Attributes:
+        handle: The engine's `gsym_debug_map *`.
+        objects: The object files that are there.
+        paths: Those of the files and archives that were read.
+
+    Raises:
+        MissingDebugInfoError: It names object files, and none of them is there.
+    """
+
+    def __init__(
+        self, binary: ObjectFile, rules: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self._binary = binary
+        self.paths: list[str] = []
+        self._read: set[tuple[tuple[int, int], str]] = set()
+        self._archives: dict[tuple[int, int], tuple[memoryview, dict[str, Member]]] = {}
+        self._missing: list[str] = []
+        self._changed: list[str] = []
+        made, error = ffi.new("gsym_debug_map **"), new_error()
+        check(lib.gsym_debug_map_create(binary.handle, made, error), error, binary.path)
+        self.handle: Any = ffi.gc(made[0], lib.gsym_debug_map_destroy)
+        entries = [
+            entry._replace(path=self._locate(entry.path, rules))
+            for entry in self._entries()
+        ]
+        self.objects = tuple(self._open(entries))
+        if self._missing and not self.objects:
+            raise MissingDebugInfoError(
+                f"its debug information is in {len(entries)} object files, and none of "
+                f"them is there: {_some(self._missing)}; tell with "
+                "--object-prefix-map where they are now, or run dsymutil there",
+                path=binary.path,
+            )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on objects that are missing, or are not what was linked."""
+        found = []
+        count = len(self._missing) + len(self.objects)
+        if self._missing:
+            are = "is" if len(self._missing) == 1 else "are"
+            found.append(
+                f"{len(self._missing)} of the {count} object files that hold its debug "
+                f"information {are} missing: {_some(self._missing)}"
+            )
+        if self._changed:
+            were = "file was" if len(self._changed) == 1 else "files were"
+            found.append(
+                f"{len(self._changed)} object {were} changed after it was linked: "
+                f"{_some(self._changed)}"
+            )
+        return tuple(found)
+
+    def _entries(self) -> Iterator[_Entry]:
+        """The entries with functions, each path once."""
+        entry: Any = ffi.new("gsym_debug_map_entry *")
+        seen = set()
+        for index in range(lib.gsym_debug_map_count(self.handle)):
+            lib.gsym_debug_map_entry_at(self.handle, index, entry)
+            path = to_str(ffi.buffer(entry.path, entry.path_size)[:])
+            if entry.function_count and path not in seen:
+                seen.add(path)
+                yield _Entry(index, path, entry.mtime)
+
+    def _locate(self, path: str, rules: Sequence[tuple[str, str]]) -> str:
+        for old, new in rules:
+            if path.startswith(old):
+                path = new + path.removeprefix(old)
+                break
+        # A path may be relative to a folder that only the linker knew.
+        return os.path.join(os.path.dirname(self._binary.path), path)
+
+    def _open(self, entries: list[_Entry]) -> Iterator[LinkedObject]:
+        for entry in entries:
+            try:
+                data, mtime = self._find(entry.path)
+                file = ObjectFile(data, entry.path)
+                reason = self._mismatch(file)
+            except (OSError, GsymError) as error:
+                reason = reason_of(error)
+            if reason:
+                self._missing.append(f"{entry.path} ({reason})")
+                continue
+            if entry.mtime not in {0, mtime}:
+                self._changed.append(entry.path)
+            yield LinkedObject(entry.number, file)
+
+    def _find(self, path: str) -> tuple[memoryview, int]:
+        """The bytes of an object file and the second in which it was last changed."""
+        archive, _, member = path.removesuffix(")").rpartition("(")
+        if not archive or not path.endswith(")") or os.path.exists(path):
+            _, mtime = self._identify(path, "")
+            return self._load(path), mtime
+        identity, _ = self._identify(archive, member)
+        if identity not in self._archives:
+            data = self._load(archive)
+            members = {each.name: each for each in list_members(data, archive)}
+            self._archives[identity] = data, members
+        data, members = self._archives[identity]
+        if member not in members:
+            raise FormatError(f"not in {archive}", path=path)
+        found = members[member]
+        return data[found.offset :][: found.size], found.mtime
+
+    def _identify(self, path: str, member: str) -> tuple[tuple[int, int], int]:
+        """What tells a file from all others, and when it was last changed.
+
+        Raises:
+            FormatError: The *member* was read before, maybe by another path.
+        """
+        status = os.stat(path)
+        identity = status.st_dev, status.st_ino
+        if (identity, member) in self._read:
+            raise FormatError("named twice", path=path)
+        self._read.add((identity, member))
+        return identity, int(status.st_mtime)
+
+    def _load(self, path: str) -> memoryview:
+        data = map_one_of_many(path)
+        self.paths.append(path)
+        return data
+
+    def _mismatch(self, file: ObjectFile) -> str:
+        if not file.is_macho or file.machine != self._binary.machine:
+            return f"is for {file.architecture}"
+        return ""
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
