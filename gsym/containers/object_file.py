@@ -12,7 +12,7 @@ from gsym.containers.headers import (
     pe_architecture,
 )
 from gsym.containers.inflation import believable_size, inflate
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, LimitError
 
 TYPE_CHECKING = False
@@ -52,9 +52,11 @@ class ObjectFile:
         self._inflated: dict[int, int] = {}  # sections: index -> size
         self.data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
-        made = ffi.new("gsym_object **")
-        self._call(lib.gsym_object_open, self._bytes, len(data), made)
-        self.handle: Any = ffi.gc(made[0], lib.gsym_object_close)
+        self.handle: Any = new_object(
+            *("object", lib.gsym_object_open, lib.gsym_object_close),
+            *(self._bytes, len(data)),
+            path=path,
+        )
         self._header: Any = ffi.new("gsym_object_header *")
         lib.gsym_object_header_get(self.handle, self._header)
 

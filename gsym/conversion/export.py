@@ -12,7 +12,7 @@ from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.conversion.identity import ModuleIdentity, uuid_code_id, uuid_debug_id
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
@@ -221,11 +221,13 @@ class _Export:
         self._image = reader.mapped.image
         self._total = 2 * len(reader)
         self._counts: Any = ffi.new("gsym_breakpad_export_counts *")
-        self._text = self._create(lib.gsym_text_create, lib.gsym_text_destroy, "text")
-        self._handle = self._create(
-            lambda *place: lib.gsym_breakpad_export_create(self._image, *place),
-            lib.gsym_breakpad_export_destroy,
+        self._text = new_object("text", lib.gsym_text_create, lib.gsym_text_destroy)
+        self._handle = new_object(
             "breakpad_export",
+            lib.gsym_breakpad_export_create,
+            lib.gsym_breakpad_export_destroy,
+            self._image,
+            path=reader.path,
         )
 
     def blocks(
@@ -255,8 +257,3 @@ class _Export:
             text: attrgetter(name)(self._counts) for name, text in _LOSSES.items()
         }
         return {text: count for text, count in counted.items() if count}
-
-    def _create(self, create: Any, destroy: Any, kind: str) -> Any:
-        place = ffi.new(f"gsym_{kind} **")
-        check(create(place, self._error), self._error, self._path)
-        return ffi.gc(place[0], destroy)

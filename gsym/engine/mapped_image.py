@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.model import Frame, FunctionRange, Lookup, join_path
 
 TYPE_CHECKING = False
@@ -190,9 +190,8 @@ class MappedImage:
 
             by_pages.madvise(MADV_RANDOM)
         view = ffi.from_buffer("uint8_t[]", data)
-        error, image = new_error(), ffi.new("gsym_image **")
-        check(lib.gsym_image_open(view, len(view), image, error), error, path)
-        self.image: CData = ffi.gc(image[0], _Release(view))
+        life = lib.gsym_image_open, _Release(view)
+        self.image: CData = new_object("image", *life, view, len(view), path=path)
         if index_limit is not None:
             lib.gsym_image_limit_indexes(self.image, index_limit)
         self.header: CData = ffi.new("gsym_header *")

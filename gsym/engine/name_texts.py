@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.demangling import cxx_demangler, demangle_once
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +37,10 @@ def cxx_texts(
     Raises:
         GsymError: There is no memory for them.
     """
-    error, place = new_error(), ffi.new("gsym_cxx_texts **")
-    status = lib.gsym_cxx_texts_create(
-        image, strps, count, demangler, without_arguments, place, error
+    texts = new_object(
+        *("cxx_texts", lib.gsym_cxx_texts_create, lib.gsym_cxx_texts_destroy),
+        *(image, strps, count, demangler, without_arguments),
     )
-    check(status, error)
-    texts = ffi.gc(place[0], lib.gsym_cxx_texts_destroy)
     block, left = ffi.new("const char **"), ffi.new("const uint32_t **")
     size, left_count = ffi.new("size_t *"), ffi.new("size_t *")
     lib.gsym_cxx_texts_view(texts, block, size, left, left_count)
@@ -146,6 +144,5 @@ class NameTexts:
         return text
 
     def _new_table(self) -> Any:
-        place = ffi.new("gsym_name_texts **")
-        check(lib.gsym_name_texts_create(place, self._error), self._error)
-        return ffi.gc(place[0], lib.gsym_name_texts_destroy)
+        life = lib.gsym_name_texts_create, lib.gsym_name_texts_destroy
+        return new_object("name_texts", *life)

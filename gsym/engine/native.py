@@ -17,12 +17,17 @@ from gsym.errors import (
     UnsupportedError,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "check",
     "ffi",
     "kept_view",
     "lib",
     "new_error",
+    "new_object",
     "to_bytes",
     "to_str",
     "uuid_bytes",
@@ -55,6 +60,23 @@ def check(status: int, error: object, path: str | None = None) -> None:
     # An offset says something only where bytes were read.
     offset = error.offset if kind in {FormatError, UnsupportedError} else None  # type: ignore[attr-defined]
     raise kind(reason, path=path, offset=offset)
+
+
+def new_object(
+    kind: str, create: Any, destroy: Any, *arguments: Any, path: str | None = None
+) -> Any:
+    """An object of the engine, destroyed with the last reference to it.
+
+    Args:
+        kind: Its type is `gsym_KIND`.
+        create: Takes *arguments*, the location of the pointer, and the error.
+        destroy: Takes the object.
+        arguments: What *create* is called with.
+        path: The file at fault, for errors.
+    """
+    place, error = ffi.new(f"gsym_{kind} **"), new_error()
+    check(create(*arguments, place, error), error, path)
+    return ffi.gc(place[0], destroy)
 
 
 class _Holder:

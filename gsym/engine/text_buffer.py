@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, kept_view, lib, new_error
+from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,14 +33,12 @@ class TextBuffer:
     __slots__ = ("_size", "error", "handle", "used")
 
     def __init__(self, *, escape: bool = False) -> None:
-        error = new_error()
-        place = ffi.new("gsym_text **")
-        check(lib.gsym_text_create(place, error), error)
-        self.handle: CData = ffi.gc(place[0], lib.gsym_text_destroy)
+        life = lib.gsym_text_create, lib.gsym_text_destroy
+        self.handle: CData = new_object("text", *life)
         if escape:
             lib.gsym_text_escape(self.handle)
         self.used = ffi.new("size_t *")
-        self.error = error
+        self.error = new_error()
         self._size = ffi.new("size_t *")
 
     def reserve(self, size: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import ffi, lib, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +41,8 @@ def look_up_batch(
     parts = max(1, min(threads, _MOST_THREADS, count // _LEAST_PER_THREAD))
 
     def look_up(first: int, size: int) -> CData:
-        error, batch = new_error(), ffi.new("gsym_batch **")
-        status = lib.gsym_image_lookup_many(
-            image, asked + first, size, misses, batch, error
-        )
-        check(status, error, path)
-        return ffi.gc(batch[0], lib.gsym_batch_destroy)
+        life = lib.gsym_image_lookup_many, lib.gsym_batch_destroy
+        return new_object("batch", *life, image, asked + first, size, misses, path=path)
 
     return look_up(0, count) if parts == 1 else _joined(look_up, count, parts, path)
 
@@ -68,10 +64,9 @@ def _joined(
             batches[part] = look_up(first, size)
 
     run_workers(work, parts, None, waiting.clear)
-    error, joined = new_error(), ffi.new("gsym_batch **")
     handles = ffi.new("gsym_batch *[]", batches)
-    check(lib.gsym_batch_create_joined(handles, parts, joined, error), error, path)
-    whole = ffi.gc(joined[0], lib.gsym_batch_destroy)
+    life = lib.gsym_batch_create_joined, lib.gsym_batch_destroy
+    whole = new_object("batch", *life, handles, parts, path=path)
     copying = list(range(parts))
 
     def copy() -> None:

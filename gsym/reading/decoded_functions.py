@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 
 from gsym.engine.mapped_image import Paths
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 
 TYPE_CHECKING = False
@@ -41,9 +41,8 @@ class FunctionDecoder:
         self._paths = Paths(mapped.files)
         self._error = new_error()
         self._function = ffi.new("gsym_function **")
-        record = ffi.new("gsym_record **")
-        check(lib.gsym_record_create(record, self._error), self._error)
-        self._record = ffi.gc(record[0], lib.gsym_record_destroy)
+        life = lib.gsym_record_create, lib.gsym_record_destroy
+        self._record = new_object("record", *life)
 
     def decode(self, index: int) -> FunctionInfo:
         """The function of entry *index*.

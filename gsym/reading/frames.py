@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.mapped_image import Paths
-from gsym.engine.native import check, ffi, kept_view, lib, new_error
+from gsym.engine.native import ffi, kept_view, lib, new_object
 from gsym.model import join_path
 from gsym.records import NamedTuple
 
@@ -323,13 +323,11 @@ class Frames:
         Those stand in the order in which they come; indexes are 32 bits wide.
         """
         column: memoryview = getattr(self, name)
-        error, made = new_error(), ffi.new("gsym_distinct **")
-        rows, size = ffi.from_buffer(column), ffi.new("size_t *")
-        check(
-            lib.gsym_distinct_create(rows, len(column), column.itemsize, made, error),
-            error,
+        size = ffi.new("size_t *")
+        distinct = new_object(
+            *("distinct", lib.gsym_distinct_create, lib.gsym_distinct_destroy),
+            *(ffi.from_buffer(column), len(column), column.itemsize),
         )
-        distinct = ffi.gc(made[0], lib.gsym_distinct_destroy)
         values = lib.gsym_distinct_values(distinct, size)
         codes = lib.gsym_distinct_codes(distinct)
         kept = _kept_column(codes, len(column), 4, "I", distinct)

@@ -6,7 +6,7 @@ whether something is, in about as many nanoseconds as the records have bytes.
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers
 
 TYPE_CHECKING = False
@@ -30,9 +30,9 @@ def check_records(reader: Reader, threads: int | None = None) -> None:
     waiting = [*range(0, len(reader), _AT_ONCE)]
 
     def work() -> None:
-        error, made = new_error(), ffi.new("gsym_record **")
-        check(lib.gsym_record_create(made, error), error, path)
-        record = ffi.gc(made[0], lib.gsym_record_destroy)
+        error = new_error()
+        life = lib.gsym_record_create, lib.gsym_record_destroy
+        record = new_object("record", *life, path=path)
         while waiting:
             try:
                 first = waiting.pop()

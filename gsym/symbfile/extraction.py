@@ -18,7 +18,7 @@ from operator import attrgetter
 import gsym.reading.reader
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import open_fitting
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError, UnsupportedError
 from gsym.records import NamedTuple
@@ -351,12 +351,9 @@ class _FunctionPass:
         self._progress = progress
         self._error: Any = new_error()
         self._wanted: list[tuple[Encoder, ImageNames]] = []
-        place = ffi.new("gsym_symbfile_extraction **")
-        status = lib.gsym_symbfile_extraction_create(
-            reader.mapped.image, place, self._error
-        )
-        check(status, self._error, reader.path)
-        self._handle = ffi.gc(place[0], lib.gsym_symbfile_extraction_destroy)
+        life = lib.gsym_symbfile_extraction_create, lib.gsym_symbfile_extraction_destroy
+        image = reader.mapped.image
+        self._handle = new_object("symbfile_extraction", *life, image, path=reader.path)
 
     def output(self, calls: Calls | None = None) -> Encoder:
         """What the ranges of all functions will be written to.

@@ -12,7 +12,7 @@ from itertools import chain
 
 from gsym.containers.inflation import inflate_zstd
 from gsym.containers.mapped_file import map_file
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.symbfile.columns import (
@@ -107,9 +107,8 @@ class Decoder:
         self._pieces = iter(pieces)
         self._path = path
         self._error: CData = new_error()
-        place = ffi.new("gsym_symbfile_reader **")
-        check(lib.gsym_symbfile_reader_create(place, self._error), self._error, path)
-        self._reader = ffi.gc(place[0], lib.gsym_symbfile_reader_destroy)
+        life = lib.gsym_symbfile_reader_create, lib.gsym_symbfile_reader_destroy
+        self._reader = new_object("symbfile_reader", *life, path=path)
         self._columns: CData = ffi.new("gsym_symbfile_columns *")
         self._strings: list[str | None] = [None]
 
@@ -204,10 +203,8 @@ class Encoder:
 
     def __init__(self, part_size: int | None = None) -> None:
         self._error: CData = new_error()
-        place = ffi.new("gsym_symbfile_writer **")
-        status = lib.gsym_symbfile_writer_create(part_size or 0, place, self._error)
-        check(status, self._error)
-        self.handle = ffi.gc(place[0], lib.gsym_symbfile_writer_destroy)
+        life = lib.gsym_symbfile_writer_create, lib.gsym_symbfile_writer_destroy
+        self.handle = new_object("symbfile_writer", *life, part_size or 0)
         self._numbers = _Numbers(self.handle)
         self._range: CData = ffi.new("gsym_symbfile_range *")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.engine.demangling import cxx_demangler, demangle_bytes, is_legacy_rust
 from gsym.engine.name_texts import cxx_texts
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,9 +175,8 @@ class ImageNames:
         self.image: Any = reader.mapped.image
         self._path = reader.path
         self._error: Any = new_error()
-        place = ffi.new("gsym_symbfile_names **")
-        self._check(lib.gsym_symbfile_names_create(self.image, place, self._error))
-        self.handle = ffi.gc(place[0], lib.gsym_symbfile_names_destroy)
+        life = lib.gsym_symbfile_names_create, lib.gsym_symbfile_names_destroy
+        self.handle = new_object("symbfile_names", *life, self.image, path=reader.path)
         known = texts.collected
         if known is not None and known.image is self.image:
             self._check(

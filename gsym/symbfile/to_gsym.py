@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.arguments import paths_of
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
 from gsym.symbfile.format import open_symbfile
 from gsym.writing.atomic_file import is_same_file
@@ -40,12 +40,9 @@ class FunctionTrees:
     def __init__(self, creator: Creator, *, waits_for_all: bool = False) -> None:
         self._error: CData = new_error()
         self._creator = creator
-        place = ffi.new("gsym_symbfile_functions **")
-        status = lib.gsym_symbfile_functions_create(
-            self._creator.handle, waits_for_all, place, self._error
-        )
-        check(status, self._error)
-        self._handle = ffi.gc(place[0], lib.gsym_symbfile_functions_destroy)
+        life = lib.gsym_symbfile_functions_create, lib.gsym_symbfile_functions_destroy
+        arguments = creator.handle, waits_for_all
+        self._handle = new_object("symbfile_functions", *life, *arguments)
         self._is_disordered = ffi.new("uint32_t *")
 
     def add(self, symbfile: Decoder, path: str | None = None) -> bool:

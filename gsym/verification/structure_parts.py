@@ -157,31 +157,32 @@ def check_index(layout: Layout) -> Iterator[Finding]:
 def _made_anew(layout: Layout, index: Extent) -> bytes | None:
     """The bytes that the index should have; None where the engine uses none of it."""
     with ffi.from_buffer("uint8_t[]", layout.binary) as data:
-        image = _Handle("gsym_image", lib.gsym_image_close)
-        with image.filled(lib.gsym_image_open, data, len(data)) as opened:
+        with _open_image(data) as image:
             header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
-            lib.gsym_image_header(opened, header)
+            lib.gsym_image_header(image, header)
             if (header.index_offset, header.index_size) != (index.start, index.size):
                 return None
-            made = _Handle("gsym_index", lib.gsym_index_destroy)
-            with made.filled(lib.gsym_index_create, opened) as again:
-                return bytes(ffi.buffer(lib.gsym_index_bytes(again, size), size[0]))
+            life = lib.gsym_index_create, lib.gsym_index_destroy
+            with _opened("index", *life, image) as made:
+                return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
 
 
-class _Handle:
-    """A kind of the engine's objects, and what gives one back."""
+def _open_image(data: Any) -> Any:
+    life = lib.gsym_image_open, lib.gsym_image_close
+    return _opened("image", *life, data, len(data))
 
-    def __init__(self, kind: str, destroy: Any) -> None:
-        self._kind, self._destroy = kind, destroy
 
-    def filled(self, create: Any, *arguments: Any) -> Any:
-        """What *create* makes of *arguments*, for a `with` block."""
-        made: Any = ffi.new(f"{self._kind} **")
-        error: Any = new_error()
-        if create(*arguments, made, error) != lib.GSYM_OK:
-            reason = str(ffi.string(error.what).decode("utf-8", "replace"))
-            raise BrokenError(error.offset, reason)
-        return ffi.gc(made[0], self._destroy)
+def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
+    """An object of the engine, also for a `with` block; raises `BrokenError`."""
+    made: Any = ffi.new(f"gsym_{kind} **")
+    error: Any = new_error()
+    if create(*arguments, made, error) != lib.GSYM_OK:
+        raise BrokenError(error.offset, _reason(error))
+    return ffi.gc(made[0], destroy)
+
+
+def _reason(error: Any) -> str:
+    return str(ffi.string(error.what).decode("utf-8", "replace"))
 
 
 def _first_difference(found: memoryview, expected: bytes) -> int | None:
@@ -233,13 +234,10 @@ class _Decoder:
         self._file_count = len(layout.file_entries())
         self._buffer = ffi.from_buffer("uint8_t[]", layout.binary)
         self._error: Any = new_error()
-        image = ffi.new("gsym_image **")
-        record = ffi.new("gsym_record **")
-        size = len(self._buffer)
-        self._expect(lib.gsym_image_open(self._buffer, size, image, self._error))
-        self._image = ffi.gc(image[0], lib.gsym_image_close)
-        self._expect(lib.gsym_record_create(record, self._error))
-        self._record = ffi.gc(record[0], lib.gsym_record_destroy)
+        self._image = _open_image(self._buffer)
+        self._record = _opened(
+            "record", lib.gsym_record_create, lib.gsym_record_destroy
+        )
 
     def __enter__(self) -> _Decoder:  # noqa: PYI034 - Self needs Python 3.11
         return self
@@ -249,13 +247,6 @@ class _Decoder:
         ffi.release(self._image)
         ffi.release(self._buffer)
 
-    def _reason(self) -> str:
-        return str(ffi.string(self._error.what).decode("utf-8", "replace"))
-
-    def _expect(self, status: int) -> None:
-        if status != lib.GSYM_OK:
-            raise BrokenError(self._error.offset, self._reason())
-
     def faults(self, index: int) -> Iterator[Finding | str]:
         """What is wrong with record *index*; a text where the offset is its own."""
         function = ffi.new("const gsym_function **")
@@ -263,7 +254,7 @@ class _Decoder:
             self._record, self._image, index, function, self._error
         )
         if status != lib.GSYM_OK:
-            yield Finding(self._error.offset, f"record {index}: {self._reason()}")
+            yield Finding(self._error.offset, f"record {index}: {_reason(self._error)}")
             return
         top = function[0]
         functions = [top] + [top.merged[i] for i in range(top.merged_count)]

@@ -13,7 +13,15 @@ from struct import (
     error as StructError,  # noqa: N812 - an exception, named as one
 )
 
-from gsym.engine.native import check, ffi, lib, new_error, to_bytes, uuid_bytes
+from gsym.engine.native import (
+    check,
+    ffi,
+    lib,
+    new_error,
+    new_object,
+    to_bytes,
+    uuid_bytes,
+)
 from gsym.errors import ClosedError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
@@ -84,14 +92,13 @@ def new_creator(  # noqa: PLR0913 - the fields of the engine's options
     Raises:
         ValueError: There is no such version.
     """
-    options, error = ffi.new("gsym_creator_options *"), new_error()
-    made = ffi.new("gsym_creator **")
+    options = ffi.new("gsym_creator_options *")
     options.version, options.big_endian = version, big_endian
     options.keep_all, options.has_index = keep_all, has_index
     if base_address is not None:
         options.has_base_address, options.base_address = 1, base_address
-    check(lib.gsym_creator_create(options, made, error), error, path)
-    return ffi.gc(made[0], lib.gsym_creator_destroy)
+    life = lib.gsym_creator_create, lib.gsym_creator_destroy
+    return new_object("creator", *life, options, path=path)
 
 
 def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:

@@ -16,7 +16,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.conversion.companions.search import CompanionSearch, reason_of
 from gsym.conversion.debug_info import DebugInfo
-from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.engine.native import ffi, lib, new_object, to_str
 from gsym.errors import FormatError, GsymError, MissingDebugInfoError, UuidMismatchError
 from gsym.records import NamedTuple
 
@@ -224,9 +224,11 @@ class DebugMap:
         self._archives: dict[tuple[int, int], tuple[memoryview, dict[str, Member]]] = {}
         self._missing: list[str] = []
         self._changed: list[str] = []
-        made, error = ffi.new("gsym_debug_map **"), new_error()
-        check(lib.gsym_debug_map_create(binary.handle, made, error), error, binary.path)
-        self.handle: Any = ffi.gc(made[0], lib.gsym_debug_map_destroy)
+        self.handle: Any = new_object(
+            *("debug_map", lib.gsym_debug_map_create, lib.gsym_debug_map_destroy),
+            binary.handle,
+            path=binary.path,
+        )
         entries = [
             entry._replace(path=self._locate(entry.path, rules))
             for entry in self._entries()

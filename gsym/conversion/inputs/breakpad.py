@@ -7,7 +7,7 @@ import os
 
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
-from gsym.engine.native import check, ffi, lib, new_error, to_bytes
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count
 from gsym.errors import ArchitectureError, EmptyError
 from gsym.records import NamedTuple
@@ -276,13 +276,11 @@ class _Text:
         self._request = request
         self._creator = output.creator  # outlives the reader
         self._error: Any = new_error()
-        made = ffi.new("gsym_breakpad **")
-        self._check(
-            lib.gsym_breakpad_create(
-                self._creator, request.keep_warnings, made, self._error
-            )
+        self._handle: Any = new_object(
+            *("breakpad", lib.gsym_breakpad_create, lib.gsym_breakpad_destroy),
+            *(self._creator, request.keep_warnings),
+            path=request.input,
         )
-        self._handle: Any = ffi.gc(made[0], lib.gsym_breakpad_destroy)
         for rule in request.path_map:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_breakpad_add_path_map, old, len(old), new, len(new))

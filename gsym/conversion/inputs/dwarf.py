@@ -15,7 +15,7 @@ from gsym.containers.section_loading import load_debug_sections
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
-from gsym.engine.native import check, ffi, lib, new_error, to_bytes
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import EmptyError, FormatError, UnsupportedError
 
@@ -255,10 +255,11 @@ class _Job:
         options.flags = self._flags
         options.thread_count = self._threads
         options.big_endian = self._source.big_endian
-        made = ffi.new("gsym_conversion **")
-        creator = self._output.creator
-        self._check(lib.gsym_conversion_create(creator, options, made, self._error))
-        self._handle = ffi.gc(made[0], lib.gsym_conversion_destroy)
+        self._handle = new_object(
+            *("conversion", lib.gsym_conversion_create, lib.gsym_conversion_destroy),
+            *(self._output.creator, options),
+            path=self._source.path,
+        )
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
         is_split = role == lib.GSYM_DWARF_SPLIT
