@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from gsym.symbolication.client.symbolication_client import (
         SymbolicationClient as SymbolicationClient,
     )
-    from gsym.trace.tracer import Tracer as Tracer
+    from gsym.trace.recording.tracer import Tracer as Tracer
     from gsym.writing.creator import Creator as Creator
 
 _MODULE_OF = {
@@ -126,7 +126,7 @@ _MODULE_OF = {
     "Store": "store.directory",
     "SymbolicationClient": "symbolication.client.symbolication_client",
     "Symbolizer": "store.symbolizer",
-    "Tracer": "trace.tracer",
+    "Tracer": "trace.recording.tracer",
     "UnsupportedError": "errors",
     "UuidMismatchError": "errors",
     "add_file": "store.adding",

@@ -10,7 +10,7 @@ import pytest
 
 from gsym.errors import UnsupportedError
 from gsym.trace.fxt.event_table import event_batches
-from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import EVENT_KINDS, Event
 from gsym.trace.fxt.writer import argument_of, encode
 from tests.inputs.fxt import Words

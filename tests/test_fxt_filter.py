@@ -1,4 +1,4 @@
-"""gsym.trace.fxt.filter: which records of a trace are handed out."""
+"""gsym.trace.fxt.decoder: which records of a trace are handed out."""
 
 from __future__ import annotations
 

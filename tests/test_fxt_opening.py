@@ -13,7 +13,7 @@ import pytest
 from gsym.errors import FormatError
 from gsym.trace.fxt.blobs import Blobs
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
-from gsym.trace.fxt.opening import is_trace, open_trace
+from gsym.trace.fxt.reader import is_trace, open_trace
 from gsym.trace.fxt.records import (
     Argument,
     Blob,

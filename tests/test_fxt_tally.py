@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from hypothesis import given, strategies as st
 
-from gsym.trace.fxt import columns as fxt_tally
-from gsym.trace.fxt.columns import OTHERS, EventKey, EventSums, Tally
+from gsym.trace.fxt import summary as fxt_tally
 from gsym.trace.fxt.decoder import Decoder
 from gsym.trace.fxt.records import Event
+from gsym.trace.fxt.summary import OTHERS, EventKey, EventSums, Tally
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from gsym.store.directory import Store
 from gsym.store.modules import Attempt, ModuleKey
 from gsym.store.sources.misses import Misses
 from gsym.symbfile.format import LineTableRow, Range, encode
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.forms import write_form
-from gsym.trace.profiles.model import Frame, Mapping, Thread
+from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
+from gsym.trace.profiles.outputs import write_form
 from tests.companions import debug_link
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.fxt import Words, inline, stream

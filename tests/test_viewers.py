@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.main import main
-from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import (
     Argument,
     ContextSwitch,
@@ -18,7 +18,7 @@ from gsym.trace.fxt.records import (
 )
 from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
-from gsym.trace.tracer import Tracer
+from gsym.trace.recording.tracer import Tracer
 from tests.profile.symbols import BUILD_ID
 from tests.server.page_browser import open_browser
 from tests.trace.traces import APP, LOADED, profile_trace

@@ -13,7 +13,7 @@ import pytest
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.symbolizer import Symbolizer
-from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.profiles.flame_graph import flame_graph
 from gsym.trace.profiles.fxt_samples import read_fxt_samples
 from gsym.trace.profiles.symbolizing import symbolize

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.symbfile.format import LineTableRow, Range, encode
-from gsym.trace.profiles.forms import write_form
+from gsym.trace.profiles.outputs import write_form
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.random_program import random_program
 from tests.profile.profiles import small_profile

@@ -9,8 +9,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Mapping
+from gsym.trace.profiles.model import Mapping, ProfileBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Frame, Mapping, Profile, Thread, ValueType
+from gsym.trace.profiles.model import (
+    Frame,
+    Mapping,
+    Profile,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn

@@ -14,8 +14,7 @@ import gsym
 from gsym.containers.headers import Segment
 from gsym.trace.profiles import pprof, pprof_input
 from gsym.trace.profiles.binaries import Binaries, build_id_of, file_address
-from gsym.trace.profiles.pprof_output import pprof_file
-from gsym.trace.profiles.pprof_symbolizing import symbolize_pprof
+from gsym.trace.profiles.pprof_output import pprof_file, symbolize_pprof
 from gsym.trace.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
 from tests.profile.loaded_program import CHAIN, build, frames, profile_of, run

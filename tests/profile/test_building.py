@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Frame, Mapping, Thread
+from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
 
 
 def test_equal_parts_are_one() -> None:

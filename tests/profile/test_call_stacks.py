@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from gsym.trace.profiles.call_stacks import ROOTS, call_stacks, collapsed_lines
+from gsym.trace.profiles.call_tree import ROOTS, call_stacks
 from gsym.trace.profiles.model import Frame, Profile
+from gsym.trace.profiles.outputs import collapsed_lines
 from tests.profile.profiles import INNER, MAIN, OUTER, profiles, small_profile
 
 UNKNOWN = Frame("a.so!0x7fff")

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.trace.profiles.call_stacks import ROOTS, call_stacks
-from gsym.trace.profiles.call_tree import OTHERS, CallTree, TreeFunction, call_tree
+from gsym.trace.profiles.call_tree import (
+    OTHERS,
+    ROOTS,
+    CallTree,
+    TreeFunction,
+    call_stacks,
+    call_tree,
+)
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from gsym.trace.fxt.decoder import Decoder
 from gsym.trace.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
 from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
-from gsym.trace.profiles.building import ProfileBuilder
 from gsym.trace.profiles.fxt_output import fxt_file, sample_records, with_samples
-from gsym.trace.profiles.model import Frame, Profile, Thread, ValueType
+from gsym.trace.profiles.model import Frame, Profile, ProfileBuilder, Thread, ValueType
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:

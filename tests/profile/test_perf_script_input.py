@@ -13,24 +13,25 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.errors import FormatError
 from gsym.trace.profiles.binaries import build_id_of
-from gsym.trace.profiles.building import ProfileBuilder
 from gsym.trace.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.trace.profiles.model import (
     Frame,
     Location,
     Mapping,
     Profile,
+    ProfileBuilder,
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.perf_modules import (
+from gsym.trace.profiles.perf_script import PerfMapping
+from gsym.trace.profiles.perf_script_input import (
     MOST_MAPPINGS,
     ModulePlaces,
     _Loaded,
+    profile_of_lines,
     read_build_ids,
+    read_perf_script,
 )
-from gsym.trace.profiles.perf_script import PerfMapping
-from gsym.trace.profiles.perf_script_input import profile_of_lines, read_perf_script
 from gsym.trace.profiles.symbolizing import symbolize
 from tests.conftest import find_peer
 from tests.profile.loaded_program import CHAIN, build, frames, run

@@ -11,8 +11,13 @@ from hypothesis import given
 
 from gsym.errors import GsymError
 from gsym.trace.profiles import pprof
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Location, Mapping, Thread, ValueType
+from gsym.trace.profiles.model import (
+    Location,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
 from gsym.trace.profiles.pprof_input import profile_of
 from gsym.trace.profiles.pprof_output import pprof_file
 from tests.conftest import find_peer

@@ -9,7 +9,7 @@ import pytest
 
 from gsym.trace.profiles import pprof
 from gsym.trace.profiles.pprof_input import profile_of
-from gsym.trace.profiles.pprof_symbolizing import symbolize_pprof
+from gsym.trace.profiles.pprof_output import symbolize_pprof
 from gsym.trace.profiles.protobuf import unknown_fields
 from tests.profile.pprof_messages import message
 from tests.profile.symbols import Modules

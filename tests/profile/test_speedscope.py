@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 from hypothesis import given
 
-from gsym.trace.profiles.speedscope import speedscope_file
+from gsym.trace.profiles.outputs import speedscope_file
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:

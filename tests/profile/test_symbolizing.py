@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Frame, Mapping
+from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder
 from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.symbols import BASE, BUILD_ID, Modules
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.trace.profiles.flame_graph import sparkline
-from gsym.trace.profiles.top import GROUPS, TopRow, top_rows
+from gsym.trace.profiles.top import GROUPS, TopRow, sparkline, top_rows
 from tests.profile.profiles import profiles, small_profile
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.trace import sorted_spool
+from gsym.trace import chrome_json
 from gsym.trace.chrome_json import ChromeJson
-from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import (
     Argument,
     Backtrace,
@@ -366,7 +366,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     open_full = partial(Path("/dev/full").open, "r+b")
-    monkeypatch.setattr(sorted_spool, "TemporaryFile", open_full)
+    monkeypatch.setattr(chrome_json, "TemporaryFile", open_full)
     with pytest.raises(OSError, match="No space left") as caught:
         convert([event("instant", 1)])
     assert caught.value.filename == str(tmp_path)

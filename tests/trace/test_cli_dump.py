@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from gsym.trace.fxt.records import Argument, Event, Unknown
-from gsym.trace.record_object import record_object
-from gsym.trace.record_text import RecordText
+from gsym.trace.record_formats import RecordText, record_object
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.traces import run, small_trace

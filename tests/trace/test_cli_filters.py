@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.trace.fxt.selection import Moment, Patterns, parse_moment
+from gsym.trace.selection import Moment, Patterns, parse_moment
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.cli.verbs.trace_convert import ALL_FORMS
-from gsym.trace.fxt.opening import open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import Backtrace, Event, Mmap, Module
 from gsym.trace.profiles.opening import read_profile
 from gsym.trace.profiles.pprof_output import pprof_file

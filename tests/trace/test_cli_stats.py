@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.trace.blob_files import blob_file_names
-from gsym.trace.fxt.blobs import Stream
+from gsym.trace.fxt.blobs import Stream, blob_file_names
 from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (
     Argument,

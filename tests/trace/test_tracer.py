@@ -1,4 +1,4 @@
-"""gsym.trace.tracer: traces of Python programs."""
+"""gsym.trace.recording.tracer: traces of Python programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gsym.trace.fxt.records import (
     String,
     Thread,
 )
-from gsym.trace.tracer import Tracer
+from gsym.trace.recording.tracer import Tracer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -441,9 +441,7 @@ def test_a_file_that_is_there_is_emptied(path: Path) -> None:
     assert decoded(path)
 
 
-START = (
-    "import os, sys; from gsym.trace.tracer import Tracer; t = Tracer(sys.argv[1])\n"
-)
+START = "import os, sys; from gsym import Tracer; t = Tracer(sys.argv[1])\n"
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from gsym.cli.options import Command, Option
 from gsym.cli.terminal import printable
 from gsym.cli.verbs.trace_input import open_trace_input
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, JSON_LINES, STRICT, TRACE
-from gsym.trace.blob_files import blob_file_names
-from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs
-from gsym.trace.record_object import put_text
+from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
+from gsym.trace.record_formats import put_text
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False

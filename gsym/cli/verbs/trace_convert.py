@@ -18,7 +18,7 @@ from gsym.cli.verbs.trace_profile import (
 )
 from gsym.errors import UnsupportedError
 from gsym.trace.chrome_json import ChromeJson
-from gsym.trace.profiles.forms import FORMS, form_of
+from gsym.trace.profiles.outputs import FORMS, form_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

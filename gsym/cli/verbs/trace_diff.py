@@ -26,8 +26,8 @@ from gsym.cli.verbs.trace_tables import (
     row_limit,
     share,
 )
-from gsym.trace.profiles.comparison import compare_profiles
 from gsym.trace.profiles.flame_graph import flame_graph
+from gsym.trace.profiles.top import compare_profiles
 
 COMMAND = Command(
     "gsym trace diff",

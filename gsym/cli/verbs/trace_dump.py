@@ -15,8 +15,7 @@ from gsym.cli.verbs.trace_options import (
     STRICT,
     TRACE,
 )
-from gsym.trace.record_object import record_object
-from gsym.trace.record_text import RecordText
+from gsym.trace.record_formats import RecordText, record_object
 
 COMMAND = Command(
     "gsym trace dump",

@@ -7,8 +7,8 @@ import os
 from gsym.cli.verbs.trace_input import warn
 from gsym.cli.verbs.trace_profile import chosen_value, tell_losses
 from gsym.trace.merging import TraceMerger
-from gsym.trace.profiles.forms import write_form
 from gsym.trace.profiles.fxt_output import with_samples
+from gsym.trace.profiles.outputs import write_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ProfileForm:
 
     Args:
         source: What was read.
-        form: One of `gsym.trace.profiles.forms.FORMS`.
+        form: One of `gsym.trace.profiles.outputs.FORMS`.
 
     Attributes:
         left_out: Records of a trace that have no place in the form, by kind.

@@ -15,10 +15,9 @@ from gsym.cli.verbs.trace_options import (
     STRICT,
     TRACE,
 )
-from gsym.trace.description import describe_trace, kind_of
-from gsym.trace.fxt.records import EVENT_KINDS
-from gsym.trace.fxt.survey import Survey
-from gsym.trace.record_text import seconds
+from gsym.trace.fxt.records import EVENT_KINDS, kind_of
+from gsym.trace.fxt.summary import Survey, describe_trace
+from gsym.trace.record_formats import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from gsym.cli.terminal import printable, progress_for
 from gsym.cli.verbs.trace_options import read_selection
 from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import KINDS
-from gsym.trace.fxt.opening import HEAD_SIZE, is_trace, open_trace
+from gsym.trace.fxt.reader import HEAD_SIZE, is_trace, open_trace
 from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
-from gsym.trace.fxt.selection import RecordSelection, Selection, coarse_filter
-from gsym.trace.fxt.survey import BUFFER_FULL, DESCRIBING_KINDS, Survey
+from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
+from gsym.trace.selection import RecordSelection, Selection, coarse_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.cli.options import Values
-    from gsym.trace.fxt.decoder import Columns, Counts, Problem
-    from gsym.trace.fxt.filter import Filter
-    from gsym.trace.fxt.opening import Trace
+    from gsym.trace.fxt.decoder import Columns, Counts, Filter, Problem
+    from gsym.trace.fxt.reader import Trace
     from gsym.trace.fxt.records import Record
 
 STANDARD_INPUT = "-"

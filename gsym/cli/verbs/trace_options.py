@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cli.options import Operand, Option, UsageError
-from gsym.trace.fxt.selection import Moment, Selection, parse_moment
+from gsym.trace.selection import Moment, Selection, parse_moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

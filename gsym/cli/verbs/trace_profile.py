@@ -14,7 +14,6 @@ from gsym.cli.options import Operand, Option, UsageError
 from gsym.cli.verbs.trace_input import STANDARD_INPUT, TraceInput, warn
 from gsym.cli.verbs.trace_options import read_selection
 from gsym.errors import FormatError, GsymError
-from gsym.trace.fxt.selection import Selection
 from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
 from gsym.trace.profiles.opening import (
     KINDS,
@@ -22,7 +21,7 @@ from gsym.trace.profiles.opening import (
     profile_kind,
     read_profile,
 )
-from gsym.trace.profiles.sample_selection import select_samples
+from gsym.trace.selection import Selection, select_samples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class ProfileInput:
         values, build_ids = self._values, None
         path = values.text("--build-ids")
         if path is not None:
-            from gsym.trace.profiles.perf_modules import read_build_ids
+            from gsym.trace.profiles.perf_script_input import read_build_ids
 
             build_ids = read_build_ids(path)
         return ProfileOptions(

@@ -11,10 +11,9 @@ import sys
 from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.terminal import unguard_terminals
 from gsym.errors import GsymError
-from gsym.trace.function_calls import FunctionCalls
-from gsym.trace.fxt.selection import parse_moment
-from gsym.trace.program_run import run_module, run_script
-from gsym.trace.tracer import Tracer
+from gsym.trace.recording.program import FunctionCalls, run_module, run_script
+from gsym.trace.recording.tracer import Tracer
+from gsym.trace.selection import parse_moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from gsym.cli.terminal import printable
 from gsym.cli.verbs.trace_input import TraceInput, open_trace_input
 from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
 from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
-from gsym.trace.description import kind_of
-from gsym.trace.fxt.columns import EventKey, EventSums, Tally
-from gsym.trace.fxt.records import Event
-from gsym.trace.record_object import put_text
-from gsym.trace.unmatched import MATCHED_KINDS, unmatched_halves
+from gsym.trace.fxt.records import Event, kind_of
+from gsym.trace.fxt.summary import EventKey, EventSums, Tally
+from gsym.trace.matching import MATCHED_KINDS, unmatched_halves
+from gsym.trace.record_formats import put_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

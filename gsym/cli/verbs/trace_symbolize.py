@@ -24,8 +24,8 @@ from gsym.cli.verbs.trace_profile import (
     ProfileInput,
     open_profile_input,
 )
-from gsym.trace.profiles.forms import FORMS
 from gsym.trace.profiles.input_bytes import read_inflated
+from gsym.trace.profiles.outputs import FORMS
 from gsym.trace.profiles.symbolizing import resolution
 
 TYPE_CHECKING = False
@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
-    from gsym.trace.profiles.pprof_symbolizing import symbolize_pprof
+    from gsym.trace.profiles.pprof_output import symbolize_pprof
 
     modules, binaries = open_places(values)
     paths = {mapping.build_id: mapping.path for mapping in source.read().mappings}

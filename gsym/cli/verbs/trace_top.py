@@ -28,10 +28,9 @@ from gsym.cli.verbs.trace_tables import (
     share,
 )
 from gsym.trace.fxt.objects import PROCESS, THREAD
-from gsym.trace.fxt.selection import Patterns
-from gsym.trace.profiles.flame_graph import sparkline
-from gsym.trace.profiles.top import top_rows, without_line
+from gsym.trace.profiles.top import sparkline, top_rows, without_line
 from gsym.trace.scheduling import SCHEDULING_KINDS, scheduled_threads
+from gsym.trace.selection import Patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gsym.records import NamedTuple
 from gsym.trace.fxt.records import Blob, LargeBlob, begins_trace
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.trace.fxt.records import Record
 
     _Head = tuple[int | None, str, str, int | None]
+    from collections.abc import Iterable
 
 
 class Stream(NamedTuple):
@@ -65,3 +68,35 @@ class Blobs:
     def streams(self) -> Iterator[Stream]:
         """What has been gathered, in the order of the first pieces."""
         return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)
+
+
+# What a name of a file may hold on any system; a dot in front would hide it.
+_OTHERS = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
+_LONGEST = 128  # characters, without what tells equal names apart
+_PERFETTO = 3  # type of blobs
+
+
+def blob_file_names(streams: Iterable[Stream]) -> list[str]:
+    """A name for each, all different, of letters, digits, dots, lines and underscores.
+
+    Nothing in a trace can lead to another folder: there is no slash in a name, no name
+    begins with a dot, and none is too long for a file system.
+    """
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}  # the last one of each name
+    names = []
+    for stream in streams:
+        text = f"{stream.category}.{stream.name}" if stream.category else stream.name
+        name = _OTHERS.sub("_", text)[:_LONGEST] or "blob"
+        if stream.provider is not None:
+            name = f"{stream.provider}.{name}"
+        ending = ".perfetto-trace" if stream.type == _PERFETTO else ""
+        chosen = name + ending
+        key = chosen.lower()
+        # File systems may not tell upper case from lower case.
+        while chosen.lower() in taken:
+            numbers[key] = numbers.get(key, 1) + 1
+            chosen = f"{name}.{numbers[key]}{ending}"
+        taken.add(chosen.lower())
+        names.append(chosen)
+    return names

@@ -1,23 +1,172 @@
-"""Events of a Fuchsia trace as columns; their counts."""
+"""Records of a Fuchsia trace: the columns that the engine returns, and tuples."""
 
 from __future__ import annotations
 
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 
 from gsym.engine.native import check, ffi, lib, new_error, to_str
-from gsym.records import NamedTuple
-from gsym.trace.fxt.other_records import OtherRecords
-from gsym.trace.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
+from gsym.trace.fxt.records import (
+    ARGUMENT_TYPES,
+    EVENT_KINDS,
+    Argument,
+    Backtrace,
+    Blob,
+    ContextSwitch,
+    Event,
+    Initialization,
+    KernelObject,
+    LargeBlob,
+    LegacyContextSwitch,
+    Log,
+    Mmap,
+    Module,
+    ProviderEvent,
+    ProviderInfo,
+    ProviderSection,
+    String,
+    Thread,
+    ThreadWakeup,
+    TraceInfo,
+    Unknown,
+    UserspaceObject,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Literal
 
     from gsym.trace.fxt.records import Arguments, Record, Value
 
     CData = Any  # a cffi object
-    from typing import Any
+
+
+MOST_COPIED_SIZE = 256 << 20
+"""Larger data is returned as a view of the input."""
+
+# What each field is made from: n, the next word; u, one
+# that may stand for None; s, the number of a string; b and t,
+# start and size of bytes and of a text; f, all words that are left. Whether the record
+# begins with a time, and whether it has arguments.
+_LAYOUTS: dict[int, tuple[Any, str, bool, bool]] = {
+    lib.GSYM_FXT_PROVIDER_INFO: (ProviderInfo, "t", False, False),
+    lib.GSYM_FXT_PROVIDER_SECTION: (ProviderSection, "", False, False),
+    lib.GSYM_FXT_PROVIDER_EVENT: (ProviderEvent, "n", False, False),
+    lib.GSYM_FXT_TRACE_INFO: (TraceInfo, "nn", False, False),
+    lib.GSYM_FXT_INITIALIZATION: (Initialization, "n", False, False),
+    lib.GSYM_FXT_STRING: (String, "nt", False, False),
+    lib.GSYM_FXT_THREAD: (Thread, "nnn", False, False),
+    lib.GSYM_FXT_BLOB: (Blob, "snb", False, False),
+    lib.GSYM_FXT_USERSPACE_OBJECT: (UserspaceObject, "nns", False, True),
+    lib.GSYM_FXT_KERNEL_OBJECT: (KernelObject, "nns", False, True),
+    lib.GSYM_FXT_LEGACY_CONTEXT_SWITCH: (LegacyContextSwitch, "n" * 8, True, False),
+    lib.GSYM_FXT_CONTEXT_SWITCH: (ContextSwitch, "nnnn", True, True),
+    lib.GSYM_FXT_THREAD_WAKEUP: (ThreadWakeup, "nn", True, True),
+    lib.GSYM_FXT_LOG: (Log, "nnt", True, False),
+    lib.GSYM_FXT_MODULE: (Module, "nnntb", True, False),
+    lib.GSYM_FXT_MMAP: (Mmap, "nnnnnnn", True, False),
+    lib.GSYM_FXT_BACKTRACE: (Backtrace, "nnf", True, False),
+    lib.GSYM_FXT_LARGE_BLOB_WITH_METADATA: (LargeBlob, "ssnnb", True, True),
+    lib.GSYM_FXT_LARGE_BLOB: (LargeBlob, "ssb", False, True),
+    lib.GSYM_FXT_UNKNOWN: (Unknown, "nub", False, False),
+}
+
+
+class OtherRecords:
+    """The records of columns that are no events, in file order.
+
+    Args:
+        columns: What the engine gives.
+        kinds: Of these records.
+        arguments: Those of all records of the columns.
+        sources: Texts of strings and ids of providers by number, and the bytes that
+            were read.
+        exact_ns: Makes times exact, given them, the ticks and the providers.
+    """
+
+    def __init__(
+        self,
+        columns: CData,
+        kinds: bytes,
+        arguments: Arguments,
+        sources: tuple[Sequence[str], Sequence[int | None], memoryview],
+        exact_ns: Callable[[list[int], list[int], list[int]], list[int]],
+    ) -> None:
+        self._columns = columns
+        self._kinds = kinds
+        self._arguments = arguments
+        self._strings, self._providers, self._data = sources
+        self._exact_ns = exact_ns
+
+    def __iter__(self) -> Iterator[Record]:
+        columns, count = self._columns, len(self._kinds)
+        words = ffi.unpack(columns.words, columns.word_count)
+        word_ends = ffi.unpack(columns.other_word_end, count)
+        ticks = ffi.unpack(columns.other_ticks, count)
+        providers = ffi.unpack(columns.other_provider, count)
+        times = ffi.unpack(columns.other_ns, count)
+        firsts = ffi.unpack(columns.other_argument_first, count)
+        ends = ffi.unpack(columns.other_argument_end, count)
+        parts: tuple[Iterable[Any], ...] = (
+            map(words.__getitem__, map(slice, chain((0,), word_ends), word_ends)),
+            ticks,
+            map(self._arguments.__getitem__, map(slice, firsts, ends)),
+            self._exact_ns(times, ticks, providers),
+            map(self._providers.__getitem__, providers),
+            ffi.unpack(columns.other_offset, count),
+        )
+        present = set(self._kinds)
+        if len(present) == 1:
+            return self._of_kind(self._kinds[0], *parts)
+        whole = [list(part) for part in parts]
+        sources: dict[int, Iterator[Any]] = {}
+        for kind in present:
+            chosen = [kind == each for each in self._kinds]
+            sources[kind] = self._of_kind(kind, *(compress(p, chosen) for p in whole))
+        return map(next, map(sources.__getitem__, self._kinds))
+
+    def _of_kind(self, kind: int, *parts: Iterable[Any]) -> Iterator[Any]:
+        """Records of one kind of rows, ticks, arguments, ns, providers and offsets."""
+        rows, ticks, args, ns, providers, offsets = parts
+        made, codes, is_timed, has_arguments = _LAYOUTS[kind]
+        fields = self._fields(codes, list(rows))
+        if made is LargeBlob:
+            nothing = repeat(None)
+            category, name, *thread, data = fields
+            fields = [category, name, data, ticks, *thread, args, ns]
+            if not is_timed:
+                fields[3:] = [nothing, nothing, nothing, args, nothing]
+        else:
+            fields = [*([ticks] * is_timed), *fields, *([args] * has_arguments)]
+            fields += [ns] * is_timed
+        in_order = zip(*fields, providers, offsets, strict=False)  # nothing has no end
+        return map(tuple.__new__, repeat(made), in_order)
+
+    def _fields(self, codes: str, rows: list[list[int]]) -> list[Iterable[Any]]:
+        """A column for each field."""
+        if codes.endswith("f"):
+            count = len(codes) - 1
+            frames = [tuple(row[count:]) for row in rows]
+            return [*zip(*(row[:count] for row in rows), strict=True), frames]
+        fields: list[Iterable[Any]] = []
+        words = zip(*rows, strict=True)
+        for code in codes:
+            column = next(words)
+            if code == "s":
+                fields.append(map(self._strings.__getitem__, column))
+            elif code in "bt":
+                data = map(self._bytes_at, column, next(words))
+                fields.append(data if code == "b" else map(to_str, map(bytes, data)))
+            elif code == "u":
+                none = lib.GSYM_FXT_NO_SUBTYPE
+                fields.append([None if word == none else word for word in column])
+            else:
+                fields.append(column)
+        return fields
+
+    def _bytes_at(self, start: int, size: int) -> bytes | memoryview:
+        data = self._data[start : start + size]
+        return bytes(data) if size <= MOST_COPIED_SIZE else data
 
 
 _SECOND = 10**9
@@ -126,7 +275,7 @@ class Columns:
         return self._view(f"other_{name}", code, self.other_count)
 
     def count_into(self, tally: CData) -> None:
-        """Count the events in a tally of the engine; see `gsym.trace.fxt.columns`."""
+        """Count the events in a tally of the engine; see `gsym.trace.fxt.summary`."""
         error = new_error()
         check(lib.gsym_fxt_tally_add(tally, self._columns, error), error)
 
@@ -256,81 +405,3 @@ def _valued(
         return repeat(None)
     pairs = zip(kinds, values, strict=True)
     return [value if kind in numbers else None for kind, value in pairs]
-
-
-class EventKey(NamedTuple):
-    """What events have in common: *provider* is an id, or None, *kind* a word."""
-
-    provider: int | None
-    category: str
-    name: str
-    kind: str
-
-
-# A trace may give each event a name of its own; what is new behind so many groups is
-# counted as others, for each provider and kind.
-MOST_GROUPS = 1 << 16
-OTHERS = "(others)"
-
-
-class EventSums:
-    """How many events have what in common, and how many bytes they take.
-
-    Attributes:
-        sums: Both by what they have in common.
-    """
-
-    def __init__(self) -> None:
-        self.sums: dict[EventKey, tuple[int, int]] = {}
-
-    def add(self, key: EventKey, events: int, size: int) -> None:
-        """Count events that have this in common."""
-        if key not in self.sums and len(self.sums) >= MOST_GROUPS:
-            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
-        known = self.sums.get(key, (0, 0))
-        self.sums[key] = (known[0] + events, known[1] + size)
-
-
-class Tally:
-    """Counts the events of one trace, in the order of its columns.
-
-    Raises:
-        MemoryError: There is not enough memory.
-    """
-
-    def __init__(self) -> None:
-        error: CData = new_error()
-        place = ffi.new("gsym_fxt_tally **")
-        check(lib.gsym_fxt_tally_create(place, error), error)
-        self._tally = ffi.gc(place[0], lib.gsym_fxt_tally_destroy)
-        self._texts: list[str] = []
-        self._providers: Sequence[int | None] = ()
-        self._sums = EventSums()
-
-    def add(self, columns: Columns) -> None:
-        """Take the events of columns in."""
-        if columns.first_new_string == 1:
-            self._name_groups()
-            self._texts.clear()
-        self._texts += columns.strings[len(self._texts) :]
-        self._providers = columns.providers
-        columns.count_into(self._tally)
-
-    def sums(self) -> dict[EventKey, tuple[int, int]]:
-        """How many events have what in common, and how many bytes they take."""
-        self._name_groups()
-        return dict(self._sums.sums)
-
-    def _name_groups(self) -> None:
-        """Give what was counted by number its names; numbers may mean others soon."""
-        place, count = ffi.new("const gsym_fxt_group **"), ffi.new("size_t *")
-        lib.gsym_fxt_tally_view(self._tally, place, count)
-        for group in ffi.unpack(place[0], count[0]) if count[0] else ():
-            key = EventKey(
-                self._providers[group.provider],
-                self._texts[group.category],
-                self._texts[group.name],
-                EVENT_KINDS[group.kind],
-            )
-            self._sums.add(key, group.events, group.bytes)
-        lib.gsym_fxt_tally_clear(self._tally)

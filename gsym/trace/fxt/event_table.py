@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gsym.trace.fxt.decoder import Columns
-    from gsym.trace.fxt.opening import Trace
+    from gsym.trace.fxt.reader import Trace
 
 _WITHOUT_VALUE = ("instant", "duration_begin", "duration_end")
 _COMPLETE = "duration_complete"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gsym.engine.native import lib
 from gsym.records import NamedTuple
 
@@ -354,3 +356,18 @@ Record: TypeAlias = (
     | LargeBlob
     | Unknown
 )
+
+
+def snake_case(name: str) -> str:
+    """The name of a type as the specification would spell it in a program."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def kind_of(record: Record) -> str:
+    """What of `gsym.trace.fxt.decoder.KINDS` a record is."""
+    if isinstance(record, Event):
+        return record.kind
+    kind = snake_case(type(record).__name__)
+    if isinstance(record, LargeBlob) and record.ticks is not None:
+        return f"{kind}_with_metadata"
+    return kind

@@ -17,9 +17,8 @@ import re
 
 from gsym.errors import FormatError
 from gsym.trace.profiles.binaries import build_id_of
-from gsym.trace.profiles.building import ProfileBuilder
 from gsym.trace.profiles.input_bytes import MOST_BYTES, lines_of, read_pieces
-from gsym.trace.profiles.model import Mapping
+from gsym.trace.profiles.model import Mapping, ProfileBuilder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import Backtrace, Mmap, Module, begins_trace
 from gsym.trace.profiles.binaries import AddressRanges
-from gsym.trace.profiles.building import ProfileBuilder
-from gsym.trace.profiles.model import Mapping, Thread
+from gsym.trace.profiles.model import Mapping, ProfileBuilder, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from itertools import islice
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import MAGICS
-from gsym.trace.fxt.opening import is_trace
+from gsym.trace.fxt.reader import is_trace
 from gsym.trace.profiles.address_list_input import is_address_list, read_addresses
 from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated, read_pieces
 from gsym.trace.profiles.perf_script import is_perf_script
@@ -168,7 +168,7 @@ def _read_addresses(path: str, options: ProfileOptions) -> Profile:
 
 
 def _read_fxt(path: str, _options: ProfileOptions) -> Profile:
-    from gsym.trace.fxt.opening import open_trace
+    from gsym.trace.fxt.reader import open_trace
     from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
 
     trace = open_trace(path, kinds=PROFILER_KINDS)

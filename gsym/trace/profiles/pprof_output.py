@@ -13,18 +13,118 @@ import zlib
 from collections import Counter
 
 from gsym.errors import GsymError
-from gsym.trace.profiles.pprof import new_profile
-from gsym.trace.profiles.pprof_input import COMM, PID, THREAD_COMM, TID, TIMESTAMP
-from gsym.trace.profiles.pprof_tables import FunctionTable, StringTable
+from gsym.trace.profiles.model import (
+    Profile,
+)
+from gsym.trace.profiles.pprof import decode, new_profile
+from gsym.trace.profiles.pprof_input import (
+    COMM,
+    PID,
+    THREAD_COMM,
+    TID,
+    TIMESTAMP,
+    Places,
+    return_locations,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from gsym.trace.profiles.model import Location, Mapping, Profile, Sample, ValueType
+    from gsym.trace.profiles.model import (
+        Frame,
+        Location,
+        Mapping,
+        Sample,
+        ValueType,
+    )
 
     Label = tuple[str, str | int, str]
+    from gsym.trace.profiles.binaries import Binaries
+    from gsym.trace.profiles.symbolizing import Opening
+
+
+class StringTable:
+    """The string table of a message, which may have texts already.
+
+    Args:
+        message: A `Profile` message of pprof; it gets the empty text, which comes first
+            in all of them.
+    """
+
+    def __init__(self, message: Any) -> None:
+        self._table = message.string_table
+        if not self._table:
+            self._table.append(b"")
+        self._numbers: dict[bytes, int] = {}
+        for number, text in enumerate(self._table):
+            self._numbers.setdefault(text, number)
+
+    def number(self, text: str) -> int:
+        """The index of a text, which is added if it is new."""
+        encoded = text.encode("utf-8", "replace")
+        found = self._numbers.get(encoded)
+        if found is None:
+            found = self._numbers[encoded] = len(self._table)
+            self._table.append(encoded)
+        return found
+
+
+class FunctionTable:
+    """The functions of a message, which may have some already.
+
+    Args:
+        message: A `Profile` message of pprof.
+        texts: Its string table.
+    """
+
+    def __init__(self, message: Any, texts: StringTable) -> None:
+        self._message = message
+        self._texts = texts
+        self._ids: dict[tuple[int, int, int], int] = {}
+        self._last_id = 0
+        for function in message.function:
+            self._last_id = max(self._last_id, function.id)
+            if function.start_line == 0:
+                key = function.name, function.system_name, function.filename
+                self._ids.setdefault(key, function.id)
+        self._mappings: dict[int, Any] | None = None
+
+    def add_lines(self, location: Any, frames: Sequence[Frame]) -> None:
+        """Give a location lines, and tell in its mapping what is known there.
+
+        Args:
+            location: A `Location` message, whose mapping is there.
+            frames: The functions there, innermost first.
+        """
+        for frame in frames:
+            location.line.add(function_id=self._id(frame), line=frame.line)
+        mapping = self._mapping(location.mapping_id) if frames else None
+        if mapping is not None:
+            mapping.has_functions |= any(frame.name for frame in frames)
+            mapping.has_filenames |= any(frame.path for frame in frames)
+            mapping.has_line_numbers |= any(frame.line for frame in frames)
+            mapping.has_inline_frames |= len(frames) > 1
+
+    def _id(self, frame: Frame) -> int:
+        """The id of the function of a frame; where it starts is not known."""
+        number = self._texts.number
+        key = number(frame.name), number(frame.system_name), number(frame.path)
+        found = self._ids.get(key)
+        if found is None:
+            found = self._ids[key] = self._last_id = self._last_id + 1
+            name, system_name, path = key
+            self._message.function.add(
+                id=found, name=name, system_name=system_name, filename=path
+            )
+        return found
+
+    def _mapping(self, number: int) -> Any:
+        if self._mappings is None:
+            self._mappings = {each.id: each for each in self._message.mapping}
+        return self._mappings.get(number)
+
 
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with a header without a time
 _SIGN = 1 << 63
@@ -175,3 +275,48 @@ def _merged(samples: list[Sample]) -> Iterable[Sample]:
             first[key], sums[key] = sample, sample.values
     for key, sample in first.items():
         yield sample._replace(values=sums[key], time=None)
+
+
+def symbolize_pprof(
+    data: bytes,
+    modules: Opening,
+    binaries: Binaries | None = None,
+    *,
+    return_addresses: bool = False,
+    path: str | None = None,
+) -> tuple[bytes, Profile]:
+    """A file of pprof with what is at its locations.
+
+    Args:
+        data: The bytes of the file, no longer compressed.
+        modules: Finds modules by the build ids of the mappings.
+        binaries: As `symbolize` takes them.
+        return_addresses: The addresses of callers are where calls return to, against
+            the custom of pprof. A location that some sample was at stays exact.
+        path: Where the bytes come from, for errors.
+
+    Returns:
+        The new file, compressed by gzip, and its mappings and locations, which say why
+        one has no frames.
+
+    Raises:
+        FormatError: As `read_pprof` says.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    from gsym.trace.profiles.symbolizing import symbolize
+
+    message = decode(data, path)
+    places = Places(message, path)
+    profile = Profile()
+    profile.mappings, profile.locations = places.mappings, places.locations
+    if return_addresses:
+        for index in return_locations(message, places):
+            returned = places.locations[index]._replace(is_return=True)
+            places.locations[index] = returned
+    symbolize(profile, modules, binaries)
+    functions = FunctionTable(message, StringTable(message))
+    for location, known in zip(message.location, profile.locations, strict=True):
+        if known.frames and not location.line:
+            functions.add_lines(location, known.frames)
+            location.is_folded = False
+    return compressed(message), profile

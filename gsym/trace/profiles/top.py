@@ -6,7 +6,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gsym.trace.profiles.model import Frame, Mapping, Profile
 
@@ -148,3 +148,83 @@ class _Names:
 def _add(sums: list[int], numbers: list[int]) -> None:
     for index, number in enumerate(numbers):
         sums[index] += number
+
+
+class ChangeRow(NamedTuple):
+    """A name in both profiles; shares are parts of 1 of all samples.
+
+    Attributes:
+        name: As `top_rows` has it.
+        own: The sums of samples of its own, before and after.
+        total: Those of samples in whose stacks it is, before and after.
+        own_change: Its own share after, less that before.
+        total_change: Likewise of the total.
+    """
+
+    name: str
+    own: tuple[int, int]
+    total: tuple[int, int]
+    own_change: float
+    total_change: float
+
+
+def compare_profiles(
+    before: Profile,
+    after: Profile,
+    by: str = "function",
+    *,
+    values: tuple[int, int] = (0, 0),
+) -> list[ChangeRow]:
+    """A row for each name, the greatest changes of shares first.
+
+    Args:
+        before: The first profile.
+        after: The second.
+        by: One of `gsym.trace.profiles.top.GROUPS`.
+        values: Which value type of each is summed, counted from 0.
+    """
+    profiles = tuple(zip((before, after), values, strict=True))
+    wholes = [
+        sum(sample.values[value] for sample in profile.samples)
+        for profile, value in profiles
+    ]
+    found: dict[str, list[tuple[int, int]]] = {}
+    for index, (profile, value) in enumerate(profiles):
+        for row in top_rows(profile, by, value=value):
+            found.setdefault(row.name, [(0, 0), (0, 0)])[index] = (row.own, row.total)
+    rows = []
+    for name, (first, second) in found.items():
+        own, total = zip(first, second, strict=True)
+        rows.append(
+            ChangeRow(name, own, total, _change(own, wholes), _change(total, wholes))
+        )
+    return sorted(
+        rows, key=lambda row: (-abs(row.own_change), -abs(row.total_change), row.name)
+    )
+
+
+def _change(sums: tuple[int, ...], wholes: list[int]) -> float:
+    first, second = (
+        part / whole if whole else 0.0 for part, whole in zip(sums, wholes, strict=True)
+    )
+    return second - first
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(numbers: Sequence[int], highest: int | None = None) -> str:
+    """A bar for each number: a space for 0 and below, else as high as it is.
+
+    Args:
+        numbers: What to show.
+        highest: What a full bar stands for; None: the highest of the numbers.
+    """
+    top = max(numbers, default=0) if highest is None else highest
+    if top <= 0:
+        return " " * len(numbers)
+    last = len(_BARS) - 1
+    return "".join(
+        _BARS[min(last, (number * len(_BARS) - 1) // top)] if number > 0 else " "
+        for number in numbers
+    )

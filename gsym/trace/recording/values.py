@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 
-from gsym.trace.fxt.record_writer import argument_of
 from gsym.trace.fxt.records import Argument
+from gsym.trace.fxt.writer import argument_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import compress
 
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import KINDS
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import (
@@ -23,10 +25,15 @@ from gsym.trace.fxt.records import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    CData = Any  # a cffi object
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from gsym.trace.fxt.decoder import Columns
     from gsym.trace.fxt.records import Record
+
 
 # Of `gsym.trace.fxt.decoder.KINDS`.
 DESCRIBING_KINDS = (
@@ -192,3 +199,135 @@ def _other_times(columns: Columns) -> Sequence[int]:
 
 def _bounds(times: Sequence[int]) -> tuple[int, ...]:
     return (min(times), max(times)) if len(times) else ()
+
+
+def describe_trace(
+    survey: Survey, kinds: Mapping[str, int], objects: Objects
+) -> dict[str, Any]:
+    """The description.
+
+    Args:
+        survey: Of the trace, or of what is wanted of it.
+        kinds: How many records of each kind there are.
+        objects: The names of processes and threads.
+    """
+    return {
+        "begin_ns": survey.begin_ns,
+        "end_ns": survey.end_ns,
+        "records": sum(kinds.values()),
+        "events": sum(kinds.get(kind, 0) for kind in EVENT_KINDS),
+        "kinds": {kind: count for kind, count in kinds.items() if count},
+        "providers": [
+            {
+                "id": provider.id,
+                "name": provider.name,
+                "ticks_per_second": provider.ticks_per_second,
+                "events": provider.events,
+                "dropped": provider.dropped,
+            }
+            for _, provider in sorted(survey.providers.items(), key=_by_id)
+        ],
+        "processes": _processes(survey, objects),
+    }
+
+
+def _by_id(item: tuple[int | None, Provider]) -> int:
+    number = item[0]
+    return -1 if number is None else number
+
+
+def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:
+    """Processes and their threads by koid."""
+    threads: dict[int, list[dict[str, Any]]] = {
+        process: [] for process in sorted(survey.processes)
+    }
+    for (process, thread), events in sorted(survey.threads.items()):
+        name = objects.name_of(thread, kind=THREAD) or ""
+        described = {"koid": thread, "name": name, "events": events}
+        threads[process].append(described)
+    return [
+        {
+            "koid": process,
+            "name": objects.name_of(process, kind=PROCESS) or "",
+            "threads": found,
+        }
+        for process, found in threads.items()
+    ]
+
+
+class EventKey(NamedTuple):
+    """What events have in common: *provider* is an id, or None, *kind* a word."""
+
+    provider: int | None
+    category: str
+    name: str
+    kind: str
+
+
+# A trace may give each event a name of its own; what is new behind so many groups is
+# counted as others, for each provider and kind.
+MOST_GROUPS = 1 << 16
+OTHERS = "(others)"
+
+
+class EventSums:
+    """How many events have what in common, and how many bytes they take.
+
+    Attributes:
+        sums: Both by what they have in common.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[EventKey, tuple[int, int]] = {}
+
+    def add(self, key: EventKey, events: int, size: int) -> None:
+        """Count events that have this in common."""
+        if key not in self.sums and len(self.sums) >= MOST_GROUPS:
+            key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
+        known = self.sums.get(key, (0, 0))
+        self.sums[key] = (known[0] + events, known[1] + size)
+
+
+class Tally:
+    """Counts the events of one trace, in the order of its columns.
+
+    Raises:
+        MemoryError: There is not enough memory.
+    """
+
+    def __init__(self) -> None:
+        error: CData = new_error()
+        place = ffi.new("gsym_fxt_tally **")
+        check(lib.gsym_fxt_tally_create(place, error), error)
+        self._tally = ffi.gc(place[0], lib.gsym_fxt_tally_destroy)
+        self._texts: list[str] = []
+        self._providers: Sequence[int | None] = ()
+        self._sums = EventSums()
+
+    def add(self, columns: Columns) -> None:
+        """Take the events of columns in."""
+        if columns.first_new_string == 1:
+            self._name_groups()
+            self._texts.clear()
+        self._texts += columns.strings[len(self._texts) :]
+        self._providers = columns.providers
+        columns.count_into(self._tally)
+
+    def sums(self) -> dict[EventKey, tuple[int, int]]:
+        """How many events have what in common, and how many bytes they take."""
+        self._name_groups()
+        return dict(self._sums.sums)
+
+    def _name_groups(self) -> None:
+        """Give what was counted by number its names; numbers may mean others soon."""
+        place, count = ffi.new("const gsym_fxt_group **"), ffi.new("size_t *")
+        lib.gsym_fxt_tally_view(self._tally, place, count)
+        for group in ffi.unpack(place[0], count[0]) if count[0] else ():
+            key = EventKey(
+                self._providers[group.provider],
+                self._texts[group.category],
+                self._texts[group.name],
+                EVENT_KINDS[group.kind],
+            )
+            self._sums.add(key, group.events, group.bytes)
+        lib.gsym_fxt_tally_clear(self._tally)

@@ -7,11 +7,14 @@ the rest.
 from __future__ import annotations
 
 import json
+import math
+from base64 import b64encode
 
 from gsym.trace.fxt.blobs import BLOB_TYPES
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import (
     THREAD_STATES,
+    Argument,
     Backtrace,
     Blob,
     ContextSwitch,
@@ -33,8 +36,9 @@ from gsym.trace.fxt.records import (
     Unknown,
     UserspaceObject,
     begins_trace,
+    snake_case,
 )
-from gsym.trace.fxt.survey import BUFFER_FULL
+from gsym.trace.fxt.summary import BUFFER_FULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.trace.fxt.records import Argument, Arguments, Record
+
 
 _OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
 _KIND_WIDTH = 18
@@ -231,3 +236,72 @@ def _blob_type(record: Blob) -> str:
 def _state(record: Any) -> str:
     state = record.outgoing_thread_state
     return THREAD_STATES[state] if state < len(THREAD_STATES) else f"state {state}"
+
+
+# What a kind of record lacks, its objects lack, too.
+_OPTIONAL = frozenset({"id", "end_ticks", "end_ns"})
+_OF_METADATA = frozenset({"ticks", "ns", "process", "thread", "args"})
+# Times in nanoseconds stand behind those that they are made from.
+_TIMES = {"ticks": "ns", "end_ticks": "end_ns"}
+
+
+def record_object(record: Record) -> dict[str, Any]:
+    """What stands for a record."""
+    made: dict[str, Any] = {
+        "record": snake_case(type(record).__name__),
+        "provider": record.provider,
+    }
+    has_metadata = not isinstance(record, LargeBlob) or record.ticks is not None
+    left_out = _OPTIONAL if has_metadata else _OPTIONAL | _OF_METADATA
+    value: Any
+    for field, value in zip(record._fields, record, strict=True):
+        if field in _TIMES.values() or (field in left_out and value in {None, ()}):
+            continue
+        if field == "args":
+            made["args"] = [_argument(each) for each in value]
+        elif isinstance(value, (bytes, memoryview)):
+            is_id = isinstance(record, Module)
+            made[field] = value.hex() if is_id else _base64(value)
+        elif isinstance(value, str):
+            put_text(made, field, value)
+        else:
+            made[field] = value
+            if field in _TIMES:
+                made[_TIMES[field]] = getattr(record, _TIMES[field])
+    return made
+
+
+def _argument(argument: Argument) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    value = argument.value
+    put_text(made, "name", argument.name)
+    made["type"] = argument.type
+    if isinstance(value, str):
+        put_text(made, "value", value)
+    elif isinstance(value, bytes):
+        made["value"] = _base64(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        made["value"] = "NaN" if math.isnan(value) else _infinity(value)
+    else:
+        made["value"] = value
+    return made
+
+
+def _infinity(value: float) -> str:
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def put_text(made: dict[str, Any], field: str, text: str) -> None:
+    """Put a text into an object; its bytes as well, where it is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raw = text.encode("utf-8", "surrogateescape")
+        made[field] = raw.decode("utf-8", "replace")
+        made[f"{field}_base64"] = _base64(raw)
+    else:
+        made[field] = text
+
+
+def _base64(data: bytes | memoryview) -> str:
+    return b64encode(data).decode()

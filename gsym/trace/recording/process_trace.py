@@ -2,7 +2,7 @@
 
 An event costs a running program time, so that the usual ones have a way of their own:
 names in the table, numbers, short texts. The others take that of all records
-(`gsym.trace.fxt.record_writer`).
+(`gsym.trace.fxt.writer`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from contextlib import suppress
 from time import monotonic_ns
 
 from gsym.trace.fxt.objects import PROCESS, THREAD
-from gsym.trace.fxt.record_writer import MAKERS
 from gsym.trace.fxt.records import (
     EVENT_KINDS,
     Event,
@@ -25,9 +24,9 @@ from gsym.trace.fxt.records import (
     TraceInfo,
 )
 from gsym.trace.fxt.references import MOST_STRING_SIZE, Words
-from gsym.trace.process_tables import ProcessTables
-from gsym.trace.trace_output import MOST_RECORDS
-from gsym.trace.traced_values import (
+from gsym.trace.fxt.writer import MAKERS
+from gsym.trace.recording.output import MOST_RECORDS, ProcessTables
+from gsym.trace.recording.values import (
     ArgumentWords,
     UnusualValueError,
     cut_text,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.trace.fxt.records import Record
-    from gsym.trace.trace_output import TraceOutput
+    from gsym.trace.recording.output import TraceOutput
 
 _SECOND = 1_000_000_000
 _EVENT = 4  # type of record
