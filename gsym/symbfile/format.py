@@ -87,7 +87,7 @@ class Counts(NamedTuple):
 
 
 MAGIC = b"symbfile"
-_TAKEN_AFTER = 4096  # records
+_FLUSH_SIZE = 4096  # records
 
 
 class Decoder:
@@ -288,7 +288,7 @@ def encode(records: Iterable[Record]) -> Iterator[bytes]:
     encoder = Encoder()
     for number, record in enumerate(records, 1):
         encoder.add(record)
-        if number % _TAKEN_AFTER == 0:
+        if number % _FLUSH_SIZE == 0:
             yield encoder.take()[0]
     encoder.finish()
     yield encoder.take()[0]

@@ -23,7 +23,7 @@ from gsym.trace.fxt.records import (
     begins_trace,
 )
 from gsym.trace.fxt.references import text_bytes
-from gsym.trace.fxt.writer import TAKEN_AFTER, Encoder
+from gsym.trace.fxt.writer import FLUSH_SIZE, Encoder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class TraceMerger:
                 trace = _Trace(self, encoder, name)
             else:
                 trace.take(record)
-            if encoder.size > TAKEN_AFTER:
+            if encoder.size > FLUSH_SIZE:
                 yield encoder.take()
         trace.finish()
         yield encoder.take()

@@ -36,6 +36,7 @@ from gsym.trace.fxt.records import (
     Unknown,
     UserspaceObject,
     begins_trace,
+    kind_of,
     snake_case,
 )
 from gsym.trace.fxt.summary import BUFFER_FULL
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.trace.fxt.records import Argument, Arguments, Record
+    from gsym.trace.fxt.records import Argument, Record
 
 
 _OBJECT_TYPES = {PROCESS: "process", THREAD: "thread"}
@@ -72,36 +73,43 @@ class RecordText:
     def __init__(self, objects: Objects | None = None) -> None:
         self._is_complete = objects is not None
         self._objects = objects or Objects()
-        self._makers: dict[type, Callable[[Any], tuple[str, str]]] = {
-            Backtrace: self._backtrace,
-            Blob: lambda r: (
-                "blob",
-                f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
-            ),
+        # What stands after the kind; events and large blobs have methods.
+        self._makers: dict[type, Callable[[Any], str]] = {
+            Backtrace: lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
+            Blob: lambda r: f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
             ContextSwitch: self._context_switch,
             Event: self._event,
-            Initialization: lambda r: (
-                "initialization",
-                f"{r.ticks_per_second} ticks per second",
+            Initialization: lambda r: f"{r.ticks_per_second} ticks per second",
+            KernelObject: lambda r: (
+                f"{_OBJECT_TYPES.get(r.type, f'type {r.type}')} {r.koid}"
+                f" {_text(r.name)}{self._arguments(r)}"
             ),
-            KernelObject: self._kernel_object,
             LargeBlob: self._large_blob,
             LegacyContextSwitch: self._legacy_context_switch,
-            Log: lambda r: ("log", f"{self._thread(r)}  {r.message}"),
-            Mmap: self._mmap,
-            Module: self._module,
-            ProviderEvent: self._provider_event,
-            ProviderInfo: lambda r: ("provider_info", f"{r.provider} {_text(r.name)}"),
-            ProviderSection: lambda r: ("provider_section", f"{r.provider}"),
-            String: lambda r: ("string", f"{r.string_index} {_text(r.value)}"),
-            Thread: lambda r: (
-                "thread",
-                f"{r.thread_index} process {r.process} thread {r.thread}",
+            Log: lambda r: f"{self._thread(r)}  {r.message}",
+            Mmap: lambda r: (
+                f"{self._name(r.process, r, PROCESS)}  {r.start_address:#x}.."
+                f"{r.start_address + r.address_range:#x} module {r.module_id}"
+                f" at {r.vaddr:#x} flags {r.flags}"
             ),
-            ThreadWakeup: self._thread_wakeup,
-            TraceInfo: lambda r: ("trace_info", f"type {r.type} value {r.value:#x}"),
-            Unknown: self._unknown,
-            UserspaceObject: self._userspace_object,
+            Module: lambda r: (
+                f"{self._name(r.process, r, PROCESS)}  {r.module_id} {_text(r.name)}"
+                f" build id {r.build_id.hex()}"
+            ),
+            ProviderEvent: lambda r: f"{r.provider} {_provider_event(r.event)}",
+            ProviderInfo: lambda r: f"{r.provider} {_text(r.name)}",
+            ProviderSection: lambda r: f"{r.provider}",
+            String: lambda r: f"{r.string_index} {_text(r.value)}",
+            Thread: lambda r: f"{r.thread_index} process {r.process} thread {r.thread}",
+            ThreadWakeup: lambda r: (
+                f"cpu {r.cpu}  {self._name(r.thread, r, THREAD)}{self._arguments(r)}"
+            ),
+            TraceInfo: lambda r: f"type {r.type} value {r.value:#x}",
+            Unknown: lambda r: f"type {r.type}{_subtype(r.subtype)} {_size(r.data)}",
+            UserspaceObject: lambda r: (
+                f"{r.pointer:#x} of {self._name(r.process, r, PROCESS)}"
+                f" {_text(r.name)}{self._arguments(r)}"
+            ),
         }
 
     def line(self, record: Record) -> str:
@@ -110,84 +118,41 @@ class RecordText:
             self._objects = Objects()
         elif not isinstance(record, Event):
             self._objects.add(record)
-        kind, rest = self._makers[type(record)](record)
+        kind = kind_of(record).removesuffix("_with_metadata")
+        rest = self._makers[type(record)](record)
         ns = getattr(record, "ns", None)
         time = "" if ns is None else seconds(ns)
         return (
             f"{record.offset:#010x} {time:>{_TIME_WIDTH}}  {kind:<{_KIND_WIDTH}} {rest}"
         )
 
-    def _event(self, event: Event) -> tuple[str, str]:
+    def _event(self, event: Event) -> str:
         parts = [self._thread(event), f"{event.category}:{event.name}"]
         if event.id is not None:
             parts.append(f"id {event.id}")
         if event.end_ns is not None:
             parts.append(f"for {seconds(event.end_ns - (event.ns or 0))}")
-        return event.kind, "  ".join(parts) + self._arguments(event.args, event)
+        return "  ".join(parts) + self._arguments(event)
 
-    def _kernel_object(self, record: KernelObject) -> tuple[str, str]:
-        kind = _OBJECT_TYPES.get(record.type, f"type {record.type}")
-        text = f"{kind} {record.koid} {_text(record.name)}"
-        return "kernel_object", text + self._arguments(record.args, record)
-
-    def _userspace_object(self, record: UserspaceObject) -> tuple[str, str]:
-        text = f"{record.pointer:#x} of {self._name(record.process, record, PROCESS)}"
-        arguments = self._arguments(record.args, record)
-        return "userspace_object", f"{text} {_text(record.name)}{arguments}"
-
-    def _context_switch(self, record: ContextSwitch) -> tuple[str, str]:
+    def _context_switch(self, record: ContextSwitch) -> str:
         outgoing = self._name(record.outgoing_thread, record, THREAD)
         incoming = self._name(record.incoming_thread, record, THREAD)
         text = f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
-        return "context_switch", text + self._arguments(record.args, record)
+        return text + self._arguments(record)
 
-    def _legacy_context_switch(self, record: LegacyContextSwitch) -> tuple[str, str]:
+    def _legacy_context_switch(self, record: LegacyContextSwitch) -> str:
         outgoing = self._pair(record.outgoing_process, record.outgoing_thread, record)
         incoming = self._pair(record.incoming_process, record.incoming_thread, record)
-        return "legacy_context_switch", (
+        return (
             f"cpu {record.cpu}  {outgoing} {_state(record)} -> {incoming}"
             f"  priorities {record.outgoing_priority} -> {record.incoming_priority}"
         )
 
-    def _thread_wakeup(self, record: ThreadWakeup) -> tuple[str, str]:
-        text = f"cpu {record.cpu}  {self._name(record.thread, record, THREAD)}"
-        return "thread_wakeup", text + self._arguments(record.args, record)
-
-    def _large_blob(self, record: LargeBlob) -> tuple[str, str]:
+    def _large_blob(self, record: LargeBlob) -> str:
         text = f"{record.category}:{record.name} {_size(record.data)}"
         if record.ticks is not None:
             text = f"{self._thread(record)}  {text}"
-        return "large_blob", text + self._arguments(record.args, record)
-
-    def _module(self, record: Module) -> tuple[str, str]:
-        return "module", (
-            f"{self._name(record.process, record, PROCESS)}  {record.module_id} "
-            f"{_text(record.name)} build id {record.build_id.hex()}"
-        )
-
-    def _mmap(self, record: Mmap) -> tuple[str, str]:
-        end = record.start_address + record.address_range
-        addresses = f"{record.start_address:#x}..{end:#x}"
-        return "mmap", (
-            f"{self._name(record.process, record, PROCESS)}  {addresses} "
-            f"module {record.module_id} at {record.vaddr:#x} flags {record.flags}"
-        )
-
-    def _backtrace(self, record: Backtrace) -> tuple[str, str]:
-        frames = " ".join(f"{address:#x}" for address in record.frames)
-        return "backtrace", f"{self._thread(record)}  {frames}"
-
-    @staticmethod
-    def _provider_event(record: ProviderEvent) -> tuple[str, str]:
-        what = f"event {record.event}"
-        if record.event == BUFFER_FULL:
-            what = "its buffer filled up, records were dropped"
-        return "provider_event", f"{record.provider} {what}"
-
-    @staticmethod
-    def _unknown(record: Unknown) -> tuple[str, str]:
-        subtype = "" if record.subtype is None else f" subtype {record.subtype}"
-        return "unknown", f"type {record.type}{subtype} {_size(record.data)}"
+        return text + self._arguments(record)
 
     def _thread(self, record: Any) -> str:
         return self._pair(record.process, record.thread, record)
@@ -202,9 +167,9 @@ class RecordText:
         name = self._objects.name_of(koid, record.provider, kind)
         return f"{name}({koid})" if name else str(koid)
 
-    def _arguments(self, arguments: Arguments, record: Record) -> str:
-        texts = (f"{each.name}={self._value(each, record)}" for each in arguments)
-        return "  " + " ".join(texts) if arguments else ""
+    def _arguments(self, record: Any) -> str:
+        texts = (f"{each.name}={self._value(each, record)}" for each in record.args)
+        return "  " + " ".join(texts) if record.args else ""
 
     def _value(self, argument: Argument, record: Any) -> str:
         value: Any = argument.value
@@ -227,6 +192,19 @@ def _text(text: str) -> str:
 
 def _size(data: bytes | memoryview) -> str:
     return f"{len(data)} bytes"
+
+
+def _addresses(frames: tuple[int, ...]) -> str:
+    return " ".join(f"{address:#x}" for address in frames)
+
+
+def _subtype(number: int | None) -> str:
+    return "" if number is None else f" subtype {number}"
+
+
+def _provider_event(event: int) -> str:
+    is_full = event == BUFFER_FULL
+    return "its buffer filled up, records were dropped" if is_full else f"event {event}"
 
 
 def _blob_type(record: Blob) -> str:

@@ -10,15 +10,11 @@ from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import Filter
 from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (
-    Backtrace,
-    Blob,
     ContextSwitch,
     Event,
     Initialization,
     KernelObject,
-    LargeBlob,
     LegacyContextSwitch,
-    Log,
     Mmap,
     Module,
     ProviderEvent,
@@ -149,9 +145,6 @@ CONTEXT = (
     TraceInfo,
     UserspaceObject,
 )
-_CATEGORISED = (Event, LargeBlob)
-_NAMED = (Blob, Event, KernelObject, LargeBlob, Module, ProviderInfo, UserspaceObject)
-_OF_A_THREAD = (Backtrace, Event, LargeBlob, Log, Mmap, Module, Thread)
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
 _MOST_NS = 2**64 - 1
 _ODD = frozenset("?[\0")
@@ -241,14 +234,9 @@ class RecordSelection:
         return end_ns is not None and end_ns > self._begin
 
     def _fits(self, record: Any) -> bool:
-        if self._categories:
-            category = record.category if isinstance(record, _CATEGORISED) else None
-            if not self._categories.match(category):
-                return False
-        if self._names:
-            name = record.name if isinstance(record, _NAMED) else None
-            if not self._names.match(name):
-                return False
+        category, name = (getattr(record, each, None) for each in ("category", "name"))
+        if not self._categories.match(category) or not self._names.match(name):
+            return False
         if not self._processes and not self._threads:
             return True
         provider = record.provider
@@ -267,7 +255,7 @@ class RecordSelection:
 
     def _threads_of(self, record: Any) -> Iterable[_Thread]:
         """Whose a record is."""
-        if isinstance(record, _OF_A_THREAD):
+        if hasattr(record, "process") and hasattr(record, "thread"):
             return ((record.process, record.thread),)
         if isinstance(record, _SCHEDULING):
             return self._scheduled(record)

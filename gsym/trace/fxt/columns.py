@@ -5,37 +5,15 @@ from __future__ import annotations
 from itertools import chain, compress, repeat
 
 from gsym.engine.native import check, ffi, lib, new_error, to_str
-from gsym.trace.fxt.records import (
-    ARGUMENT_TYPES,
-    EVENT_KINDS,
-    Argument,
-    Backtrace,
-    Blob,
-    ContextSwitch,
-    Event,
-    Initialization,
-    KernelObject,
-    LargeBlob,
-    LegacyContextSwitch,
-    Log,
-    Mmap,
-    Module,
-    ProviderEvent,
-    ProviderInfo,
-    ProviderSection,
-    String,
-    Thread,
-    ThreadWakeup,
-    TraceInfo,
-    Unknown,
-    UserspaceObject,
-)
+from gsym.trace.fxt.layouts import LAYOUTS, process_field
+from gsym.trace.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Literal
 
+    from gsym.trace.fxt.layouts import Layout
     from gsym.trace.fxt.records import Arguments, Record, Value
 
     CData = Any  # a cffi object
@@ -44,32 +22,21 @@ if TYPE_CHECKING:
 MOST_COPIED_SIZE = 256 << 20
 """Larger data is returned as a view of the input."""
 
-# What each field is made from: n, the next word; u, one
-# that may stand for None; s, the number of a string; b and t,
-# start and size of bytes and of a text; f, all words that are left. Whether the record
-# begins with a time, and whether it has arguments.
-_LAYOUTS: dict[int, tuple[Any, str, bool, bool]] = {
-    lib.GSYM_FXT_PROVIDER_INFO: (ProviderInfo, "t", False, False),
-    lib.GSYM_FXT_PROVIDER_SECTION: (ProviderSection, "", False, False),
-    lib.GSYM_FXT_PROVIDER_EVENT: (ProviderEvent, "n", False, False),
-    lib.GSYM_FXT_TRACE_INFO: (TraceInfo, "nn", False, False),
-    lib.GSYM_FXT_INITIALIZATION: (Initialization, "n", False, False),
-    lib.GSYM_FXT_STRING: (String, "nt", False, False),
-    lib.GSYM_FXT_THREAD: (Thread, "nnn", False, False),
-    lib.GSYM_FXT_BLOB: (Blob, "snb", False, False),
-    lib.GSYM_FXT_USERSPACE_OBJECT: (UserspaceObject, "nns", False, True),
-    lib.GSYM_FXT_KERNEL_OBJECT: (KernelObject, "nns", False, True),
-    lib.GSYM_FXT_LEGACY_CONTEXT_SWITCH: (LegacyContextSwitch, "n" * 8, True, False),
-    lib.GSYM_FXT_CONTEXT_SWITCH: (ContextSwitch, "nnnn", True, True),
-    lib.GSYM_FXT_THREAD_WAKEUP: (ThreadWakeup, "nn", True, True),
-    lib.GSYM_FXT_LOG: (Log, "nnt", True, False),
-    lib.GSYM_FXT_MODULE: (Module, "nnntb", True, False),
-    lib.GSYM_FXT_MMAP: (Mmap, "nnnnnnn", True, False),
-    lib.GSYM_FXT_BACKTRACE: (Backtrace, "nnf", True, False),
-    lib.GSYM_FXT_LARGE_BLOB_WITH_METADATA: (LargeBlob, "ssnnb", True, True),
-    lib.GSYM_FXT_LARGE_BLOB: (LargeBlob, "ssb", False, True),
-    lib.GSYM_FXT_UNKNOWN: (Unknown, "nub", False, False),
-}
+# Named tuples from tuples, without the handling of their arguments.
+_new = tuple.__new__
+_LAYOUT_OF = dict(enumerate(LAYOUTS, len(EVENT_KINDS)))
+
+
+def _row_fields(layout: Layout) -> list[tuple[str, str]]:
+    """The fields in the engine's row, and how they are stored: data comes last."""
+    how = {part.field: part.how for part in layout.parts}
+    for part in layout.parts:
+        if part.how == "thread":
+            how[process_field(part.field)] = "thread"
+    for name in ("ticks", "args", "provider"):
+        how.pop(name, None)
+    order = [(name, how[name]) for name in layout.record._fields if name in how]
+    return sorted(order, key=lambda each: each[1] == "bytes")
 
 
 class OtherRecords:
@@ -128,40 +95,43 @@ class OtherRecords:
     def _of_kind(self, kind: int, *parts: Iterable[Any]) -> Iterator[Any]:
         """Records of one kind of rows, ticks, arguments, ns, providers and offsets."""
         rows, ticks, args, ns, providers, offsets = parts
-        made, codes, is_timed, has_arguments = _LAYOUTS[kind]
-        fields = self._fields(codes, list(rows))
-        if made is LargeBlob:
-            nothing = repeat(None)
-            category, name, *thread, data = fields
-            fields = [category, name, data, ticks, *thread, args, ns]
-            if not is_timed:
-                fields[3:] = [nothing, nothing, nothing, args, nothing]
-        else:
-            fields = [*([ticks] * is_timed), *fields, *([args] * has_arguments)]
-            fields += [ns] * is_timed
-        in_order = zip(*fields, providers, offsets, strict=False)  # nothing has no end
-        return map(tuple.__new__, repeat(made), in_order)
+        layout = _LAYOUT_OF[kind]
+        fields = self._fields(layout, list(rows))
+        fields.update(args=args, provider=providers, offset=offsets)
+        if layout.is_timed:
+            fields.update(ticks=ticks, ns=ns)
+        nothing = repeat(None)
+        in_order = [fields.get(name, nothing) for name in layout.record._fields]
+        values = zip(*in_order, strict=False)  # nothing has no end
+        return map(_new, repeat(layout.record), values)
 
-    def _fields(self, codes: str, rows: list[list[int]]) -> list[Iterable[Any]]:
-        """A column for each field."""
-        if codes.endswith("f"):
-            count = len(codes) - 1
-            frames = [tuple(row[count:]) for row in rows]
-            return [*zip(*(row[:count] for row in rows), strict=True), frames]
-        fields: list[Iterable[Any]] = []
+    def _fields(
+        self, layout: Layout, rows: list[list[int]]
+    ) -> dict[str, Iterable[Any]]:
+        """A column for each field that the rows of words tell."""
+        order = _row_fields(layout)
+        fields: dict[str, Iterable[Any]] = {}
+        if order[-1:] == [("frames", "words")]:
+            count = len(order) - 1
+            fields["frames"] = [tuple(row[count:]) for row in rows]
+            rows = [row[:count] for row in rows]
         words = zip(*rows, strict=True)
-        for code in codes:
+        for name, how in order:
+            if how == "words":
+                continue
             column = next(words)
-            if code == "s":
-                fields.append(map(self._strings.__getitem__, column))
-            elif code in "bt":
+            if how in {"name", "text"}:
+                fields[name] = map(self._strings.__getitem__, column)
+            elif how == "utf8":
                 data = map(self._bytes_at, column, next(words))
-                fields.append(data if code == "b" else map(to_str, map(bytes, data)))
-            elif code == "u":
+                fields[name] = map(to_str, map(bytes, data))
+            elif how == "bytes":
+                fields[name] = map(self._bytes_at, column, next(words))
+            elif how == "optional":
                 none = lib.GSYM_FXT_NO_SUBTYPE
-                fields.append([None if word == none else word for word in column])
+                fields[name] = [None if word == none else word for word in column]
             else:
-                fields.append(column)
+                fields[name] = column
         return fields
 
     def _bytes_at(self, start: int, size: int) -> bytes | memoryview:
@@ -181,9 +151,6 @@ _EVENT_NUMBERS = bytes(range(_LAST_EVENT + 1))
 _OTHER_NUMBERS = bytes(range(_LAST_EVENT + 1, lib.GSYM_FXT_KIND_COUNT))
 _CODES = {"category": "I", "name": "I", "provider": "I", "size": "I"}
 _CODES |= {"argument_first": "I", "argument_end": "I"}
-
-# Named tuples from tuples, without the handling of their arguments.
-_new = tuple.__new__
 
 
 class Texts:

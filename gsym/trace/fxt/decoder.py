@@ -13,7 +13,7 @@ from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.trace.fxt.columns import MOST_COPIED_SIZE, Columns, Texts
-from gsym.trace.fxt.records import EVENT_KINDS
+from gsym.trace.fxt.layouts import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,30 +128,6 @@ class Counts(NamedTuple):
     problems: int
 
 
-# By number; the first ones are those of events.
-KINDS = (
-    *EVENT_KINDS,
-    "provider_info",
-    "provider_section",
-    "provider_event",
-    "trace_info",
-    "initialization",
-    "string",
-    "thread",
-    "blob",
-    "userspace_object",
-    "kernel_object",
-    "legacy_context_switch",
-    "context_switch",
-    "thread_wakeup",
-    "log",
-    "module",
-    "mmap",
-    "backtrace",
-    "large_blob_with_metadata",
-    "large_blob",
-    "unknown",
-)
 # The first bytes of a trace, in either byte order; old ones have others.
 MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 

@@ -51,7 +51,8 @@ class Words:
             return struct.pack(f"{self._order}{len(values)}Q", *values)
         except struct.error as error:
             wrong = [value for value in values if value >> 64]
-            raise OverflowError(f"{wrong} has no 64 bits without a sign") from error
+            reason = f"{wrong} does not fit in an unsigned 64-bit integer"
+            raise OverflowError(reason) from error
 
     def double(self, value: float) -> bytes:
         """A word that is a floating-point number."""
@@ -70,8 +71,9 @@ class Words:
         """
         size = 8 + len(body)
         if size > _MOST_RECORD_SIZE:
-            reason = f"a record of {size} bytes; there is room for {_MOST_RECORD_SIZE}"
-            raise LimitError(reason)
+            raise LimitError(
+                f"a record of {size} bytes exceeds the limit of {_MOST_RECORD_SIZE}"
+            )
         return self(kind | size // 8 << 4 | header) + body
 
 
@@ -82,7 +84,7 @@ def field(value: int, first: int, count: int, what: str) -> int:
         OverflowError: It does not fit.
     """
     if value >> count:
-        raise OverflowError(f"{what} {value} is not a number of {count} bits")
+        raise OverflowError(f"{what}: {value} does not fit in {count} bits")
     return value << first
 
 
@@ -107,7 +109,7 @@ def text_bytes(text: str, most: int = MOST_STRING_SIZE) -> bytes:
             f"{error.start}, which cannot be encoded as UTF-8"
         ) from None
     if len(data) > most:
-        raise LimitError(f"a text of {len(data)} bytes; there is room for {most}")
+        raise LimitError(f"a text of {len(data)} bytes exceeds the limit of {most}")
     return data
 
 

@@ -11,7 +11,7 @@ from itertools import compress
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.records import NamedTuple
-from gsym.trace.fxt.decoder import KINDS
+from gsym.trace.fxt.layouts import LAYOUTS
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import (
     EVENT_KINDS,
@@ -50,19 +50,7 @@ _WIDE = 2**64 - 1
 _EVENT_NUMBERS = bytes(range(len(EVENT_KINDS)))
 # Those that have a time of the kinds that are no events.
 _TIMED = frozenset(
-    map(
-        KINDS.index,
-        (
-            "legacy_context_switch",
-            "context_switch",
-            "thread_wakeup",
-            "log",
-            "module",
-            "mmap",
-            "backtrace",
-            "large_blob_with_metadata",
-        ),
-    )
+    number for number, layout in enumerate(LAYOUTS, len(EVENT_KINDS)) if layout.is_timed
 )
 
 

@@ -24,7 +24,7 @@ from gsym.trace.fxt.records import (
     TraceInfo,
 )
 from gsym.trace.fxt.references import MOST_STRING_SIZE, Words
-from gsym.trace.fxt.writer import MAKERS
+from gsym.trace.fxt.writer import record_bytes
 from gsym.trace.recording.output import MOST_RECORDS, ProcessTables
 from gsym.trace.recording.values import (
     ArgumentWords,
@@ -92,8 +92,7 @@ class ProcessTrace:
     def be_one_of_several(self) -> None:
         """Other processes write to the file as well from now on."""
         section = ProviderSection(self.process)
-        parts = MAKERS[ProviderSection](section, self._words, self._tables)
-        self.output.section = self._words.with_header(*parts)
+        self.output.section = record_bytes(section, self._words, self._tables)
 
     def name_process(self, name: str) -> None:
         """Tell what the process is called."""
@@ -106,9 +105,8 @@ class ProcessTrace:
         self.put(KernelObject(koid, THREAD, name, (process,)))
 
     def put(self, record: Record) -> None:
-        """Write a record of any kind that is in `MAKERS`."""
-        parts = MAKERS[type(record)](record, self._words, self._tables)
-        self.output.put(self._words.with_header(*parts))
+        """Write a record that `record_bytes` takes."""
+        self.output.put(record_bytes(record, self._words, self._tables))
 
     def event(  # noqa: PLR0913, PLR0917 - called for each event, as positions cost least
         self,
