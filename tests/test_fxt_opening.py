@@ -23,7 +23,7 @@ from gsym.trace.fxt.records import (
     Thread,
     UserspaceObject,
 )
-from gsym.trace.profiles.opening import profile_kind
+from gsym.trace.opening import profile_kind
 from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from gsym.trace.fxt.decoder import MAGICS
 from gsym.trace.fxt.objects import PROCESS
 from gsym.trace.fxt.records import KernelObject, LargeBlob
 from gsym.trace.fxt.writer import Encoder
-from gsym.trace.profiles.input_bytes import MOST_BYTES
-from gsym.trace.profiles.opening import (
+from gsym.trace.opening import (
     KINDS,
     ProfileOptions,
     profile_kind,
     read_profile,
 )
+from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.pprof_output import pprof_file
 from gsym.trace.profiles.protobuf import each_field
 from tests.profile import otlp_messages, pprof_messages
@@ -147,7 +147,7 @@ def test_a_file_may_be_as_large_as_is_allowed(tmp_path: Path, kind: str) -> None
 def test_anything_else_is_refused(tmp_path: Path, data: bytes) -> None:
     path = written(tmp_path, data)
     assert profile_kind(path) == ""
-    with pytest.raises(FormatError, match="no profile of a known format") as caught:
+    with pytest.raises(FormatError, match="unrecognized profile format") as caught:
         read_profile(path)
     assert caught.value.path == str(path)
 

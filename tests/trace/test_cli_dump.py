@@ -244,7 +244,7 @@ def test_what_is_no_trace_is_told(
     path = tmp_path / "other"
     path.write_bytes(content)
     assert run(verb, path) == 1
-    assert capsys.readouterr().err == f"gsym: error: {path}: it is no Fuchsia trace\n"
+    assert capsys.readouterr().err == f"gsym: error: {path}: not a Fuchsia trace\n"
 
 
 def test_a_missing_file_is_told(tmp_path: Path, capsys: Capture) -> None:

@@ -14,7 +14,7 @@ import pytest
 from gsym.cli.verbs.trace_convert import ALL_FORMS
 from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import Backtrace, Event, Mmap, Module
-from gsym.trace.profiles.opening import read_profile
+from gsym.trace.opening import read_profile
 from gsym.trace.profiles.pprof_output import pprof_file
 from tests.profile.loaded_program import Seen, build, run as run_program
 from tests.profile.profiles import small_profile
@@ -267,7 +267,7 @@ def test_a_file_of_no_known_format_is_told(
     words = ["--to", "pprof"] if verb == "convert" else []
     assert run(verb, path, *words) == 1
     told = capsys.readouterr().err
-    assert f"{path}: it is of no known format (pprof, otlp, perf script," in told
+    assert f"{path}: unrecognized profile format (known: pprof, otlp," in told
 
 
 def test_convert_tells_programs_what_it_wrote(

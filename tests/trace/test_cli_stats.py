@@ -98,7 +98,7 @@ def test_a_pipe_is_counted_twice_where_that_is_needed(
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"", "offset 0x0: it is empty"), (b"some text\n", "it is no Fuchsia trace")],
+    [(b"", "offset 0x0: it is empty"), (b"some text\n", "not a Fuchsia trace")],
 )
 def test_a_pipe_without_a_trace_is_refused(
     data: bytes, reason: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
-import zlib
-from shutil import copyfileobj
-from tempfile import TemporaryFile
 
 from gsym.cli.terminal import printable, progress_for
 from gsym.cli.verbs.trace_options import read_selection
-from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import KINDS
-from gsym.trace.fxt.reader import HEAD_SIZE, is_trace, open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
 from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
+from gsym.trace.opening import InputFile
 from gsym.trace.selection import RecordSelection, Selection, coarse_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from typing import Any
+    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -30,11 +25,8 @@ if TYPE_CHECKING:
     from gsym.trace.fxt.reader import Trace
     from gsym.trace.fxt.records import Record
 
-STANDARD_INPUT = "-"
 _EVERYTHING = Selection()
 _MOST_TOLD = 5  # problems
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _PROVIDERS = ("provider_info", "provider_event")
 _PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
 
@@ -53,44 +45,47 @@ class TraceInput:
     Args:
         path: Of a file or a pipe; `STANDARD_INPUT`.
         selection: What is wanted of it.
-        strict: The first fault is an error.
+        strict: The first error in it ends the command.
+        source: The same if it is open already, and known to be a trace.
 
     Raises:
-        FormatError: It is no trace; or, while it is read and *strict* is set, it is
+        FormatError: It is not a trace; or, while it is read and *strict* is set, it is
             damaged.
         OSError: It cannot be read.
     """
 
     def __init__(
-        self, path: str, selection: Selection = _EVERYTHING, *, strict: bool = False
+        self,
+        path: str,
+        selection: Selection = _EVERYTHING,
+        *,
+        strict: bool = False,
+        source: InputFile | None = None,
     ) -> None:
-        self.path = path
-        self.name = "standard input" if path == STANDARD_INPUT else path
+        self.input = source or InputFile(path)
+        self.name = self.input.name
         self.selection = selection
         self._strict = strict
-        self._stream: Any = _stream_of(path)
-        self._is_kept = False
         self._survey: Survey | None = None
         self._names: dict[int | None, str] = {}
         self._dropped: dict[int | None, int] = {}
         self._read: Trace | None = None
-        if self._stream is None:
-            with open(path, "rb") as file:
-                _require_trace(file.read(HEAD_SIZE), self.name)
-        else:
-            head = self._stream.read(HEAD_SIZE)
-            _require_trace(head, self.name)
-            self._stream = _Begun(head, self._stream)
+        if source is None:
+            self.input.require_trace()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if kind is None:
             sys.stdout.flush()
             self._warn()
-        if self._is_kept or (self._stream and self.path != STANDARD_INPUT):
-            self._stream.close()
+        self.input.__exit__(kind, error, traceback)
 
     @property
     def has_filters(self) -> bool:
@@ -223,42 +218,13 @@ class TraceInput:
         )
 
     def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
-        source = self.path if self._stream is None else self._stream
-        if self._is_kept:
-            self._stream.seek(0)
+        source = self.input.source()
         self._read = open_trace(source, strict=self._strict, kinds=kinds, chosen=chosen)
         return self._read
 
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""
-        if self._stream is None or self._is_kept:
-            return
-        kept = TemporaryFile()  # noqa: SIM115 - it lives as long as this
-        copyfileobj(self._stream, kept)
-        if self.path != STANDARD_INPUT:
-            self._stream.close()
-        self._stream, self._is_kept = kept, True
-
-
-class _Begun:
-    """A stream of which something was read, from its start.
-
-    Args:
-        head: What was read.
-        rest: The stream.
-    """
-
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head = head
-        self._rest = rest
-        self.close = rest.close
-
-    def read(self, size: int) -> bytes:
-        """The next bytes."""
-        if not self._head:
-            return bytes(self._rest.read(size))
-        piece, self._head = self._head[:size], self._head[size:]
-        return piece
+        self.input.file()
 
 
 def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
@@ -280,32 +246,3 @@ def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
     if passes > 1:
         trace.keep()
     return trace
-
-
-def _stream_of(path: str) -> Any:
-    """What is read once; None of a regular file."""
-    if path == STANDARD_INPUT:
-        return sys.stdin.buffer
-    mode = os.stat(path).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return None
-    return open(path, "rb")
-
-
-def _inflated_head(head: bytes) -> bytes:
-    """The first bytes of a file as they are without gzip; b"" where it is damaged."""
-    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
-        return head
-    try:
-        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
-    except zlib.error:
-        return b""
-
-
-def _require_trace(head: bytes, name: str) -> None:
-    if not head:
-        raise FormatError("it is empty", path=name, offset=0)
-    head = _inflated_head(head)
-    # Where nothing can be inflated, whoever reads it says what is wrong.
-    if head and not is_trace(head):
-        raise FormatError("it is no Fuchsia trace", path=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from itertools import chain
 
 from gsym.containers.inflation import inflate_gzip
@@ -117,7 +118,18 @@ _SUBTYPES = {0: range(1, 5), 4: range(11), _SCHEDULING: range(3), 10: range(3)}
 
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _PIECE_SIZE = 1 << 20
+
+
+def inflated_head(head: bytes) -> bytes:
+    """The first bytes of a file without gzip; b"" if it is damaged."""
+    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+        return head
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
+    except zlib.error:
+        return b""
 
 
 class Trace:

@@ -1,0 +1,308 @@
+"""Recognize and open traces and profiles: paths, pipes and standard input.
+
+The contents of a file tell its format. Source of the first fields of the protobuf
+formats: `gsym.trace.profiles.protobuf`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from itertools import islice
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
+
+from gsym.errors import FormatError, GsymError
+from gsym.records import NamedTuple
+from gsym.trace.fxt.decoder import MAGICS
+from gsym.trace.fxt.reader import HEAD_SIZE, inflated_head, is_trace
+from gsym.trace.profiles.address_list_input import is_address_list, read_addresses
+from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated, read_pieces
+from gsym.trace.profiles.perf_script import is_perf_script
+from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from gsym.trace.profiles.model import Profile
+
+STANDARD_INPUT = "-"
+
+
+class InputFile:
+    """A file, a pipe or standard input, which may be read several times.
+
+    At the end of a `with` block copies are deleted, and an error of a copy gets the
+    name of the input.
+
+    Args:
+        path: `STANDARD_INPUT`, or of a file or a pipe.
+
+    Attributes:
+        path: As given.
+        name: For messages.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self._stream: Any = _stream_of(path)
+        self._head = b""
+        self._copy: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        copy = None if self._copy is None else self._copy.name
+        self.close()
+        if isinstance(error, GsymError) and copy is not None and error.path == copy:
+            renamed = type(error)(error.reason, path=self.name, offset=error.offset)
+            raise renamed from error
+
+    def close(self) -> None:
+        """Close the pipe and delete its copy; standard input stays open."""
+        if self._copy is not None:
+            self._copy.close()
+        if self._stream is not None and self.path != STANDARD_INPUT:
+            self._stream.close()
+
+    def kind(self) -> str:
+        """The format, one of `KINDS`; "" for an unknown one.
+
+        Raises:
+            FormatError: The file is empty or damaged, or not a regular file.
+            OSError: It cannot be read.
+        """
+        return profile_kind(self.file())
+
+    def require_trace(self) -> None:
+        """Check that this is a Fuchsia trace; a pipe is not read to its end.
+
+        Raises:
+            FormatError: It is not.
+            OSError: It cannot be read.
+        """
+        if self._stream is None:
+            with open(self.path, "rb") as file:
+                head = file.read(HEAD_SIZE)
+        else:
+            head = self._head = self._stream.read(HEAD_SIZE)
+        if not head:
+            raise FormatError("it is empty", path=self.name, offset=0)
+        head = inflated_head(head)
+        # Where nothing can be inflated, the reader reports why.
+        if head and not is_trace(head):
+            raise FormatError("not a Fuchsia trace", path=self.name)
+
+    def file(self) -> str:
+        """The path of a regular file with the contents: the file itself, or a copy."""
+        if self._stream is None:
+            return self.path
+        if self._copy is None:
+            self._copy = NamedTemporaryFile(prefix="gsym-")  # noqa: SIM115 - see `close`
+            copyfileobj(self, self._copy)
+            self._copy.flush()
+        return str(self._copy.name)
+
+    def source(self) -> str | Self:
+        """What `open_trace` reads: a path, or a pipe that can be read once."""
+        return self if self._stream is not None and self._copy is None else self.file()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes of a pipe."""
+        if not self._head:
+            return bytes(self._stream.read(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+
+def _stream_of(path: str) -> Any:
+    """A stream that can be read once; None for a regular file."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return open(path, "rb")
+
+
+class ProfileOptions(NamedTuple):
+    """What a caller knows of a profile; each format takes what it needs.
+
+    Attributes:
+        build_ids: Of modules by their paths: perf script, addresses.
+        keep_symbols: See `read_perf_script`.
+        return_addresses: Addresses of callers, or all of a list, are where calls
+            return to: pprof, addresses.
+        build_id: Of the module of addresses without one: addresses.
+        module: Its path: addresses.
+        most_bytes: How large the file may be, inflated; None: as large as the
+            format's own limit.
+    """
+
+    build_ids: Mapping[str, str] | None = None
+    keep_symbols: bool = True
+    return_addresses: bool = False
+    build_id: str = ""
+    module: str = ""
+    most_bytes: int | None = None
+
+
+_MAX_LINES = 256
+_MAX_FIELDS = 1 << 16
+_FIRST = 1  # the number of the types of values in pprof, of resources in OTLP
+_LAST_OF_OTLP = 2
+# Of the fields of pprof, which has those of OTLP among them.
+_WIRE_TYPES = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6, 11), (LENGTH_DELIMITED,)),
+    **dict.fromkeys((7, 8, 9, 10, 12, 14, 15), (VARINT,)),
+    13: (VARINT, LENGTH_DELIMITED),
+}
+
+
+def read_profile(
+    path: str | os.PathLike[str], options: ProfileOptions | None = None
+) -> Profile:
+    """The profile in a file of any format.
+
+    Args:
+        path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`.
+        options: What the caller knows of it.
+
+    Raises:
+        FormatError: The format is unknown, or the file damaged.
+        OSError: The file cannot be read.
+        UnsupportedError: The layout is not supported, or a library is not installed.
+    """
+    with InputFile(os.fspath(path)) as source:
+        kind = source.kind()
+        if not kind:
+            raise unknown_format(source.name)
+        return _READERS[kind](source.file(), options or ProfileOptions())
+
+
+def unknown_format(name: str) -> FormatError:
+    """The error for a file of no known format."""
+    reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
+    return FormatError(reason, path=name, offset=0)
+
+
+def profile_kind(path: str | os.PathLike[str]) -> str:
+    """The format of a regular file, one of `KINDS`; "" for an unknown one.
+
+    Raises:
+        FormatError: It is empty or not a regular file, or compressed data is damaged.
+        OSError: It cannot be read.
+    """
+    name = os.fspath(path)
+    pieces = read_pieces(name)
+    head = next(pieces, b"")
+    if head.startswith(MAGICS):
+        return "fxt"  # whatever follows: damaged traces are read
+    is_whole = next(pieces, None) is None
+    lines = head.decode("utf-8", "replace").split("\n")
+    first_lines = list(islice(lines, _MAX_LINES))
+    if is_perf_script(first_lines):
+        return "perf script"
+    if is_address_list(first_lines):
+        return "addresses"
+    kind = _message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
+    if kind or is_whole or b"\0" not in head:
+        return kind
+    return _message_kind(read_inflated(name)[0], is_whole=True)
+
+
+def _message_kind(data: bytes, *, is_whole: bool) -> str:
+    """Which protobuf message begins like this; "" for none, or if it is uncertain."""
+    is_pprof = False
+    try:
+        for number, field in enumerate(each_field(data)):
+            if number == _MAX_FIELDS:
+                return "pprof"  # OTLP has not as many without a resource
+            if field.wire_type not in _WIRE_TYPES.get(field.number, ()):
+                return ""
+            if field.number == _FIRST and field.content < field.end:
+                # A type of values has numbers in it, a resource has messages.
+                inside = data[field.content] & 7
+                return {VARINT: "pprof", LENGTH_DELIMITED: "otlp"}.get(inside, "")
+            is_pprof |= field.number > _LAST_OF_OTLP
+    except FormatError:
+        return ""
+    if not is_whole:
+        return ""
+    return "pprof" if is_pprof else "otlp"
+
+
+def _read_pprof(path: str, options: ProfileOptions) -> Profile:
+    from gsym.trace.profiles.pprof_input import read_pprof
+
+    return read_pprof(
+        path,
+        return_addresses=options.return_addresses,
+        most_bytes=options.most_bytes or MOST_BYTES,
+    )
+
+
+def _read_otlp(path: str, options: ProfileOptions) -> Profile:
+    from gsym.trace.profiles.otlp_input import read_otlp
+
+    return read_otlp(path, most_bytes=options.most_bytes or MOST_BYTES)
+
+
+def _read_perf_script(path: str, options: ProfileOptions) -> Profile:
+    from gsym.trace.profiles.perf_script_input import MOST_TEXT_BYTES, read_perf_script
+
+    return read_perf_script(
+        path,
+        build_ids=options.build_ids,
+        keep_symbols=options.keep_symbols,
+        most_bytes=options.most_bytes or MOST_TEXT_BYTES,
+    )
+
+
+def _read_addresses(path: str, options: ProfileOptions) -> Profile:
+    return read_addresses(
+        path,
+        build_id=options.build_id,
+        module=options.module,
+        build_ids=options.build_ids,
+        return_addresses=options.return_addresses,
+        most_bytes=options.most_bytes or MOST_BYTES,
+    )
+
+
+def _read_fxt(path: str, _options: ProfileOptions) -> Profile:
+    from gsym.trace.fxt.reader import open_trace
+    from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
+
+    trace = open_trace(path, kinds=PROFILER_KINDS)
+    profile = read_fxt_samples(trace)
+    if trace.problems:
+        profile.losses["places of the trace that are damaged"] = len(trace.problems)
+    return profile
+
+
+_READERS: dict[str, Callable[[str, ProfileOptions], Profile]] = {
+    "pprof": _read_pprof,
+    "otlp": _read_otlp,
+    "perf script": _read_perf_script,
+    "addresses": _read_addresses,
+    "fxt": _read_fxt,
+}
+KINDS = tuple(_READERS)
+"""The formats that are read, by the names that `profile_kind` gives them."""
