@@ -199,7 +199,7 @@ def read_profile(
 def unknown_format(name: str) -> FormatError:
     """The error for a file of no known format."""
     reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
-    return FormatError(reason, path=name, offset=0)
+    return FormatError(reason, path=name)
 
 
 def profile_kind(path: str | os.PathLike[str]) -> str:
@@ -249,7 +249,7 @@ def _message_kind(data: bytes, *, is_whole: bool) -> str:
 
 
 def _read_pprof(path: str, options: ProfileOptions) -> Profile:
-    from gsym.trace.profiles.pprof_input import read_pprof
+    from gsym.trace.profiles.pprof import read_pprof
 
     return read_pprof(
         path,
@@ -259,7 +259,7 @@ def _read_pprof(path: str, options: ProfileOptions) -> Profile:
 
 
 def _read_otlp(path: str, options: ProfileOptions) -> Profile:
-    from gsym.trace.profiles.otlp_input import read_otlp
+    from gsym.trace.profiles.otlp import read_otlp
 
     return read_otlp(path, most_bytes=options.most_bytes or MOST_BYTES)
 

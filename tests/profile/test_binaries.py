@@ -12,7 +12,7 @@ import pytest
 
 import gsym
 from gsym.containers.headers import Segment
-from gsym.trace.profiles import pprof, pprof_input
+from gsym.trace.profiles import pprof
 from gsym.trace.profiles.binaries import Binaries, build_id_of, file_address
 from gsym.trace.profiles.pprof_output import pprof_file, symbolize_pprof
 from gsym.trace.profiles.symbolizing import GUESSED, symbolize
@@ -145,7 +145,7 @@ def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
 def test_a_file_of_pprof_from_such_a_program_gets_its_functions(program: Path) -> None:
     unresolved = gzip.decompress(pprof_file(seen_by(program)))
     data, _ = symbolize_pprof(unresolved, OneModule(program.with_suffix(".gsym")))
-    found = pprof_input.profile_of(pprof.decode(gzip.decompress(data)))
+    found = pprof.profile_of(pprof.decode(gzip.decompress(data)))
     assert frames(found) == CHAIN
 
 

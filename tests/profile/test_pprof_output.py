@@ -18,7 +18,7 @@ from gsym.trace.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.pprof_input import profile_of
+from gsym.trace.profiles.pprof import profile_of
 from gsym.trace.profiles.pprof_output import pprof_file
 from tests.conftest import find_peer
 from tests.profile.profiles import TYPES, profiles, small_profile

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.trace.profiles import pprof
-from gsym.trace.profiles.pprof_input import profile_of
+from gsym.trace.profiles.pprof import profile_of
 from gsym.trace.profiles.pprof_output import symbolize_pprof
 from gsym.trace.profiles.protobuf import unknown_fields
 from tests.profile.pprof_messages import message

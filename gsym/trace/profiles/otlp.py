@@ -1,23 +1,34 @@
-"""Profiles of OpenTelemetry: the bytes of `ProfilesData` -> messages.
+"""Profiles of OpenTelemetry -> `Profile`.
 
-The format is under development and changes without a version in its files. Read are
-the layouts with a table of stacks: that of version 1.10 of the protocol, and that of
-1.9, in which the fields of a sample have other numbers. `decode` tells them apart by
-the wire types of these fields; messages of both have the same attributes.
+OpenTelemetry's eBPF profiler gives link-time addresses, with those of callers one lower
+than where calls return to, so that all are exact here; a mapping starts at the
+link-time address of its first byte, too. A mapping at an address where only a loader
+puts code is one in memory.
 
-Source: github.com/open-telemetry/opentelemetry-proto, profiles/v1development/
-profiles.proto, common/v1/common.proto and resource/v1/resource.proto.
+Source: docs of `gsym.trace.profiles.otlp`; opentelemetry-ebpf-profiler,
+processmanager/manager.go and processinfo.go.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from gsym.errors import UnsupportedError
+from gsym.errors import FormatError, UnsupportedError
+from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated
+from gsym.trace.profiles.model import (
+    Frame,
+    Location,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
 from gsym.trace.profiles.protobuf import (
     LENGTH_DELIMITED,
     VARINT,
+    MessageTables,
     decode_message,
+    is_hexadecimal,
     message_types,
     unknown_fields,
 )
@@ -26,6 +37,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from gsym.trace.profiles.model import Profile
+
+    Attribute = tuple[str, str | int, str]
+    import os
+    from collections.abc import Iterable
+
 
 _PACKAGE = "opentelemetry.proto.profiles.v1development"
 _SAMPLES = {
@@ -176,3 +194,300 @@ def _is_of_older_layout(profile: Any) -> bool:
 @lru_cache(maxsize=len(_SAMPLES))
 def _types(layout: str) -> dict[str, Any]:
     return message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
+
+
+# In the order in which they are preferred: a symbol store knows the first one.
+_BUILD_IDS = tuple(f"process.executable.build_id.{kind}" for kind in ("gnu", "htlhash"))
+# No program but one that was linked there has its code below this in memory, so that
+# such addresses are those of the link.
+_LINKED_BELOW = 1 << 40
+
+
+class Dictionary(MessageTables):
+    """Mappings, locations, stacks and attributes, added to a profile when asked for.
+
+    Args:
+        message: A `ProfilesDictionary` message.
+        profile: Gets mappings, locations and stacks.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: The first text is not empty, or an index is out of range.
+    """
+
+    def __init__(self, message: Any, profile: Profile, path: str | None) -> None:
+        super().__init__(message.string_table, profile.losses, path)
+        self._message = message
+        self._profile = profile
+        self._locations: dict[int, int] = {}
+        self._stacks: dict[int, int] = {}
+        self._mappings: list[int | None] = []
+        for index, mapping in enumerate(message.mapping_table):
+            # The first one stands for none.
+            is_none = index == 0 and not mapping.ByteSize()
+            self._mappings.append(None if is_none else len(profile.mappings))
+            if not is_none:
+                profile.mappings.append(self._mapping(mapping))
+
+    def stack(self, index: int) -> int:
+        """The index that a stack has in the profile.
+
+        Raises:
+            FormatError: An index leads nowhere.
+        """
+        found = self._stacks.get(index)
+        if found is None:
+            table = self._message.stack_table
+            stack = self.at("stack", table, index) if index or table else None
+            places = () if stack is None else stack.location_indices
+            self.check_stack(places)
+            found = self._stacks[index] = len(self._profile.stacks)
+            self._profile.stacks.append(tuple(map(self._location, places)))
+        return found
+
+    def attribute(self, index: int) -> Attribute | None:
+        """Key, value and unit; None for a value of a kind that labels have not.
+
+        Raises:
+            FormatError: An index leads nowhere.
+        """
+        found = self.at("attribute", self._message.attribute_table, index)
+        value = self.value(found.value)
+        if value is None:
+            return None
+        return self.text(found.key_strindex), value, self.text(found.unit_strindex)
+
+    def value(self, message: Any) -> str | int | None:
+        """What an `AnyValue` message says; None for lists, and for nothing."""
+        for number in message.int_value:
+            return int(number)
+        for index in message.string_value_strindex:
+            return self.text(index)
+        for kind in (message.bool_value, message.double_value):
+            for value in kind:
+                return str(value).lower()
+        for text in message.string_value:
+            return bytes(text).decode("utf-8", "replace")
+        for data in message.bytes_value:
+            return bytes(data).hex()
+        return None
+
+    def link(self, index: int) -> tuple[Attribute, ...]:
+        """The labels that stand for the span of a sample.
+
+        Raises:
+            FormatError: There is none of this index.
+        """
+        if index == 0:
+            return ()
+        found = self.at("link", self._message.link_table, index)
+        return (
+            ("trace_id", found.trace_id.hex(), ""),
+            ("span_id", found.span_id.hex(), ""),
+        )
+
+    def _mapping(self, message: Any) -> Mapping:
+        attributes = filter(None, map(self.attribute, message.attribute_indices))
+        known = {key: str(value).lower() for key, value, _ in attributes}
+        found = [known[key] for key in _BUILD_IDS if known.get(key)]
+        build_id = found[0] if found and is_hexadecimal(found[0]) else ""
+        start = message.memory_start
+        return Mapping(
+            start,
+            message.memory_limit,
+            start if start < _LINKED_BELOW else None,
+            message.file_offset,
+            self.text(message.filename_strindex),
+            build_id,
+        )
+
+    def _location(self, index: int) -> int:
+        found = self._locations.get(index)
+        if found is None:
+            message = self.at("location", self._message.location_table, index)
+            mapping = None
+            if message.mapping_index or self._mappings:
+                number = message.mapping_index
+                mapping = self.at("mapping", self._mappings, number)
+            frames = tuple(map(self._frame, message.lines))
+            if message.attribute_indices:
+                count = len(message.attribute_indices)
+                self.lose("attributes of locations", count)
+            found = self._locations[index] = len(self._profile.locations)
+            self._profile.locations.append(
+                Location(message.address, mapping, frames=frames)
+            )
+        return found
+
+    def _frame(self, line: Any) -> Frame:
+        function = self.at(
+            "function", self._message.function_table, line.function_index
+        )
+        texts = (
+            function.name_strindex,
+            function.system_name_strindex,
+            function.filename_strindex,
+        )
+        name, system_name, path = map(self.text, texts)
+        return Frame(name, system_name, path, line.line)
+
+
+# Attributes of the semantic conventions that say whose sample it is.
+_PROCESS, _THREAD = "process.pid", "thread.id"
+_PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
+_MOST_TYPES = 32
+
+
+def read_otlp(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Profile:
+    """All profiles in a file with a `ProfilesData` message, as one.
+
+    Args:
+        path: The file, compressed by gzip or zstd, or not. A request to export profiles
+            is the same message.
+        most_bytes: How large it may be, inflated.
+
+    Returns:
+        A profile whose value types are those of all. Times count from 1970 on.
+
+    Raises:
+        FormatError: It is damaged: no such message, an index that leads nowhere, more
+            types of values than there can be, or larger than *most_bytes*.
+        OSError: It cannot be read.
+        UnsupportedError: It is of a layout that is not read, or the runtime of protobuf
+            is not installed.
+    """
+    data, name = read_inflated(path, most_bytes)
+    return profile_of(decode(data, name), name)
+
+
+def profile_of(message: Any, path: str | None = None) -> Profile:
+    """Likewise, of a message.
+
+    Raises:
+        FormatError: An index leads nowhere, or there are too many types of values.
+    """
+    reader = _Reader(message, path)
+    for resource in message.resource_profiles:
+        attributes = reader.attributes_of(resource.resource)
+        for scope in resource.scope_profiles:
+            for profile in scope.profiles:
+                reader.take(profile, attributes)
+    return reader.finish()
+
+
+class _Reader:
+    """Takes one profile after the other in."""
+
+    def __init__(self, message: Any, path: str | None) -> None:
+        self._builder = ProfileBuilder(())
+        self._profile = self._builder.profile
+        self._dictionary = Dictionary(message.dictionary, self._profile, path)
+        self._path = path
+        self._types: dict[ValueType, int] = {}
+        self._columns: list[int] = []  # the type of each sample
+
+    def attributes_of(self, resource: Any) -> tuple[Attribute, ...]:
+        """The attributes that all samples of a resource share."""
+        found: list[Attribute] = []
+        for each in resource.attributes:
+            value = self._dictionary.value(each.value)
+            key = bytes(each.key).decode("utf-8", "replace")
+            if each.key_strindex:
+                key = self._dictionary.text(each.key_strindex)
+            if value is None:
+                self._builder.lose("attributes that are lists")
+            else:
+                found.append((key, value, ""))
+        return tuple(found)
+
+    def take(self, message: Any, shared: tuple[Attribute, ...]) -> None:
+        """Take the samples of a profile in, and what it says of all of them."""
+        profile = self._profile
+        value_type = self._value_type(message.sample_type)
+        column = self._types.setdefault(value_type, len(self._types))
+        if column == _MOST_TYPES:
+            reason = f"its samples have more than {_MOST_TYPES} types of values"
+            raise FormatError(reason, path=self._path)
+        starts = [time for time in (profile.start_time, message.time_unix_nano) if time]
+        profile.start_time = min(starts, default=0)
+        profile.duration = max(profile.duration, message.duration_nano)
+        if message.period and profile.period_type is None:
+            profile.period = message.period
+            profile.period_type = self._value_type(message.period_type)
+        if message.original_payload:
+            self._builder.lose("original payloads")
+        known: dict[tuple[int, ...], tuple[int | None, tuple[Attribute, ...]]] = {}
+        for sample in message.samples:
+            key = tuple(sample.attribute_indices)
+            if key not in known:
+                known[key] = self._split((*shared, *self._attributes(key)))
+            thread, labels = known[key]
+            labels += self._dictionary.link(sample.link_index)
+            stack = self._dictionary.stack(sample.stack_index)
+            for value, time in self._points(sample):
+                self._builder.sample(
+                    stack, (value,), thread=thread, time=time, labels=labels
+                )
+                self._columns.append(column)
+
+    def finish(self) -> Profile:
+        """The profile, with a value of each type in every sample."""
+        profile, count = self._profile, len(self._types)
+        profile.value_types = tuple(self._types)
+        if count > 1:
+            pairs = zip(profile.samples, self._columns, strict=True)
+            for index, (sample, column) in enumerate(pairs):
+                values = [0] * count
+                (values[column],) = sample.values
+                profile.samples[index] = sample._replace(values=tuple(values))
+        return profile
+
+    def _value_type(self, message: Any) -> ValueType:
+        kind, unit = message.type_strindex, message.unit_strindex
+        return self._dictionary.value_type(kind, unit)
+
+    def _attributes(self, indexes: Iterable[int]) -> Iterator[Attribute]:
+        for index in indexes:
+            found = self._dictionary.attribute(index)
+            if found is None:
+                self._builder.lose("attributes that are lists")
+            else:
+                yield found
+
+    def _split(
+        self, attributes: tuple[Attribute, ...]
+    ) -> tuple[int | None, tuple[Attribute, ...]]:
+        """The thread that attributes name, and those that say something else."""
+        numbers: dict[str, int] = {}
+        names: dict[str, str] = {}
+        labels = []
+        for attribute in attributes:
+            key, value, _ = attribute
+            if key in {_PROCESS, _THREAD} and isinstance(value, int):
+                numbers[key] = value
+            elif key in {_PROCESS_NAME, _THREAD_NAME} and isinstance(value, str):
+                names[key] = value
+            else:
+                labels.append(attribute)
+        if not numbers:
+            labels += [(key, name, "") for key, name in names.items()]
+            return None, tuple(labels)
+        thread = Thread(
+            numbers.get(_PROCESS, 0),
+            numbers.get(_THREAD, 0),
+            names.get(_PROCESS_NAME, ""),
+            names.get(_THREAD_NAME, ""),
+        )
+        return self._builder.thread(thread), tuple(labels)
+
+    def _points(self, sample: Any) -> Iterable[tuple[int, int | None]]:
+        """Values and times of a sample that was seen more than once."""
+        values, times = list(sample.values), list(sample.timestamps_unix_nano)
+        if not times:
+            return [(sum(values), None)]
+        if len(values) == len(times):
+            return zip(values, times, strict=True)
+        if values in ([], [1]):  # the eBPF profiler once wrote a single 1
+            return [(1, time) for time in times]
+        self._builder.lose("times without a value of their own", len(times))
+        return [(sum(values), None)]

@@ -16,14 +16,15 @@ from gsym.errors import GsymError
 from gsym.trace.profiles.model import (
     Profile,
 )
-from gsym.trace.profiles.pprof import decode, new_profile
-from gsym.trace.profiles.pprof_input import (
+from gsym.trace.profiles.pprof import (
     COMM,
     PID,
     THREAD_COMM,
     TID,
     TIMESTAMP,
     Places,
+    decode,
+    new_profile,
     return_locations,
 )
 

@@ -1,13 +1,19 @@
-"""Protobuf messages: the wire format, and messages by schema."""
+"""Protobuf messages of profiles: wire format, messages by schema, their tables.
+
+The classes are made of short tables, not generated: a generated module needs protoc to
+build, registers its names in the pool of the whole process, and rejects texts that are
+not UTF-8.
+"""
 
 from __future__ import annotations
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
+from gsym.trace.profiles.model import MOST_FRAMES, ValueType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     Messages = Mapping[str, tuple[str, ...]]
@@ -183,3 +189,73 @@ def _is_taken(kind: Any, data: bytes) -> bool:
     except DecodeError:
         return False
     return True
+
+
+_HEXADECIMAL = frozenset("0123456789abcdef")
+
+
+class MessageTables:
+    """The tables of the message of a profile, whose indexes are checked.
+
+    Args:
+        texts: Its string table.
+        losses: Counts what cannot be taken over.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: The first text is not empty.
+    """
+
+    def __init__(
+        self, texts: Iterable[bytes], losses: dict[str, int], path: str | None
+    ) -> None:
+        self.path = path
+        self.losses = losses
+        self.texts = [text.decode("utf-8", "replace") for text in texts] or [""]
+        if self.texts[0]:
+            raise self.error("the first text of its string table is not empty")
+
+    def text(self, index: int) -> str:
+        """A text of the string table.
+
+        Raises:
+            FormatError: The index is out of range.
+        """
+        return str(self.at("text", self.texts, index))
+
+    def value_type(self, kind: int, unit: int) -> ValueType:
+        """A type of values by the indexes of its texts."""
+        return ValueType(self.text(kind), self.text(unit))
+
+    def at(self, kind: str, table: Any, index: int) -> Any:
+        """An entry of a table.
+
+        Raises:
+            FormatError: The index is out of range.
+        """
+        if not 0 <= index < len(table):
+            reason = f"{kind} index {index} out of range (table has {len(table)})"
+            raise self.error(reason)
+        return table[index]
+
+    def check_stack(self, locations: Sequence[int]) -> None:
+        """Check the size of a stack.
+
+        Raises:
+            FormatError: It has more locations than any stack.
+        """
+        if len(locations) > MOST_FRAMES:
+            raise self.error(f"a stack has more than {MOST_FRAMES} locations")
+
+    def lose(self, kind: str, count: int = 1) -> None:
+        """Count what cannot be taken over."""
+        self.losses[kind] = self.losses.get(kind, 0) + count
+
+    def error(self, reason: str) -> FormatError:
+        """An error that names the file."""
+        return FormatError(reason, path=self.path)
+
+
+def is_hexadecimal(text: str) -> bool:
+    """Whether a text has only lower-case hexadecimal digits."""
+    return _HEXADECIMAL.issuperset(text)

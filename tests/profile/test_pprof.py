@@ -19,7 +19,7 @@ from gsym.trace.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.pprof_input import profile_of, read_pprof
+from gsym.trace.profiles.pprof import profile_of, read_pprof
 from gsym.trace.profiles.protobuf import message_types
 from tests.profile.pprof_messages import START, message
 from tests.profile.symbols import BUILD_ID
@@ -116,7 +116,7 @@ def test_a_build_id_of_other_letters_is_none_and_counted() -> None:
     made.string_table[6] = b"go:abc"
     profile = profile_of(made)
     assert profile.mappings[0].build_id == ""
-    assert profile.losses["build ids that are no hexadecimal digits"] == 1
+    assert profile.losses["build ids that are not hexadecimal digits"] == 1
 
 
 def test_without_texts_all_of_them_are_empty() -> None:
@@ -168,15 +168,15 @@ def _first_text(made: Any) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (_twice, "location 4 has id 5, which comes twice"),
-        (_no_id, "function 1 has id 0, which is no id"),
-        (_mapping, "a location has mapping 8: there is none"),
-        (_function, f"a location has function {1 << 63}: there is none"),
-        (_location, "a sample has location 77: there is none"),
-        (_text, "there is no text 14 among the 14 it has"),
-        (_negative_text, "there is no text -1 among the 14 it has"),
+        (_twice, "location 4 has id 5, which is not unique"),
+        (_no_id, "function 1 has id 0, which is not valid"),
+        (_mapping, "a location has unknown mapping 8"),
+        (_function, f"a location has unknown function {1 << 63}"),
+        (_location, "a sample has unknown location 77"),
+        (_text, "text index 14 out of range (table has 14)"),
+        (_negative_text, "text index -1 out of range (table has 14)"),
         (_values, "a sample has 3 values, not 2"),
-        (_types, "it says not what its samples count"),
+        (_types, "the profile declares no sample type"),
         (_first_text, "the first text of its string table is not empty"),
     ],
 )

@@ -19,7 +19,7 @@ from gsym.trace.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.otlp_input import profile_of, read_otlp
+from gsym.trace.profiles.otlp import profile_of, read_otlp
 from gsym.trace.profiles.symbolizing import symbolize
 from tests.profile.otlp_messages import FILE_ID, LOADED, NUMBER, first_profile, message
 from tests.profile.symbols import BASE, BUILD_ID, Modules
@@ -222,13 +222,13 @@ def _first_text(made: Any) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (_stack, "there is no stack 3 among the 3 it has"),
-        (_location, "there is no location -1 among the 4 it has"),
-        (_mapping, "there is no mapping 3 among the 3 it has"),
-        (_function, "there is no function 2 among the 2 it has"),
-        (_link, "there is no link 2 among the 2 it has"),
-        (_attribute, "there is no attribute 6 among the 6 it has"),
-        (_text, "there is no text 99 among the 16 it has"),
+        (_stack, "stack index 3 out of range (table has 3)"),
+        (_location, "location index -1 out of range (table has 4)"),
+        (_mapping, "mapping index 3 out of range (table has 3)"),
+        (_function, "function index 2 out of range (table has 2)"),
+        (_link, "link index 2 out of range (table has 2)"),
+        (_attribute, "attribute index 6 out of range (table has 6)"),
+        (_text, "text index 99 out of range (table has 16)"),
         (_first_text, "the first text of its string table is not empty"),
     ],
 )
