@@ -81,6 +81,31 @@ class ServerError(GsymError):
     """A server gave no answer, or none of use; *path* is its URL."""
 
 
+class NotFoundError(GsymError):
+    """A source answered that it does not have the file; the text names what was asked."""
+
+
+class SourceError(GsymError):
+    """A source gave no answer, or no usable file.
+
+    Attributes:
+        may_retry: Whether a later request may succeed.
+        status: The HTTP status of the answer; 0 where there was none.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str | None = None,
+        may_retry: bool = False,
+        status: int = 0,
+    ) -> None:
+        super().__init__(reason, path=path)
+        self.may_retry = may_retry
+        self.status = status
+
+
 class CancelledError(GsymError):
     """The work was stopped before it was done."""
 

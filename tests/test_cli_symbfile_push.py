@@ -307,7 +307,7 @@ def test_a_dry_run_writes_what_would_be_sent(
 def test_a_dry_run_needs_an_empty_folder_and_no_package_for_http(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded = [name for name in sys.modules if name.startswith("gsym.store.net.conn")]
+    loaded = [name for name in sys.modules if name.startswith("gsym.net.conn")]
     for name in loaded:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpcore2", None)

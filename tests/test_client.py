@@ -16,7 +16,7 @@ import pytest
 
 from gsym import ClientSettings, StackFrame, SymbolicationClient
 from gsym.errors import ServerError
-from gsym.symbolication.client import transport
+from gsym.net import retry
 from tests.debuginfod_server import Answer, Server
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def test_a_request_takes_so_long_in_all_and_no_longer(
 ) -> None:
     clock, started = Clock(), time.monotonic()
     passing = SimpleNamespace(monotonic=lambda: started + sum(clock.waits))
-    monkeypatch.setattr(transport, "time", passing)
+    monkeypatch.setattr(retry, "time", passing)
     busy = reply({}, 429, Retry_After="10")
     settings = ClientSettings(total_timeout=total, timeout=1000)
     with (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
+from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.import_places import open_import_place
 from gsym.store.importing import import_all
-from gsym.store.net.limits import TransferLimits
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, symbols
 

@@ -19,6 +19,7 @@ FOLDERS = (
     "containers",
     "reading",
     "writing",
+    "net",
     "formatting",
     "conversion",
     "verification",

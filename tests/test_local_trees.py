@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gsym.conversion.identity import identify
+from gsym.errors import NotFoundError, SourceError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.sources import foreign_layouts
 from gsym.store.sources.local_trees import LocalStore, LocalTree, open_folder
-from gsym.store.sources.source import NotThereError, SourceError
 from tests.companions import ID, debug_file
 from tests.symbol_files import debug_id, key, symbols
 
@@ -97,18 +97,18 @@ def test_an_empty_file_marks_that_there_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "tree" / BUILD_ID
     folder.mkdir(parents=True)
     (folder / "debuginfo").write_bytes(b"")
-    with pytest.raises(NotThereError, match="has none of"):
+    with pytest.raises(NotFoundError, match="has none of"):
         LocalTree(str(tmp_path / "tree")).find(key_of_build_id(ID), "")
 
 
 def test_a_folder_where_a_file_should_be_is_none(tmp_path: Path) -> None:
     (tmp_path / "app" / debug_id() / "app.sym").mkdir(parents=True)
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         LocalTree(str(tmp_path)).find(key(), "")
 
 
 def test_a_key_without_what_a_tree_goes_by_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotThereError, match="needs the name of a file and its id"):
+    with pytest.raises(NotFoundError, match="needs the name of a file and its id"):
         LocalTree(str(tmp_path)).find(ModuleKey("app"), "")
 
 
@@ -126,14 +126,14 @@ def test_no_name_leads_out_of_the_tree(tmp_path: Path, name: str) -> None:
         folder = each / debug_id()
         folder.mkdir(parents=True)
         (folder / "secret.sym").write_bytes(symbols())
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         LocalTree(str(tree)).find(ModuleKey(name, debug_id()), "")
 
 
 def test_only_the_chosen_layouts_count(binary: Path, tmp_path: Path) -> None:
     place(binary, tmp_path / "tree", BY_BUILD_ID[0])
     chosen = LocalTree(str(tmp_path / "tree"), [foreign_layouts.DEBUGINFOD_CACHE])
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         chosen.find(key_of_build_id(ID), "")
 
 
@@ -145,7 +145,7 @@ def test_another_store_is_known_by_its_marker(binary: Path, tmp_path: Path) -> N
     found = source.find(key_of_build_id(ID), "")
     assert found.identity == published.entry.identity
     assert Path(found.path).samefile(published.entry.path)
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         source.find(key(3), "")
 
 

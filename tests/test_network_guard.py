@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.store.net import network_guard
-from gsym.store.net.limits import TransferLimits
-from gsym.store.net.network_guard import (
+from gsym.errors import SourceError
+from gsym.net import network_guard
+from gsym.net.limits import TransferLimits
+from gsym.net.network_guard import (
     AddressRefusedError,
     public_addresses,
     refusal_of,
 )
-from gsym.store.net.transfer import Transfer
-from gsym.store.net.web_address import read_web_address
-from gsym.store.sources.source import SourceError
+from gsym.net.transfer import Transfer
+from gsym.net.web_address import read_web_address
 from tests.fault_server import FaultServer, Reply
 
 if TYPE_CHECKING:
@@ -253,5 +253,5 @@ def test_a_name_that_nobody_knows_is_no_refusal() -> None:
 
 
 def test_a_name_that_cannot_be_one_is_refused() -> None:
-    with pytest.raises(AddressRefusedError, match="is no host name"):
+    with pytest.raises(AddressRefusedError, match="is not a host name"):
         public_addresses("a" * 70, 80)

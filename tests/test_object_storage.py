@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.errors import NotFoundError, SourceError
+from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey, key_of_build_id
-from gsym.store.net.limits import TransferLimits
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source
-from gsym.store.sources.source import NotThereError, SourceError
 from tests.companions import ID, debug_file
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import key, path, symbols
@@ -99,9 +99,9 @@ def test_an_object_may_be_as_large_as_the_limit(
 def test_what_a_bucket_does_not_have_is_not_there(
     bucket: MemoryStore, tmp_path: Path
 ) -> None:
-    with pytest.raises(NotThereError, match=r"has none of \d+ objects"):
+    with pytest.raises(NotFoundError, match=r"has none of \d+ objects"):
         source(bucket).find(key(), str(tmp_path))
-    with pytest.raises(NotThereError, match="needs the name of a file"):
+    with pytest.raises(NotFoundError, match="needs the name of a file"):
         source(bucket).find(ModuleKey("app"), str(tmp_path))
 
 

@@ -15,17 +15,18 @@ import pytest
 
 import gsym
 from gsym.conversion.identity import ModuleIdentity
+from gsym.errors import NotFoundError, SourceError
+from gsym.net.limits import TransferLimits
+from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey
-from gsym.store.net.limits import TransferLimits
-from gsym.store.net.received_file import keep_pieces
 from gsym.store.resolver import Resolver
 from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.misses import Misses, MissLifetimes
 from gsym.store.sources.settings import SourceOpener
-from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.sources.source import FoundFile
 from gsym.store.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
@@ -102,7 +103,7 @@ class Given:
 
 def missing(key: ModuleKey, folder: str) -> FoundFile:
     del key, folder
-    raise NotThereError("not here")
+    raise NotFoundError("not here")
 
 
 def failing(key: ModuleKey, folder: str) -> FoundFile:
@@ -377,7 +378,7 @@ def test_a_source_stays_in_use_if_its_files_cannot_be_kept(
     def find(_key: ModuleKey, folder: str) -> FoundFile:
         target = f"{folder}/app.sym"
         Path(f"{target}.part").symlink_to("/dev/full")
-        keep_pieces([symbols()], target)
+        write_pieces([symbols()], target)
         raise AssertionError
 
     health = SourceHealth()

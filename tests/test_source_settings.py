@@ -67,7 +67,7 @@ def test_a_folder_is_told_by_what_is_in_it(tmp_path: Path) -> None:
         ("/no/such/folder", "no such folder"),
         ("nonsense", "no such folder"),
         ("debuginfod", "DEBUGINFOD_URLS names no server"),
-        ("debuginfod:ftp://h", "none of http or https"),
+        ("debuginfod:ftp://h", "is not http or https"),
         ("s3+https://h", "sources are folders"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.store.net.web_address import read_web_address
+from gsym.net.web_address import read_web_address
 
 
 @pytest.mark.parametrize(

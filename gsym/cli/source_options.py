@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.cli.options import Option, UsageError
-from gsym.store.net.limits import TransferLimits
+from gsym.net.limits import TransferLimits
 from gsym.store.sources.settings import SourceOpener
 
 TYPE_CHECKING = False

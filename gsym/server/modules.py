@@ -7,6 +7,7 @@ import os
 from contextlib import ExitStack
 from functools import partial
 
+from gsym.net.limits import TransferLimits
 from gsym.server.confined_adding import ConfinedAdder
 from gsym.server.confinement import ChildLimits
 from gsym.server.settings import SettingsError
@@ -14,7 +15,6 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.location import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.net.limits import TransferLimits
 from gsym.store.resolver import Resolver, misses_of
 from gsym.store.sources.misses import MissLifetimes
 from gsym.store.sources.settings import SourceOpener

@@ -13,7 +13,10 @@ from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.errors import FormatError, GsymError, LimitError
+from gsym.errors import FormatError, GsymError, LimitError, SourceError
+from gsym.net.limits import TransferLimits
+from gsym.net.transfer import Transfer
+from gsym.net.web_address import read_web_address
 from gsym.server.archive_members import ArchiveLimits
 from gsym.server.confined_process import ConfinedError, confinement_report
 from gsym.server.confinement import ChildLimits
@@ -23,10 +26,6 @@ from gsym.server.spooling import spool_body
 from gsym.server.tokens import has_token
 from gsym.server.upload_publication import UploadRules, publish_members, take_apart
 from gsym.store.directory import Store
-from gsym.store.net.limits import TransferLimits
-from gsym.store.net.transfer import Transfer
-from gsym.store.net.web_address import read_web_address
-from gsym.store.sources.source import SourceError
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from gsym.net.web_address import WebAddress
     from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.store.net.web_address import WebAddress
 
 _LOG = logging.getLogger("gsym.server")
 _CREATED = 201

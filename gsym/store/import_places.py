@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from stat import S_ISREG
 
-from gsym.errors import FormatError
+from gsym.errors import FormatError, NotFoundError
 from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.modules import ModuleKey
-from gsym.store.sources.source import FoundFile, NotThereError
+from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Protocol
 
-    from gsym.store.net.limits import TransferLimits
+    from gsym.net.limits import TransferLimits
     from gsym.store.sources.object_storage import ObjectStorage
 
     class ImportPlace(Protocol):
@@ -117,7 +117,7 @@ class _OtherStore:
         del folder
         entry = self._store.get(ModuleKey(debug_id=item.path))
         if entry is None:
-            raise NotThereError("is gone", path=item.path)
+            raise NotFoundError("is gone", path=item.path)
         return FoundFile(entry.path, entry.source or entry.path, entry.identity)
 
 

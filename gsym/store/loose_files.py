@@ -14,13 +14,13 @@ from gsym.conversion.identity import (
     uuid_code_id,
     uuid_debug_id,
 )
-from gsym.errors import GsymError
+from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
 from gsym.store.module_file import modules_in
 from gsym.store.modules import Entry
-from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ class LooseFiles:
         """The file of a module, where it lies.
 
         Raises:
-            NotThereError: There is none.
+            NotFoundError: There is none.
             SourceError: The folder is not there.
         """
         del folder
         paths = self.find_all(key)
         if not paths:
-            raise NotThereError(f"not found (searched {len(self._files)} files)")
+            raise NotFoundError(f"not found (searched {len(self._files)} files)")
         return FoundFile(paths[0], paths[0])
 
     def find_all(self, key: ModuleKey) -> list[str]:

@@ -11,12 +11,11 @@ from functools import partial
 
 from gsym.arguments import items_of
 from gsym.engine.workers import core_count
-from gsym.errors import FormatError, GsymError
+from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
 from gsym.store.adding import add_file
 from gsym.store.modules import Attempt, Resolution
 from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.misses import Misses
-from gsym.store.sources.source import NotThereError, SourceError
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -254,7 +253,7 @@ class Resolver:
         with self.store.temporary_folder() as folder:
             try:
                 found = source.find(key, folder)
-            except NotThereError as error:
+            except NotFoundError as error:
                 self.health.answered(name)
                 return attempt("missing", str(error)), None
             except SourceError as error:

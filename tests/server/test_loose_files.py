@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.errors import NotFoundError, SourceError
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
-from gsym.store.sources.source import NotThereError, SourceError
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
     assert source.find(key(), "").path == str(file)
     other = key_of_debug_id("another name", debug_id().lower())
     assert source.find(other, "").path == str(file)
-    with pytest.raises(NotThereError, match="searched 2 files"):
+    with pytest.raises(NotFoundError, match="searched 2 files"):
         source.find(key(1), "")
 
 
@@ -49,12 +49,12 @@ def test_a_gsym_file_is_found_by_any_id_that_its_uuid_makes(tmp_path: Path) -> N
 
 def test_a_file_that_comes_later_is_found(tmp_path: Path) -> None:
     source = LooseFiles(str(tmp_path), look_again_after=-1)
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         source.find(key(), "")
     (tmp_path / "x.sym").write_bytes(symbols())
     assert source.find(key(), "").path == str(tmp_path / "x.sym")
     (tmp_path / "x.sym").unlink()
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         source.find(key(), "")
 
 
@@ -62,7 +62,7 @@ def test_hidden_and_deep_folders_are_passed_over(tmp_path: Path) -> None:
     for place in (".hidden", "a/b/c"):
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / "x.sym").write_bytes(symbols())
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         LooseFiles(str(tmp_path)).find(key(), "")
 
 
@@ -81,5 +81,5 @@ def test_a_folder_that_is_gone_gives_no_answer(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not there"):
         source.find(key(), "")
     shutil.copytree(tmp_path, tmp_path / "x", dirs_exist_ok=False)
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         source.find(key(), "")

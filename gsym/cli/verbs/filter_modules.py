@@ -8,10 +8,9 @@ from functools import partial
 
 from gsym.cli.terminal import describe
 from gsym.conversion.identity import elf_debug_id
-from gsym.errors import GsymError
+from gsym.errors import GsymError, SourceError
 from gsym.markup.symbols import BINARIES, has_uuid
 from gsym.store.modules import Attempt
-from gsym.store.sources.source import SourceError
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 

@@ -22,7 +22,7 @@ from gsym.cli.verbs.push_report import (
 )
 from gsym.cli.verbs.symbfile_options import CONVERSION_OPTIONS, NAMES
 from gsym.errors import GsymError, ServerError
-from gsym.store.net.web_address import read_web_address
+from gsym.net.web_address import read_web_address
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.upload import PART_SIZE
 from gsym.symbolication.client.settings import UploadSettings

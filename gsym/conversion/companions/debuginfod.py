@@ -10,12 +10,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.debuginfod_cache import DebuginfodCache
 from gsym.conversion.companions.debuginfod_settings import read_settings
-from gsym.conversion.companions.debuginfod_transport import (
-    NotThereError,
-    TransportError,
-    fetch,
-)
-from gsym.errors import GsymError
+from gsym.errors import GsymError, NotFoundError, SourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +18,15 @@ if TYPE_CHECKING:
 
     from gsym.conversion.companions.debuginfod_settings import DebuginfodSettings
     from gsym.conversion.companions.search import CompanionSearch
+    from gsym.net.limits import TransferLimits
 
-_NOT_THERE = "not there"
+_NOT_FOUND = "not found"
+_TOO_LARGE = 406  # the server heeds X-DEBUGINFOD-MAXSIZE
+_UNLIMITED_SECONDS = 1e8
+_UNLIMITED_BYTES = 1 << 62
+_LEAST_BYTES = 100 << 10  # in each time-out, as elfutils has it
+_REDIRECTS = 20
+_READ_SIZE = 256 << 10
 
 
 def find_by_debuginfod(
@@ -36,13 +38,13 @@ def find_by_debuginfod(
     """The debug file of a build.
 
     Args:
-        search: Is told what was tried.
+        search: Records what was tried.
         build_id: Of the file.
-        fault: Says why a file does not fit; "" if it does.
+        fault: Gives the reason why a file does not fit; "" if it does.
         environment: Names servers and limits.
 
     Raises:
-        UnsupportedError: The package for HTTP is not installed.
+        UnsupportedError: The extra `net` is not installed.
     """
     settings = read_settings(environment)
     cache = DebuginfodCache(settings.cache)
@@ -51,7 +53,7 @@ def find_by_debuginfod(
     if cache.is_held(path):
         yield from search.open(path, fault)
     elif cache.is_known_missing(path):
-        search.refuse(path, "no server had it lately")
+        search.refuse(path, "no server had it recently")
         return
     if _Client(settings, cache, search).fetch(build_id, path):
         yield from search.open(path, fault)
@@ -82,50 +84,44 @@ class _Client:
         for server in servers:
             url = f"{server}/buildid/{build_id.hex()}/debuginfo"
             reason = self._ask(url, build_id, path)
-            self._tell(f"{url}: {reason or 'fetched'}")
+            self._log(f"{url}: {reason or 'fetched'}")
             if not reason:
                 return True
             self._search.refuse(url, reason)
             reasons.add(reason)
-        if reasons == {_NOT_THERE}:
+        if reasons == {_NOT_FOUND}:
             self._cache.remember_missing(path)
         return False
 
     def _ask(self, url: str, build_id: bytes, path: str) -> str:
         """Why *url* does not give the file; "" if it did."""
-        for _ in range(self._settings.retries):
-            reason, may_retry = self._attempt(url, build_id, path)
-            if not may_retry:
-                return reason
-            self._tell(f"{url}: {reason}, once more")
-        return self._attempt(url, build_id, path)[0]
-
-    def _attempt(self, url: str, build_id: bytes, path: str) -> tuple[str, bool]:
-        """The same, and whether another attempt may go better."""
         try:
-            return self._download(url, build_id, path), False
-        except NotThereError:
-            return _NOT_THERE, False
-        except TransportError as error:
-            return str(error), error.may_retry
+            self._cache.prepare(path)
+            return self._download(url, build_id, path)
+        except NotFoundError:
+            return _NOT_FOUND
+        except SourceError as error:
+            if error.status == _TOO_LARGE and self._settings.most_bytes:
+                return f"is larger than {self._settings.most_bytes} bytes"
+            return error.reason
         except OSError as error:
             reason = error.strerror or str(error)
-            return f"cannot be kept in {self._cache.folder}: {reason}", False
+            return f"cannot be written to {self._cache.folder}: {reason}"
 
     def _download(self, url: str, build_id: bytes, path: str) -> str:
-        """Let the file appear at *path*, whole and of that build; else say why not."""
-        self._cache.prepare(path)
+        """Download the file if it is of that build; else the reason."""
         temporary = f"{path}.{os.urandom(4).hex()}"
         try:
-            with open(temporary, "xb") as file:
-                for piece in fetch(url, self._settings):
-                    file.write(piece)
-                    self._show(f"\rDownloading {url}: {file.tell()} bytes")
-                self._show("\n")
-                file.flush()
-                os.fsync(file.fileno())
+            if url.startswith("file://"):
+                self._copy(url, temporary)
+            elif url.startswith(("http://", "https://")):
+                self._transfer(url, temporary)
+            else:
+                return "not an http, https or file URL"
             if reason := _difference(temporary, build_id):
                 return reason
+            with open(temporary, "rb") as file:
+                os.fsync(file.fileno())
             os.chmod(temporary, 0o400)
             os.replace(temporary, path)
         finally:
@@ -133,13 +129,89 @@ class _Client:
                 os.unlink(temporary)
         return ""
 
+    def _transfer(self, url: str, path: str) -> None:
+        from gsym.net.transfer import Transfer
+        from gsym.net.web_address import read_web_address
+
+        settings = self._settings
+        try:
+            address = read_web_address(url)
+        except ValueError as error:
+            raise SourceError(str(error)) from None
+        headers = list(settings.headers)
+        if settings.most_bytes:
+            headers.append(("X-DEBUGINFOD-MAXSIZE", str(settings.most_bytes)))
+        # Its servers may redirect to any address, as for other clients of debuginfod.
+        transfer = Transfer(
+            transfer_limits(settings), user="debuginfod", allow_private=True
+        )
+        try:
+            transfer.fetch(
+                address,
+                path,
+                headers=headers,
+                is_trusted=True,
+                progress=lambda size: self._show(f"\rDownloading {url}: {size} bytes"),
+            )
+        finally:
+            transfer.close()
+        self._show("\n")
+
+    def _copy(self, url: str, path: str) -> None:
+        """Copy the file of a file URL."""
+        from urllib.parse import unquote_to_bytes, urlsplit
+
+        from gsym.net.transfer import within_size, write_pieces
+
+        parts = urlsplit(url)
+        if parts.netloc not in {"", "localhost"}:
+            raise SourceError("names another machine")
+        try:
+            source = unquote_to_bytes(parts.path)
+            file = open(source, "rb", opener=_open_at_once)  # noqa: SIM115
+        except FileNotFoundError:
+            raise NotFoundError(_NOT_FOUND) from None
+        except OSError as error:
+            raise SourceError(error.strerror or str(error)) from error
+        most = self._settings.most_bytes or _UNLIMITED_BYTES
+        with file:
+            pieces = iter(lambda: file.read(_READ_SIZE), b"")
+            write_pieces(within_size(pieces, most), path)
+
     def _show(self, text: str) -> None:
         if self._settings.shows_progress:
             sys.stderr.write(text)
 
-    def _tell(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         if self._settings.is_verbose:
             sys.stderr.write(f"debuginfod: {text}\n")
+
+
+def transfer_limits(settings: DebuginfodSettings) -> TransferLimits:
+    """The limits of a download; 0 in *settings* is no limit."""
+    from gsym.net.limits import TransferLimits
+
+    seconds = settings.timeout or _UNLIMITED_SECONDS
+    size = settings.most_bytes or _UNLIMITED_BYTES
+    return TransferLimits(
+        connect_seconds=seconds,
+        header_seconds=seconds,
+        idle_seconds=seconds,
+        total_seconds=settings.most_seconds or _UNLIMITED_SECONDS,
+        most_bytes=size,
+        most_inflated=size,
+        least_bytes=_LEAST_BYTES,
+        redirects=_REDIRECTS,
+        attempts=settings.retries + 1,
+        wait_seconds=seconds,
+        backoff_seconds=0,
+        write_seconds=seconds,
+    )
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; opening a pipe would wait for a writer otherwise."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _difference(path: str, build_id: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import GsymError
+from gsym.errors import GsymError, NotFoundError, SourceError
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.sources.foreign_layouts import (
@@ -16,7 +16,7 @@ from gsym.store.sources.foreign_layouts import (
     SYMSTORE,
     UNIFIED,
 )
-from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LocalTree:
         """The file of a module, where it stands.
 
         Raises:
-            NotThereError: There is none.
+            NotFoundError: There is none.
             SourceError: The folder is not there.
         """
         del folder
@@ -71,8 +71,8 @@ class LocalTree:
         if not os.path.isdir(self._path):
             raise SourceError("the folder is not there", path=self._path)
         if not tried:
-            raise NotThereError("needs the name of a file and its id, or a build id")
-        raise NotThereError(f"has none of {tried} paths")
+            raise NotFoundError("needs the name of a file and its id, or a build id")
+        raise NotFoundError(f"has none of {tried} paths")
 
     def _existing(self, path: str) -> str:
         """The file at a relative path; "" where there is none."""
@@ -122,7 +122,7 @@ class LocalStore:
         """The GSYM file of a module, with all that the store knows of it.
 
         Raises:
-            NotThereError: There is none.
+            NotFoundError: There is none.
             SourceError: The store cannot be read.
         """
         del folder
@@ -131,5 +131,5 @@ class LocalStore:
         except (GsymError, OSError) as error:
             raise SourceError(str(error)) from error
         if entry is None:
-            raise NotThereError("does not have the module")
+            raise NotFoundError("does not have the module")
         return FoundFile(entry.path, entry.path, entry.identity)

@@ -7,10 +7,10 @@ import time
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
-from gsym.errors import UnsupportedError
-from gsym.store.net.received_file import inflated_pieces, keep_pieces
+from gsym.errors import NotFoundError, SourceError, UnsupportedError
+from gsym.net.transfer import inflated_pieces, write_pieces
 from gsym.store.sources.foreign_layouts import ANY, BREAKPAD_TREE, DEBUGINFOD, UNIFIED
-from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
     from typing_extensions import Buffer
 
+    from gsym.net.limits import TransferLimits
     from gsym.store.modules import ModuleKey
-    from gsym.store.net.limits import TransferLimits
     from gsym.store.sources.foreign_layouts import Layout
 
 _LAYOUTS = (BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
@@ -101,7 +101,7 @@ class ObjectStorage:
         """Fetch the file of a module.
 
         Raises:
-            NotThereError: The bucket has none.
+            NotFoundError: The bucket has none.
             SourceError: It gave no answer, or none of use.
         """
         tried = 0
@@ -114,8 +114,8 @@ class ObjectStorage:
                 if self._fetch(path, target):
                     return FoundFile(target, f"{self._name}/{path}")
         if not tried:
-            raise NotThereError("needs the name of a file and its id, or a build id")
-        raise NotThereError(f"has none of {tried} objects")
+            raise NotFoundError("needs the name of a file and its id, or a build id")
+        raise NotFoundError(f"has none of {tried} objects")
 
     def objects(self) -> Iterator[tuple[str, str]]:
         """(path, mark) of everything in the bucket; the mark changes with its bytes.
@@ -137,11 +137,11 @@ class ObjectStorage:
         """Let an object appear as a file, whole or not at all.
 
         Raises:
-            NotThereError: It is gone.
+            NotFoundError: It is gone.
             SourceError: It cannot be had, or not within the limits.
         """
         if not self._fetch(path, target):
-            raise NotThereError("is not there", path=f"{self._name}/{path}")
+            raise NotFoundError("is not there", path=f"{self._name}/{path}")
 
     def _fetch(self, path: str, target: str) -> bool:
         """Whether there is an object, which then is a file."""
@@ -158,7 +158,8 @@ class ObjectStorage:
             encoding = str(result.attributes.get("Content-Encoding", ""))
             pieces: Iterable[Buffer] = result.stream(min_chunk_size=_PIECE)
             pieces = _whole(pieces, result.meta["size"], limits)
-            keep_pieces(inflated_pieces(pieces, encoding, limits.most_inflated), target)
+            pieces = inflated_pieces(pieces, encoding, limits.most_inflated)
+            write_pieces(pieces, target)
         except FileNotFoundError:
             return False
         except (PermissionDeniedError, UnauthenticatedError) as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from gsym.conversion.companions.debuginfod_settings import read_settings
-from gsym.store.net.limits import TransferLimits
-from gsym.store.net.web_address import read_web_address
+from gsym.net.limits import TransferLimits
+from gsym.net.web_address import read_web_address
 from gsym.store.sources.foreign_layouts import (
     BREAKPAD,
     DEBUGINFOD,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.store.net.transfer import Transfer
-    from gsym.store.net.web_address import WebAddress
+    from gsym.net.transfer import Transfer
+    from gsym.net.web_address import WebAddress
     from gsym.store.sources.source import Source
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
@@ -163,7 +163,7 @@ class SourceOpener:
 
     def _connect(self, limits: TransferLimits) -> Transfer:
         if limits not in self._transfers:
-            from gsym.store.net.transfer import Transfer
+            from gsym.net.transfer import Transfer
 
             self._transfers[limits] = Transfer(
                 limits, allow_private=self._allow_private

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 
 from gsym.conversion.identity import ModuleIdentity
+from gsym.errors import NotFoundError, SourceError
 from gsym.store.sidecar import read_identity
 from gsym.store.sources.foreign_layouts import ANY
-from gsym.store.sources.source import FoundFile, NotThereError, SourceError
+from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gsym.net.transfer import Transfer
+    from gsym.net.web_address import WebAddress
     from gsym.store.modules import ModuleKey
-    from gsym.store.net.transfer import Transfer
-    from gsym.store.net.web_address import WebAddress
     from gsym.store.sources.foreign_layouts import Layout
 
 # Of a GSYM file and of what is told of it, as paths end.
@@ -55,7 +56,7 @@ class WebServer:
         """Fetch the file of a module.
 
         Raises:
-            NotThereError: The server has none.
+            NotFoundError: The server has none.
             SourceError: It gave no answer, or none of use.
         """
         answers = []
@@ -68,11 +69,11 @@ class WebServer:
                 self._transfer.fetch(
                     address, target, headers=self._headers, is_trusted=True
                 )
-            except NotThereError as error:
+            except NotFoundError as error:
                 answers.append(str(error))
             else:
                 return FoundFile(target, str(address), self._identity(path, folder))
-        raise NotThereError("; ".join(answers) or f"needs {self._layout.needs}")
+        raise NotFoundError("; ".join(answers) or f"needs {self._layout.needs}")
 
     def _identity(self, path: str, folder: str) -> ModuleIdentity:
         """What the server tells of the module of a GSYM file, as far as it does.
@@ -89,5 +90,5 @@ class WebServer:
             )
             with open(target, "rb") as file:
                 return read_identity(file.read(_MOST_IDENTITY))
-        except (NotThereError, SourceError, ValueError):
+        except (NotFoundError, SourceError, ValueError):
             return ModuleIdentity()

@@ -1,4 +1,8 @@
-"""Sends symbfiles to a server, part by part, as often as it takes."""
+"""Sends symbfiles to a server, part by part, with retries.
+
+The answer to a part means one of four things: it arrived; it may be accepted later;
+this part is refused, and others may not be; or the server accepts no part at all.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,35 @@ import time
 from functools import partial
 from itertools import count
 
-from gsym.errors import GsymError
+from gsym.errors import GsymError, ServerError, SourceError
+from gsym.net.limits import TransferLimits
+from gsym.net.retry import RetryableError, backoff, read_retry_after
 from gsym.records import NamedTuple
-from gsym.symbolication.client.part_transport import (
-    ARRIVED,
-    LATER,
-    UNUSABLE,
-    Attempt,
-    PartTransport,
-)
+from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
+from gsym.symbolication.client.server_connection import ServerConnection, read_body
 from gsym.symbolication.client.settings import UploadSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
+    from gsym.net.connections import Answer
     from gsym.symbfile.upload import UploadPart
 
 
 class PartOutcome(NamedTuple):
-    """What became of a part.
+    """The result of sending a part.
 
     Attributes:
         part: The part.
-        arrived: Whether the server has said so.
+        arrived: Whether the server confirmed it.
         reason: Why it did not arrive, for people; else "".
-        attempts: So often it was sent; 0: not at all.
-        status: Of HTTP, of the last answer; 0 for none.
-        uuid: Under which the log of the server has that; "" for none.
+        attempts: How often it was sent; 0: not at all.
+        status: The HTTP status of the last answer; 0 for none.
+        uuid: Identifies the failure in the log of the server; "" for none.
     """
 
     part: UploadPart
@@ -48,7 +50,36 @@ class PartOutcome(NamedTuple):
     uuid: str = ""
 
 
-_INTERNAL = 500  # some servers have it for what they cannot read
+class _Attempt(NamedTuple):
+    """The result of an attempt.
+
+    Attributes:
+        result: _ARRIVED, _LATER, _REFUSED or _UNUSABLE.
+        status: Of HTTP; 0 for no answer.
+        reason: Why the part did not arrive, for people; else "".
+        uuid: Identifies the failure in the log of the server; "" for none.
+        wait: Seconds that the server asks to wait before the next attempt.
+    """
+
+    result: str
+    status: int = 0
+    reason: str = ""
+    uuid: str = ""
+    wait: float = 0.0
+
+
+_ARRIVED = "arrived"
+_LATER = "later"
+_REFUSED = "refused"
+_UNUSABLE = "unusable"
+
+_OK = range(200, 300)
+_INTERNAL = 500  # some servers send it for a part that they cannot read
+_LATER_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+# They concern the client, the URL or the whole server, not the part.
+_UNUSABLE_STATUSES = {401, 402, 403, 404, 405, 407, 410, 421, 426, 501, 505, 507, 511}
+_MOST_ANSWER = 1 << 20  # bytes
+_PIECE_SIZE = 1 << 18
 
 
 class SymbfileClient:
@@ -60,17 +91,18 @@ class SymbfileClient:
     Args:
         url: Of the server; the paths of the protocol are appended to it.
         api_key: Shown nowhere; "" for none.
-        settings: How patient it is.
+        settings: Timeouts and retries.
         sleep: Waits for a number of seconds.
-        chance: A number of at least 0 and below 1, another one each time.
+        chance: A random number from 0 up to, but not including, 1.
 
     Attributes:
-        stopped: Why nothing is sent any more, once the server took no part at all or
-            answered no longer; "" up to then.
+        stopped: Why nothing more is sent, after the server accepted no part at all or
+            stopped answering; "" before.
 
     Raises:
-        ServerError: *url* is no URL of http or https, or has credentials beside a key.
-        UnsupportedError: The package for HTTP is not installed (extra `net`).
+        ServerError: *url* is not a URL of http or https, or has credentials beside a
+            key.
+        UnsupportedError: The extra `net` is not installed.
     """
 
     def __init__(
@@ -82,8 +114,18 @@ class SymbfileClient:
         sleep: Callable[[float], object] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._settings = settings or UploadSettings()
-        self._transport = PartTransport(url, api_key, self._settings)
+        self._settings = settings = settings or UploadSettings()
+        limits = TransferLimits(
+            connect_seconds=settings.connect_timeout,
+            header_seconds=settings.attempt_timeout,
+            idle_seconds=settings.timeout,
+            write_seconds=settings.write_timeout,
+        )
+        self._server = ServerConnection(url, "to push", limits)
+        self._api_key = api_key
+        if api_key and self._server.address.credentials:
+            reason = "give either an API key or credentials in the URL"
+            raise ServerError(reason, path=str(self._server.address))
         self._sleep = sleep
         self._chance = chance
         self.stopped = ""
@@ -101,17 +143,16 @@ class SymbfileClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._transport.close()
+        self._server.close()
 
     def send(
         self,
         parts: Sequence[UploadPart],
         progress: Callable[[int, int], None] | None = None,
     ) -> list[PartOutcome]:
-        """Send parts in turn; what became of each, in the same order.
+        """Send parts in turn; the result of each, in the same order.
 
-        A part that is refused, or whose file cannot be read, does not keep the others
-        back.
+        A part that is refused, or whose file cannot be read, does not stop the others.
 
         Args:
             parts: Of any executables.
@@ -131,36 +172,77 @@ class SymbfileClient:
             return PartOutcome(part, arrived=False, reason=f"not sent: {self.stopped}")
         for number in count(1):
             try:
-                attempt = self._transport.send(part, sent)
+                attempt = self._attempt(part, sent)
             except (GsymError, OSError) as error:
                 return PartOutcome(
                     part, arrived=False, reason=str(error), attempts=number
                 )
             is_last = number >= self._settings.attempts
             is_too_long = attempt.wait > self._settings.longest_wait
-            if attempt.result != LATER or is_last or is_too_long:
+            if attempt.result != _LATER or is_last or is_too_long:
                 break
-            self._sleep(max(attempt.wait, self._backoff(number)))
+            wait = backoff(
+                self._settings.backoff,
+                number,
+                longest=self._settings.longest_backoff,
+                chance=self._chance,
+            )
+            self._sleep(max(attempt.wait, wait))
         return self._outcome(part, attempt, number)
 
-    def _backoff(self, attempts: int) -> float:
-        """Seconds before the next attempt."""
-        settings = self._settings
-        longest = settings.longest_backoff
-        # A shift of any number of attempts would be a number of any size.
-        doubled = min(settings.backoff * 2.0 ** min(attempts - 1, 64), longest)
-        return doubled * (1 - self._chance() / 2)
+    def _attempt(self, part: UploadPart, sent: Callable[[int], object]) -> _Attempt:
+        """Send a part once.
+
+        Raises:
+            GsymError: Its file became shorter.
+            OSError: It cannot be read.
+        """
+        headers = part_headers(part, self._api_key)
+        if authorization := self._server.address.authorization:
+            headers.append(("Authorization", authorization))
+        until = time.monotonic() + self._settings.attempt_timeout
+        body = _pieces(part, sent)
+        try:
+            with self._server.post(
+                ENDPOINTS[part.kind], headers, body, until
+            ) as answer:
+                return self._judge(answer)
+        except SourceError as error:
+            result = _LATER if isinstance(error, RetryableError) else _UNUSABLE
+            return _Attempt(result, error.status, self._shown(error.reason))
+
+    def _judge(self, answer: Answer) -> _Attempt:
+        status, fields = answer.status, answer.headers
+        wait = read_retry_after(fields.get("retry-after", "")) or 0.0
+        try:
+            said = read_answer(read_body(answer, _MOST_ANSWER))
+        except (SourceError, ValueError) as error:
+            reason = f"HTTP status {status}, unexpected answer: {error}"
+            # A page with status 200 may come from a proxy.
+            result = _LATER if status in _OK else _result(status)
+            return _Attempt(result, status, self._shown(reason), wait=wait)
+        if status in _OK and said.success:
+            return _Attempt(_ARRIVED, status)
+        result = _result(said.status if status in _OK else status)
+        code = f": error {said.code}" if said.code else ""
+        text = f": {said.text}" if said.text else ""
+        reason = self._shown(f"HTTP status {status}{code}{text}")
+        return _Attempt(result, status, reason, self._shown(said.uuid), wait)
+
+    def _shown(self, text: str) -> str:
+        """*text* without the API key, should a server repeat it."""
+        return text.replace(self._api_key, "***") if self._api_key else text
 
     def _outcome(
-        self, part: UploadPart, attempt: Attempt, attempts: int
+        self, part: UploadPart, attempt: _Attempt, attempts: int
     ) -> PartOutcome:
         status, reason = attempt.status, attempt.reason
         if attempt.wait > self._settings.longest_wait:
             reason += f", which asks to wait {attempt.wait:.0f} s"
-        is_over = attempt.result == LATER and status != _INTERNAL
-        if attempt.result == UNUSABLE or is_over:
+        is_over = attempt.result == _LATER and status != _INTERNAL
+        if attempt.result == _UNUSABLE or is_over:
             self.stopped = reason
-        is_there = attempt.result == ARRIVED
+        is_there = attempt.result == _ARRIVED
         return PartOutcome(part, is_there, reason, attempts, status, attempt.uuid)
 
 
@@ -169,3 +251,22 @@ def _tell(
 ) -> None:
     if progress is not None:
         progress(before + sent, total)
+
+
+def _result(status: int) -> str:
+    if status in _LATER_STATUSES:
+        return _LATER
+    return _UNUSABLE if status in _UNUSABLE_STATUSES else _REFUSED
+
+
+def _pieces(part: UploadPart, sent: Callable[[int], object]) -> Iterator[bytes]:
+    """The bytes of a part: as many as its Content-Length."""
+    done = 0
+    with open(part.path, "rb") as file:
+        while done < part.size:
+            piece = file.read(min(_PIECE_SIZE, part.size - done))
+            if not piece:
+                raise GsymError("became shorter while it was sent", path=part.path)
+            yield piece
+            done += len(piece)
+            sent(done)

@@ -1,11 +1,17 @@
-"""A client of symbolication servers."""
+"""A client of symbolication servers.
+
+Mozilla's service asks its clients to name themselves, to wait as long as a busy server
+says, and to treat an answer without JSON as a temporary failure.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 
-from gsym.errors import ServerError
+from gsym.errors import ServerError, SourceError
+from gsym.net.limits import TransferLimits
+from gsym.net.retry import RetryableError, read_retry_after, retry
 from gsym.symbolication.client.answers import Assembly, from_version_4, read_answer
 from gsym.symbolication.client.jobs import (
     cut_jobs,
@@ -13,8 +19,8 @@ from gsym.symbolication.client.jobs import (
     halve_piece,
     read_jobs,
 )
+from gsym.symbolication.client.server_connection import ServerConnection, read_body
 from gsym.symbolication.client.settings import ClientSettings
-from gsym.symbolication.client.transport import ABSENT, Transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +30,16 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.net.connections import Answer
     from gsym.symbolication.client.answers import JobAnswer
     from gsym.symbolication.client.jobs import Piece
 
 _OK = 200
-# What is wrong with the request, not with who asks.
+_ABSENT = frozenset({404, 405, 410})
+_TIMED_OUT = 408
+_TOO_MANY_REQUESTS = 429
+_SERVER_FAULT = 500
+# The request is at fault, not the client.
 _REFUSALS = frozenset({400, 413, 422})
 _TOO_LARGE = 413
 _VERSION_5 = "/symbolicate/v5"
@@ -38,8 +49,8 @@ _VERSION_4 = "/symbolicate/v4"
 class SymbolicationClient:
     """Asks one symbolication server; for one thread at a time.
 
-    Requests are cut and put together as the server likes them; a job that it refuses
-    costs the others nothing. Version 4 of the API is used where there is no version 5.
+    Requests are split and joined to suit the server; a job that it refuses does not
+    affect the others. Version 4 of the API is used where there is no version 5.
 
     Args:
         server: URL of the server, without the path of the API.
@@ -47,7 +58,7 @@ class SymbolicationClient:
         sleep: Waits for a number of seconds.
 
     Raises:
-        ServerError: *server* is no URL of http or https.
+        ServerError: *server* is not a URL of http or https.
         UnsupportedError: The package for HTTP is not installed (extra `net`).
     """
 
@@ -58,8 +69,19 @@ class SymbolicationClient:
         *,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._settings = settings or ClientSettings()
-        self._transport = Transport(server, self._settings, sleep)
+        self._settings = settings = settings or ClientSettings()
+        self._sleep = sleep
+        limits = TransferLimits(
+            connect_seconds=settings.connect_timeout,
+            header_seconds=settings.timeout,
+            idle_seconds=settings.timeout,
+        )
+        self._server = ServerConnection(server, "a client", limits)
+        self._headers = [("Accept-Encoding", "gzip, zstd"), *settings.headers]
+        if settings.user_agent:
+            self._headers.append(("User-Agent", settings.user_agent))
+        if authorization := self._server.address.authorization:
+            self._headers.append(("Authorization", authorization))
         self._path = _VERSION_5
 
     def __enter__(self) -> Self:
@@ -75,23 +97,23 @@ class SymbolicationClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._transport.close()
+        self._server.close()
 
     def symbolicate(self, request: Any) -> list[JobAnswer]:
-        """What became of each job, in order.
+        """The answer to each job, in order.
 
         Args:
             request: As JSON has it: a request of version 5, a single job (also one of
                 version 4), or a list of jobs. Offsets count from the base of a module.
 
         Raises:
-            ServerError: The server gives no answer, or none of use.
-            ValueError: *request* is nothing of this kind.
+            ServerError: The server gives no usable answer.
+            ValueError: *request* is none of these.
         """
         return [read_answer(result) for result in self.answer(request)["results"]]
 
     def answer(self, request: Any) -> dict[str, Any]:
-        """The same as JSON of version 5 has it; `{"error": why}` for a refused job."""
+        """The same as JSON of version 5; `{"error": reason}` for a refused job."""
         jobs = read_jobs(request)
         pieces = list(cut_jobs(jobs, self._settings.most_frames))
         settings = self._settings
@@ -106,7 +128,7 @@ class SymbolicationClient:
         return {"results": assembly.results()}
 
     def _ask(self, batch: list[Piece], assembly: Assembly) -> list[list[Piece]]:
-        """Send one request; returns the requests that are still to be sent for it."""
+        """Send one request; returns the requests that are left to send for it."""
         if self._path == _VERSION_4 and len(batch) > 1:
             return [[piece] for piece in batch]
         payloads = [piece.payload for piece in batch]
@@ -116,27 +138,96 @@ class SymbolicationClient:
             if is_old
             else {"jobs": payloads, "version": 5}
         )
-        status, body = self._transport.post(self._path, payload)
+        status, body = self._post(self._path, payload)
         if status == _OK:
             _take(batch, body, assembly, is_old=is_old)
             return []
-        if status in ABSENT:
+        if status in _ABSENT:
             return [self._older(batch, status)]
         title = body.get("title") if isinstance(body, dict) else None
         reason = title if isinstance(title, str) else f"HTTP status {status}"
         if status not in _REFUSALS:
-            place = str(self._transport.address)
+            place = str(self._server.address)
             raise ServerError(f"HTTP status {status}: {reason}", path=place)
         return _without_refused(batch, status, reason, assembly)
 
+    def _post(self, path: str, payload: object) -> tuple[int, Any]:
+        """Status and JSON of the answer, after waits and retries.
+
+        The status is below 500 and not 429. The JSON is None for a 404, 405 or 410
+        without it.
+
+        Raises:
+            ServerError: There is no answer, or a redirect.
+        """
+        settings = self._settings
+        until = time.monotonic() + settings.total_timeout
+        body, headers = self._encoded(payload)
+        waits = iter(settings.waits)
+
+        def attempt() -> tuple[int, Any]:
+            with self._server.post(path, headers, body, until) as answer:
+                return self._read(answer)
+
+        def wait_before(error: RetryableError) -> float | None:
+            wait = next(waits, None)
+            if wait is None or error.wait is None:
+                return wait
+            return min(error.wait, settings.longest_wait)
+
+        url = str(self._server.address.below(path.lstrip("/")))
+        try:
+            return retry(attempt, wait_before, sleep=self._sleep, until=until)
+        except RetryableError as error:
+            reason = f"{error.reason} (attempt {error.attempts})"
+            raise ServerError(reason, path=url) from None
+        except SourceError as error:
+            raise ServerError(error.reason, path=url) from None
+
+    def _encoded(self, payload: object) -> tuple[bytes, list[tuple[str, str]]]:
+        import json
+
+        body = json.dumps(payload, separators=(",", ":")).encode("ascii")
+        headers = [*self._headers, ("Content-Type", "application/json")]
+        if self._settings.compresses:
+            import gzip
+
+            body = gzip.compress(body, 6, mtime=0)
+            headers.append(("Content-Encoding", "gzip"))
+        return body, headers
+
+    def _read(self, answer: Answer) -> tuple[int, Any]:
+        status = answer.status
+        if status in {_TIMED_OUT, _TOO_MANY_REQUESTS} or status >= _SERVER_FAULT:
+            wait = read_retry_after(answer.headers.get("retry-after", ""))
+            raise RetryableError(f"HTTP status {status}", wait=wait)
+        body = read_body(answer, self._settings.most_bytes)
+        try:
+            return status, _decoded(body)
+        except (ValueError, RecursionError):
+            if status in _ABSENT:
+                return status, None
+            raise RetryableError(f"HTTP status {status} without JSON") from None
+
     def _older(self, batch: list[Piece], status: int) -> list[Piece]:
-        """Go on with version 4, unless that is not there either."""
+        """Continue with version 4, unless the server lacks that too."""
         if self._path == _VERSION_4:
             self._path = _VERSION_5
             reason = f"HTTP status {status}: there is no symbolication API"
-            raise ServerError(reason, path=str(self._transport.address))
+            raise ServerError(reason, path=str(self._server.address))
         self._path = _VERSION_4
         return batch
+
+
+def _decoded(body: bytes) -> Any:
+    import json
+
+    answer = json.loads(body)
+    if b"\\ud" in body.lower():
+        # A lone half of a surrogate pair is valid in JSON and cannot be printed.
+        text = json.dumps(answer, ensure_ascii=False)
+        answer = json.loads(text.encode("utf-8", "replace"))
+    return answer
 
 
 def _take(batch: list[Piece], body: Any, assembly: Assembly, *, is_old: bool) -> None:
@@ -153,7 +244,7 @@ def _take(batch: list[Piece], body: Any, assembly: Assembly, *, is_old: bool) ->
 def _without_refused(
     batch: list[Piece], status: int, reason: str, assembly: Assembly
 ) -> list[list[Piece]]:
-    """Leave out the job that the server names; without a name, search for it."""
+    """Leave out the job that the server names; else bisect."""
     at = _named_job(reason)
     if len(batch) == 1 and status == _TOO_LARGE and batch[0].frames > 1:
         return [[piece] for piece in halve_piece(batch[0])]

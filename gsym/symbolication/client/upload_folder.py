@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import GsymError, ServerError
-from gsym.store.net.request_headers import request_headers
-from gsym.store.net.web_address import read_web_address
+from gsym.net.web_address import read_web_address, request_headers
 from gsym.symbfile.upload import ENDPOINTS, part_headers
 from gsym.writing.atomic_file import AtomicFile
 

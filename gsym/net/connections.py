@@ -1,13 +1,14 @@
-"""Connections to web servers: kept between requests, guarded, never waited on forever.
+"""Connections to web servers: kept between requests, guarded, with deadlines.
 
-There are two kinds of them, never mixed: those to servers that the operator named, and
-those to anybody else, which `network_guard` allows or refuses by the address that is
-connected to. This module is imported only where the extra `net` is installed.
+There are two kinds, never mixed: those to servers that the operator named, and those to
+others, which `network_guard` allows or refuses by the address that is connected to.
+Import this module by `gsym.net.open_connections`: it needs the extra `net`.
 """
 
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -16,28 +17,29 @@ from urllib.request import getproxies_environment, proxy_bypass
 import httpcore2
 import httpx2
 
+from gsym.errors import SourceError
+from gsym.net.network_guard import AddressRefusedError, public_addresses
+from gsym.net.retry import RetryableError
+from gsym.net.web_address import request_headers
 from gsym.records import NamedTuple
-from gsym.store.net.limits import AnswerLength
-from gsym.store.net.network_guard import public_addresses
-from gsym.store.net.request_headers import request_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from ssl import SSLContext
+    from contextlib import AbstractContextManager
     from typing import Any
 
-    from gsym.store.net.limits import TransferLimits
-    from gsym.store.net.web_address import WebAddress
+    from gsym.net.limits import TransferLimits
+    from gsym.net.web_address import WebAddress
 
 
 class Answer(NamedTuple):
     """The answer to a request.
 
     Attributes:
-        status: Of HTTP.
-        headers: Name, in lower case, and value; the last of equal ones counts.
-        pieces: The body as it is sent; to be taken once.
+        status: The HTTP status.
+        headers: Values by name in lower case; the last of equal names counts.
+        pieces: The body as it is sent; to be read once.
     """
 
     status: int
@@ -45,20 +47,24 @@ class Answer(NamedTuple):
     pieces: Iterator[bytes]
 
 
-_KEPT = 32  # connections that nobody uses
-_KEPT_SECONDS = 30
-_READ_SIZE = 1 << 20  # bytes read at once: each piece costs as much as 100 KiB of it
-_WRITE_SIZE = 1 << 16  # bytes, between which it is seen if time is left
+_IDLE_CONNECTIONS = 32
+_IDLE_SECONDS = 30
+_READ_SIZE = 1 << 20  # each read costs as much as 100 KiB of its bytes
+_WRITE_SIZE = 1 << 16  # bytes between two checks of the deadline
 _LOOPBACK = ("localhost", "127.", "::1")
+_END_OF_HEAD = b"\r\n\r\n"
+_INTERIM = b"1"  # first digit of the status of a head that another one follows
+_STATUS_AT = len("HTTP/1.1 ")
+_LONGEST_HEAD = 1 << 20
 
 
 class Connections:
     """Requests to servers over connections that all threads share.
 
     Args:
-        limits: Those of time.
-        allow_private: Reach any address for anybody.
-        resolve: Looks names up, as `socket.getaddrinfo`.
+        limits: The times among them are used.
+        allow_private: Allow every address for every server.
+        resolve: Resolves names, as `socket.getaddrinfo`.
     """
 
     def __init__(
@@ -85,8 +91,8 @@ class Connections:
             ssl_context=self._ssl_context,
             proxy=proxy,
             max_connections=None,
-            max_keepalive_connections=_KEPT,
-            keepalive_expiry=_KEPT_SECONDS,
+            max_keepalive_connections=_IDLE_CONNECTIONS,
+            keepalive_expiry=_IDLE_SECONDS,
             network_backend=backend,
         )
 
@@ -103,20 +109,53 @@ class Connections:
         until: float,
         body: bytes | Iterator[bytes] | None = None,
     ) -> Iterator[Answer]:
-        """The answer to a request, whose head is there and whose body is not yet.
+        """The answer to a request; its head is read, its body is not yet.
 
         Args:
-            address: What to ask for.
-            headers: (name, value) to send along.
+            address: The URL.
+            headers: (name, value) to send.
             is_trusted: The operator named the server.
-            until: When all has to be done, by `time.monotonic`.
-            body: To send by POST; None: GET. Pieces need a Content-Length among the
+            until: The deadline, by `time.monotonic`.
+            body: Sent by POST; None: GET. Pieces need a Content-Length among the
                 headers.
 
         Raises:
-            AddressRefusedError: It may not be reached.
-            Exception: One of httpcore2.
+            RetryableError: There is no answer, or its body breaks off.
+            SourceError: The address may not be reached, the proxy refused, or the
+                certificate is not that of the server.
         """
+        try:
+            with self._stream(address, headers, body, until, is_trusted) as response:
+                self._clock.end_at(until)
+                fields = {
+                    name.decode("latin-1").lower(): value.decode("latin-1").strip()
+                    for name, value in response.headers
+                }
+                claimed = fields.get("content-length", "")
+                yield Answer(response.status, fields, self._body(response, claimed))
+        except AddressRefusedError as error:
+            raise SourceError(error.reason) from error
+        except httpcore2.TimeoutException as error:
+            raise RetryableError("no answer in time") from error
+        except httpcore2.ProxyError as error:
+            raise SourceError(f"the proxy: {error}") from error
+        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+            reason = str(error) or type(error).__name__
+            if any(
+                isinstance(each, ssl.SSLCertVerificationError) for each in error.args
+            ):
+                raise SourceError(reason) from error
+            raise RetryableError(reason) from error
+
+    def _stream(
+        self,
+        address: WebAddress,
+        headers: Iterable[tuple[str, str]],
+        body: bytes | Iterator[bytes] | None,
+        until: float,
+        is_trusted: bool,
+    ) -> AbstractContextManager[httpcore2.Response]:
+        """Send a request."""
         limits = self._limits
         self._clock.end_at(min(time.monotonic() + limits.header_seconds, until))
         self._clock.begin_answer()
@@ -135,20 +174,13 @@ class Connections:
         }
         sent = request_headers(address, headers)
         pool = self._pool_for(address, is_trusted=is_trusted)
-        with pool.stream(
+        return pool.stream(
             "GET" if body is None else "POST",
             url,
             headers=[(name.encode(), value.encode()) for name, value in sent],
             content=body,
             extensions={"timeout": timeouts},
-        ) as response:
-            self._clock.end_at(until)
-            fields = {
-                name.decode("latin-1").lower(): value.decode("latin-1").strip()
-                for name, value in response.headers
-            }
-            claimed = fields.get("content-length", "")
-            yield Answer(response.status, fields, self._body(response, claimed))
+        )
 
     def _body(self, response: httpcore2.Response, claimed: str) -> Iterator[bytes]:
         yield from response.iter_stream()
@@ -163,7 +195,7 @@ class Connections:
         if not proxy:
             return self._trusted if is_free else self._guarded
         if not is_free:
-            with suppress(OSError):  # only the proxy may know the name
+            with suppress(OSError):  # perhaps only the proxy can resolve the name
                 self._public_addresses(address.host, address.port)
         with self._lock:
             if proxy not in self._proxied:
@@ -200,8 +232,42 @@ def _proxy_of(url: str) -> httpcore2.Proxy:
     )
 
 
+class AnswerLength:
+    """Counts the bytes of one answer.
+
+    Attributes:
+        body: Bytes after the head; None before its end.
+    """
+
+    def __init__(self) -> None:
+        self.body: int | None = None
+        self._head = b""
+
+    def count(self, data: bytes) -> None:
+        """Count the next bytes of the connection."""
+        if self.body is not None:
+            self.body += len(data)
+            return
+        self._head += data
+        while (at := self._head.find(_END_OF_HEAD)) >= 0:
+            rest = self._head[at + len(_END_OF_HEAD) :]
+            if self._head[_STATUS_AT : _STATUS_AT + 1] != _INTERIM:
+                self.body = len(rest)
+                self._head = b""
+                return
+            self._head = rest
+        if len(self._head) > _LONGEST_HEAD:
+            self._head = b""  # the HTTP library refuses it as well
+
+    def is_more_than(self, claimed: str) -> bool:
+        """Whether more came than a `Content-Length` claims."""
+        if self.body is None or not claimed.isdigit():
+            return False
+        return self.body > int(claimed[:20])
+
+
 class _Clock(threading.local):
-    """When each thread's request has to be done, and how much came of its answer."""
+    """The deadline of each thread's request, and the length of its answer."""
 
     def __init__(self) -> None:
         self.end = float("inf")
@@ -214,14 +280,14 @@ class _Clock(threading.local):
         self.length = AnswerLength()
 
     def cut(self, seconds: float | None) -> float:
-        """*seconds*, or what is left if that is less.
+        """*seconds*, or the time to the deadline if that is less.
 
         Raises:
-            httpcore2.ReadTimeout: Nothing is left.
+            httpcore2.ReadTimeout: The deadline has passed.
         """
         left = self.end - time.monotonic()
         if left <= 0:
-            raise httpcore2.ReadTimeout("the time is up")
+            raise httpcore2.ReadTimeout("timed out")
         return left if seconds is None else min(seconds, left)
 
 
@@ -255,16 +321,15 @@ class _Backend(httpcore2.NetworkBackend):
                     address, port, left, local_address, socket_options
                 )
                 return _Stream(stream, self._clock)
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:  # noqa: PERF203 - the next address may do
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:  # noqa: PERF203 - the next address may work
                 failure = error
         raise failure
 
 
 class _Stream(httpcore2.NetworkStream):
-    """A connection that nobody waits on past the end of a request.
+    """A connection whose reads and writes end at the deadline of the request.
 
-    A server that sends a byte now and then, or takes one, would hold its client up
-    forever otherwise.
+    Otherwise a server could block its client forever with a byte now and then.
     """
 
     def __init__(self, stream: httpcore2.NetworkStream, clock: _Clock) -> None:
@@ -278,9 +343,9 @@ class _Stream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        whole = memoryview(buffer)
-        for first in range(0, len(whole), _WRITE_SIZE):
-            piece: Any = whole[first : first + _WRITE_SIZE]
+        data = memoryview(buffer)
+        for first in range(0, len(data), _WRITE_SIZE):
+            piece: Any = data[first : first + _WRITE_SIZE]
             self._stream.write(piece, self._clock.cut(timeout))
 
     def close(self) -> None:
@@ -288,11 +353,11 @@ class _Stream(httpcore2.NetworkStream):
 
     def start_tls(
         self,
-        ssl_context: SSLContext,
+        ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        self._clock.begin_answer()  # what came was that of a proxy
+        self._clock.begin_answer()  # it was the answer of a proxy
         stream = self._stream.start_tls(ssl_context, server_hostname, timeout)
         return _Stream(stream, self._clock)
 

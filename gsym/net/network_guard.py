@@ -1,8 +1,8 @@
-"""Which addresses of the network may be reached for somebody else.
+"""Which network addresses may be reached on behalf of others.
 
-A URL that a stranger gives, or that a server redirects to, must not open what only this
-machine or its network can see. What counts is the address that is connected to, not
-what a name looks like: names are resolved here, once.
+A URL from a client, or a redirect of a server, must not reach what only this machine or
+its network can see. The address that is connected to counts, not the name: names are
+resolved here, once.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 class AddressRefusedError(GsymError):
-    """The address is one that is not reached for others."""
+    """The address may not be reached on behalf of others."""
 
 
 def refusal_of(address: str) -> str:
-    """What kind of address it is, if it may not be reached; "" if it may.
+    """The kind of an address that may not be reached; "" for one that may.
 
     Args:
-        address: IPv4 or IPv6, as the system prints it; of the latter the zone may stand
-            behind a percent sign.
+        address: IPv4 or IPv6, as the system prints it; an IPv6 zone may follow after a
+            percent sign.
     """
     parsed = ipaddress.ip_address(address.partition("%")[0])
     refused = _REFUSED_V4 if parsed.version == 4 else _REFUSED_V6  # noqa: PLR2004
@@ -88,21 +88,21 @@ def public_addresses(
 ) -> list[str]:
     """The addresses of a host, all of which may be reached.
 
-    One that may not refuses the host: whoever mixes them does so on purpose.
+    One that may not makes the host refused: mixing them is done on purpose.
 
     Args:
         host: A name, or an address in any form that the system understands.
         port: To connect to.
-        resolve: Looks names up.
+        resolve: Resolves names.
 
     Raises:
         AddressRefusedError: One of the addresses may not be reached.
-        OSError: The name is not known.
+        OSError: The name cannot be resolved.
     """
     try:
         found = resolve(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
-        raise AddressRefusedError(f"{host!r} is no host name") from error
+        raise AddressRefusedError(f"{host!r} is not a host name") from error
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for address in addresses:
         kind = refusal_of(address)

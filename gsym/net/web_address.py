@@ -1,4 +1,4 @@
-"""URLs of http and https taken apart, and shown without what is secret in them."""
+"""URLs of http and https: parsed, shown without secrets, and as request headers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from base64 import b64encode
 from ipaddress import IPv6Address
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from gsym import __version__
 from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class _Parts(NamedTuple):
@@ -39,7 +44,7 @@ class WebAddress(_Parts):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """What has to be equal for credentials to be sent on."""
+        """Scheme, host and port: credentials are sent only where all are equal."""
         return self.scheme, self.host, self.port
 
     @property
@@ -56,19 +61,19 @@ class WebAddress(_Parts):
 
     @property
     def url(self) -> str:
-        """The URL as it is asked for: without credentials, with its query."""
+        """The URL as it is requested: without credentials, with its query."""
         return f"{self.scheme}://{self.host_header}{self.target}"
 
     @property
     def authorization(self) -> str:
-        """The header of that name that has the credentials; "" for none."""
+        """The Authorization header for the credentials; "" for none."""
         if not self.credentials:
             return ""
         encoded = b64encode(unquote(self.credentials).encode()).decode("ascii")
         return f"Basic {encoded}"
 
     def below(self, path: str) -> WebAddress:
-        """The address of *path*, of plain characters, behind this one as a folder."""
+        """The address of *path*, of plain characters, after this one as a folder."""
         folder, question, query = self.target.partition("?")
         target = f"{folder.rstrip('/')}/{quote(path)}{question}{query}"
         return WebAddress(*self._replace(target=target))
@@ -81,32 +86,32 @@ class WebAddress(_Parts):
         """Where a redirect from here leads.
 
         Raises:
-            ValueError: It is no URL of http or https.
+            ValueError: It is not a URL of http or https.
         """
         return read_web_address(urljoin(self.url, location))
 
     def shown_target(self, location: str) -> str:
-        """Where a redirect from here leads, without what is secret in it."""
+        """Where a redirect from here leads, without secrets."""
         try:
             return str(self.joined(location)) if location else "nowhere"
         except ValueError:
-            return "what is no URL"
+            return "an invalid URL"
 
 
 def read_web_address(url: str) -> WebAddress:
     """The parts of a URL.
 
     Raises:
-        ValueError: It is none of http or https, or one that programs read in different
-            ways; the text does not repeat it.
+        ValueError: It is not a URL of http or https, or one that programs read in
+            different ways; the message does not repeat it.
     """
     if len(url) > _MOST_CHARACTERS:
         raise ValueError("the URL is too long")
     if "\\" in url or any(each <= " " or each == "\x7f" for each in url):
-        raise ValueError("the URL has characters that do not belong there")
+        raise ValueError("the URL has invalid characters")
     parts = urlsplit(url)
     if parts.scheme not in _PORTS:
-        raise ValueError("the URL is none of http or https")
+        raise ValueError("the URL is not http or https")
     host = _read_host(parts.hostname or "")
     port = parts.port  # raises ValueError
     path = quote(parts.path or "/", safe=_SAFE)
@@ -136,3 +141,18 @@ def _read_host(host: str) -> str:
     if not host.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise ValueError("the URL names no host")
     return host
+
+
+def request_headers(
+    address: WebAddress, headers: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """(name, value) of all headers of a request, in order.
+
+    Args:
+        address: The URL.
+        headers: If they have no User-Agent, that of this package is added.
+    """
+    sent = [("Host", address.host_header), ("Accept", "*/*"), *headers]
+    if all(name.lower() != "user-agent" for name, _ in sent):
+        sent.append(("User-Agent", f"gsym/{__version__}"))
+    return sent

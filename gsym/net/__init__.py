@@ -1,0 +1,31 @@
+"""The HTTP client: guarded connections, limits, retries, downloads."""
+
+from __future__ import annotations
+
+from gsym.errors import UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.net.connections import Connections
+    from gsym.net.limits import TransferLimits
+
+
+def open_connections(user: str, limits: TransferLimits, **options: Any) -> Connections:
+    """New `Connections`.
+
+    Args:
+        user: The feature that needs them, for the error message.
+        limits: Of each request.
+        options: Of `Connections`.
+
+    Raises:
+        UnsupportedError: The extra `net` is not installed.
+    """
+    try:
+        from gsym.net.connections import Connections
+    except ImportError:
+        reason = f"{user} needs the package httpx2: pip install 'gsym[net]'"
+        raise UnsupportedError(reason) from None
+    return Connections(limits, **options)

@@ -1,0 +1,362 @@
+"""Downloads from web servers: complete and within limits, or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from gsym.containers.inflation import inflate_gzip, inflate_zstd
+from gsym.errors import NotFoundError, SourceError
+from gsym.net import open_connections
+from gsym.net.limits import TransferLimits
+from gsym.net.retry import (
+    BackoffTable,
+    RetryableError,
+    backoff,
+    read_retry_after,
+    retry,
+)
+from gsym.writing.atomic_file import FULL_DISK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    from gsym.net.connections import Answer, Connections
+    from gsym.net.web_address import WebAddress
+
+    Headers = Iterable[tuple[str, str]]
+
+_OK = 200
+_REDIRECTS = {301, 302, 303, 307, 308}
+_NOT_FOUND = {404, 410}
+_NOT_ALLOWED = {401, 403, 407}
+_LATER = {408, 425, 429, 500, 502, 503, 504}
+_DRAINED = 64 << 10  # bytes read of an error, so that its connection can be kept
+_ENCODINGS = ("Accept-Encoding", "gzip, zstd")
+_INFLATERS = {"gzip": inflate_gzip, "x-gzip": inflate_gzip, "zstd": inflate_zstd}
+
+
+class Transfer:
+    """Fetches files; safe for threads, and keeps its connections.
+
+    Args:
+        limits: Of each file.
+        user: The feature that needs it, for the message about a missing package.
+        sleep: Waits for a number of seconds.
+        connections: In place of new ones.
+        table: Remembers which servers sent Retry-After.
+        options: Of `Connections`.
+
+    Raises:
+        UnsupportedError: The extra `net` is not installed.
+    """
+
+    def __init__(
+        self,
+        limits: TransferLimits | None = None,
+        *,
+        user: str = "a web server",
+        sleep: Callable[[float], object] = time.sleep,
+        connections: Connections | None = None,
+        table: BackoffTable | None = None,
+        **options: Any,
+    ) -> None:
+        self.limits = TransferLimits() if limits is None else limits
+        self._sleep = sleep
+        self._table = table or BackoffTable()
+        self._connections = connections or open_connections(
+            user, self.limits, **options
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+    def fetch(
+        self,
+        address: WebAddress,
+        path: str,
+        *,
+        headers: Headers = (),
+        is_trusted: bool = False,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        """Download a URL to *path*, inflated; the file appears complete or not at all.
+
+        Args:
+            address: The URL. Its credentials are sent to its own server only.
+            path: The new file.
+            headers: (name, value) to send, to the server of *address* only.
+            is_trusted: The operator named the server: it may have any address. Servers
+                that it redirects to may not.
+            progress: Called with the number of bytes so far.
+
+        Raises:
+            NotFoundError: The server does not have the file.
+            SourceError: It gave no usable answer, or not within the limits.
+        """
+        limits, origin = self.limits, address.origin
+        until = time.monotonic() + limits.total_seconds
+        self._wait_for(address)
+        download = _Download(
+            self._connections, limits, address, tuple(headers), is_trusted, until
+        )
+
+        def wait_before(error: RetryableError) -> float | None:
+            own = backoff(limits.backoff_seconds, error.attempts)
+            wait = max(error.wait or 0.0, own)
+            is_last = error.attempts >= limits.attempts
+            return None if is_last or wait > limits.wait_seconds else wait
+
+        try:
+            retry(
+                lambda: download.run(path, progress),
+                wait_before,
+                sleep=self._sleep,
+                until=until,
+            )
+        except RetryableError as error:
+            if is_trusted and error.wait:
+                longest = min(error.wait, limits.total_seconds)
+                self._table.back_off(origin, longest)
+            raise
+        except NotFoundError:
+            self._table.clear(origin)
+            raise
+        self._table.clear(origin)
+
+    def _wait_for(self, address: WebAddress) -> None:
+        """Wait until a server may be asked, unless this request is a probe.
+
+        Raises:
+            SourceError: That is too long.
+        """
+        left = self._table.seconds_left(address.origin)
+        if left <= 0:
+            return
+        # The rest has to be enough for the file.
+        if left <= min(self.limits.wait_seconds, self.limits.total_seconds / 2):
+            self._sleep(left)
+        elif not self._table.claims_probe(address.origin):
+            reason = f"the server sent Retry-After; {left:.0f} s of that are left"
+            raise SourceError(reason, path=str(address), may_retry=True)
+
+
+class _Download:
+    """One download: attempts at a URL and at what it redirects to."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - of `Transfer.fetch`
+        self,
+        connections: Connections,
+        limits: TransferLimits,
+        address: WebAddress,
+        headers: tuple[tuple[str, str], ...],
+        is_trusted: bool,
+        until: float,
+    ) -> None:
+        self._connections = connections
+        self._limits = limits
+        self._first = address
+        own = [("Authorization", address.authorization)] if address.credentials else []
+        self._headers = [*own, *headers]
+        self._is_trusted = is_trusted
+        self._until = until
+
+    def run(self, path: str, progress: Callable[[int], object] | None) -> None:
+        """Attempt it once.
+
+        Raises:
+            NotFoundError: As for `Transfer.fetch`.
+            SourceError: Likewise; a `RetryableError` where it may succeed later.
+        """
+        address, seen = self._first, {self._first}
+        try:
+            while (location := self._ask(address, path, progress)) is not None:
+                address = self._redirected(address, location, seen)
+                seen.add(address)
+        except (NotFoundError, SourceError) as error:
+            error.path = str(address)
+            is_late = time.monotonic() >= self._until
+            if is_late and isinstance(error, RetryableError):
+                limit = f"took more than {self._limits.total_seconds:g} seconds"
+                reason = f"{error.reason}; it {limit}"
+                raise SourceError(reason, path=error.path, may_retry=True) from error
+            raise
+
+    def _redirected(
+        self, address: WebAddress, location: str, seen: set[WebAddress]
+    ) -> WebAddress:
+        try:
+            target = address.joined(location)
+        except ValueError as error:
+            raise SourceError(f"invalid redirect: {error}") from None
+        is_downgrade = address.scheme == "https" and target.scheme == "http"
+        if is_downgrade and self._first.scheme != "http":
+            raise SourceError("redirected from https to http")
+        if target in seen:
+            raise SourceError("redirect loop")
+        if len(seen) > self._limits.redirects:
+            raise SourceError(f"more than {self._limits.redirects} redirects")
+        return target
+
+    def _ask(
+        self, address: WebAddress, path: str, progress: Callable[[int], object] | None
+    ) -> str | None:
+        """The target of a redirect; None once the file is written."""
+        is_own = address.origin == self._first.origin
+        with self._connections.ask(
+            address,
+            [_ENCODINGS, *(self._headers if is_own else ())],
+            is_trusted=self._is_trusted and is_own,
+            until=self._until,
+        ) as answer:
+            location = _redirect_of(answer)
+            if location is None:
+                self._write(answer, path, progress)
+            return location
+
+    def _write(
+        self, answer: Answer, path: str, progress: Callable[[int], object] | None
+    ) -> None:
+        limits, fields = self._limits, answer.headers
+        length = fields.get("content-length", "")
+        if length.isdigit() and int(length[:20]) > limits.most_bytes:
+            raise SourceError(f"is larger than {limits.most_bytes} bytes")
+        encoding = fields.get("content-encoding", "")
+        pieces = within_size(answer.pieces, limits.most_bytes)
+        pieces = inflated_pieces(self._in_time(pieces), encoding, limits.most_inflated)
+        write_pieces(pieces, path, progress)
+
+    def _in_time(self, pieces: Iterable[Buffer]) -> Iterator[Buffer]:
+        limits = self._limits
+        since, recent = time.monotonic(), 0
+        for piece in pieces:
+            recent += memoryview(piece).nbytes
+            now = time.monotonic()
+            if now > self._until:
+                raise RetryableError("timed out")
+            if now - since > limits.idle_seconds:
+                if recent < limits.least_bytes:
+                    sent = f"sent {recent} bytes in {limits.idle_seconds:g} seconds"
+                    raise RetryableError(sent)
+                since, recent = now, 0
+            yield piece
+
+
+def _redirect_of(answer: Answer) -> str | None:
+    """The target of a redirect; None for a file.
+
+    Raises:
+        NotFoundError: The answer says that there is no file.
+        SourceError: It is another error.
+    """
+    status, fields = answer.status, answer.headers
+    if status == _OK:
+        return None
+    _drain(answer)
+    if status in _REDIRECTS and "location" in fields:
+        return fields["location"]
+    reason = f"HTTP status {status}"
+    if status in _NOT_FOUND:
+        raise NotFoundError(reason)
+    if status in _LATER:
+        wait = read_retry_after(fields.get("retry-after", "")) or 0.0
+        asked = f", which asks to wait {wait:.0f} s" if wait else ""
+        raise RetryableError(reason + asked, wait=wait, status=status)
+    denied = ": not allowed" if status in _NOT_ALLOWED else ""
+    raise SourceError(reason + denied, status=status)
+
+
+def _drain(answer: Answer) -> None:
+    """Read a short answer to its end, so that its connection can be used again."""
+    size = 0
+    for piece in answer.pieces:
+        size += len(piece)
+        if size > _DRAINED:
+            return
+
+
+# ---- bodies, of web servers and others
+
+
+def within_size(pieces: Iterable[Buffer], most: int) -> Iterator[Buffer]:
+    """*pieces*, of at most *most* bytes together.
+
+    Raises:
+        SourceError: They are more.
+    """
+    size = 0
+    for piece in pieces:
+        size += memoryview(piece).nbytes
+        if size > most:
+            raise SourceError(f"is larger than {most} bytes")
+        yield piece
+
+
+def inflated_pieces(
+    pieces: Iterable[Buffer], encoding: str, most: int
+) -> Iterator[Buffer]:
+    """A body without its Content-Encoding.
+
+    Args:
+        pieces: As they were sent.
+        encoding: "" or "identity", "gzip" or "zstd".
+        most: Bytes, inflated.
+
+    Raises:
+        SourceError: They are more than *most*, or of another encoding; a
+            `RetryableError` where they are damaged.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in {"", "identity"}:
+        yield from pieces
+        return
+    inflate = _INFLATERS.get(encoding)
+    if inflate is None:
+        raise SourceError("is sent in an encoding that was not asked for")
+    size = 0
+    try:
+        for piece in inflate(pieces):
+            size += len(piece)
+            if size > most:
+                raise SourceError(f"inflates to more than {most} bytes")
+            yield piece
+    except ValueError as error:
+        raise RetryableError(f"its {encoding} encoding is damaged: {error}") from error
+
+
+def write_pieces(
+    pieces: Iterable[Buffer],
+    path: str,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Write a new file, complete or not at all.
+
+    Raises:
+        OSError: The disk is full.
+        SourceError: The file is empty, or cannot be written for another reason.
+    """
+    partial = f"{path}.part"
+    try:
+        with open(partial, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+                if progress is not None:
+                    progress(file.tell())
+            is_empty = file.tell() == 0
+        if is_empty:
+            raise SourceError("the file is empty")
+        os.replace(partial, path)
+    except OSError as error:
+        if error.errno in FULL_DISK:
+            raise
+        reason = error.strerror or str(error)
+        raise SourceError(f"cannot be written: {reason}") from error
+    finally:
+        with suppress(OSError):
+            os.unlink(partial)

@@ -1,1 +1,0 @@
-"""The network: connections, limits, addresses."""

@@ -1,0 +1,91 @@
+"""Requests to the server that a client names."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from gsym.errors import ServerError, SourceError
+from gsym.net import open_connections
+from gsym.net.transfer import inflated_pieces, within_size
+from gsym.net.web_address import read_web_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gsym.net.connections import Answer
+    from gsym.net.limits import TransferLimits
+
+_REDIRECTS = range(300, 400)
+
+
+class ServerConnection:
+    """A connection to one server, for one thread at a time.
+
+    Args:
+        url: URL of the server; the paths of its API are appended to it. It is shown
+            without its credentials.
+        user: The feature that needs it, for the message about a missing package.
+        limits: Of each request.
+
+    Attributes:
+        address: The URL.
+
+    Raises:
+        ServerError: *url* is not a URL of http or https.
+        UnsupportedError: The extra `net` is not installed.
+    """
+
+    def __init__(self, url: str, user: str, limits: TransferLimits) -> None:
+        self._connections = open_connections(user, limits)
+        try:
+            self.address = read_web_address(url)
+        except ValueError as error:
+            raise ServerError(str(error)) from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connections.close()
+
+    @contextmanager
+    def post(
+        self,
+        path: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes | Iterator[bytes],
+        until: float,
+    ) -> Iterator[Answer]:
+        """The answer to a request; redirects are not followed.
+
+        Args:
+            path: Appended to the URL of the server.
+            headers: (name, value) to send.
+            body: Pieces need a Content-Length among the headers.
+            until: The deadline, by `time.monotonic`.
+
+        Raises:
+            SourceError: There is no answer, or a redirect.
+        """
+        address = self.address.below(path.lstrip("/"))
+        with self._connections.ask(
+            address, headers, body=body, is_trusted=True, until=until
+        ) as answer:
+            if answer.status in _REDIRECTS:
+                target = address.shown_target(answer.headers.get("location", ""))
+                reason = (
+                    f"HTTP status {answer.status}: redirects to {target}: "
+                    "name that server"
+                )
+                raise SourceError(reason, status=answer.status)
+            yield answer
+
+
+def read_body(answer: Answer, most: int) -> bytes:
+    """The body of an answer, inflated.
+
+    Raises:
+        SourceError: It is damaged, or has more than *most* bytes.
+    """
+    encoding = answer.headers.get("content-encoding", "")
+    pieces = inflated_pieces(within_size(answer.pieces, most), encoding, most)
+    return b"".join(pieces)
