@@ -82,7 +82,7 @@ class ServerError(GsymError):
 
 
 class NotFoundError(GsymError):
-    """A source answered that it does not have the file; the text names what was asked."""
+    """A source answered that it does not have the file."""
 
 
 class SourceError(GsymError):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from gsym.records import NamedTuple
 
+UINT64_END = 1 << 64
+UINT64_MAX = UINT64_END - 1
+
 
 class LineEntry(NamedTuple):
     """From *address* on, code comes from *line* of *path* ("" = no file)."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 pytest.importorskip("httpcore2", reason="the extra `net` is not installed")
-from gsym.net.connections import AnswerLength  # noqa: E402
+from gsym.net.connections import AnswerLength
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"

@@ -27,6 +27,7 @@ from gsym.conversion.inputs import INPUTS
 from gsym.conversion.output import PCLNTAB_CHOICES, ConversionRequest
 from gsym.engine.native import uuid_bytes
 from gsym.errors import MemberError, UnsupportedError
+from gsym.model import UINT64_END
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.selection import Selection
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from gsym.conversion.report import ConversionReport
 
-_SIZE_END = 1 << 64
 _SUFFIX = ".gsym"
 _INDEX_AND_MORE = 2  # the version that can hold an index and variables
 _HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
@@ -347,7 +347,7 @@ def _check(request: ConversionRequest) -> None:
     if request.has_data_symbols and request.segment_size is not None:
         raise ValueError("data_symbols: segments do not hold them")
     if request.segment_size is not None:
-        if not 1 <= request.segment_size < _SIZE_END:
+        if not 1 <= request.segment_size < UINT64_END:
             raise ValueError(f"segment_size: {request.segment_size} is out of range")
         return
     for path in (request.input, request.call_sites_yaml):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gsym.engine.name_texts import NameTexts
 from gsym.engine.native import ffi, lib
 from gsym.engine.text_buffer import TextBuffer
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.reading.reader import Reader
-
-_LAST_ADDRESS = (1 << 64) - 1
 
 
 class LookupText:
@@ -48,8 +47,8 @@ class LookupText:
         self._style.flags = (
             json * lib.GSYM_LOOKUP_TEXT_JSON | demangle * lib.GSYM_LOOKUP_TEXT_DEMANGLED
         )
-        self._style.shift = shift & _LAST_ADDRESS
-        first, last = max(0, -shift), min(_LAST_ADDRESS, _LAST_ADDRESS - shift)
+        self._style.shift = shift & UINT64_MAX
+        first, last = max(0, -shift), min(UINT64_MAX, UINT64_MAX - shift)
         self._style.first, self._style.last = (first, last) if first <= last else (1, 0)
 
     @property

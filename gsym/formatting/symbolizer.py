@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gsym.engine.name_texts import NameTexts
 from gsym.engine.native import ffi, lib, to_bytes
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from gsym.engine.text_buffer import TextBuffer
     from gsym.reading.reader import Reader
-
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 class SymbolizerText:
@@ -58,7 +57,7 @@ class SymbolizerText:
             self._names = NameTexts(self._image, escape=escape)
         self._style = ffi.new("gsym_symbolizer_style *")
         self._style.flags = flags
-        self._style.shift = shift & _ADDRESS_MASK
+        self._style.shift = shift & UINT64_MAX
         self._style.module = self._kept = ffi.from_buffer(self._module)
         self._style.module_size = len(self._module)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from gsym.engine.native import to_bytes
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from gsym.markup.elements import Mmap, Module
 
 
-_MASK = (1 << 64) - 1
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
 _MOST_NAMED = 4  # replaced mmaps in a remark
 
@@ -47,20 +47,20 @@ class Segment(NamedTuple):
     @property
     def last(self) -> int:
         """Address of its last byte, modulo 2^64."""
-        return (self.start + self.size - 1) & _MASK
+        return (self.start + self.size - 1) & UINT64_MAX
 
     def covers(self, address: int) -> bool:
         """Whether an address in memory is in it."""
-        return self.start <= address < (self.start + self.size) & _MASK
+        return self.start <= address < (self.start + self.size) & UINT64_MAX
 
     def linked(self, address: int) -> int:
         """The link-time address of an address in memory."""
-        return (address - self.start + self.address) & _MASK
+        return (address - self.start + self.address) & UINT64_MAX
 
     def agrees_with(self, other: Segment) -> bool:
         """Whether both give the same result for addresses that are in both."""
         is_same = self.module is other.module
-        return is_same and self.linked(other.start) == other.address & _MASK
+        return is_same and self.linked(other.start) == other.address & UINT64_MAX
 
 
 class ContextError(Exception):
@@ -184,8 +184,8 @@ class AddressSpace:
         module, address = added.module.id, added.address
         rest = address % _PAGE
         if rest and added.start % _PAGE == 0:
-            expected = (added.start - self._bases.get(module, 0)) & _MASK
-            is_near = (address - expected) & _MASK < _LARGEST_PAGE
+            expected = (added.start - self._bases.get(module, 0)) & UINT64_MAX
+            is_near = (address - expected) & UINT64_MAX < _LARGEST_PAGE
             if module in self._bases and is_near:
                 address = expected
             elif added.size % _PAGE == 0:
@@ -196,7 +196,7 @@ class AddressSpace:
         if address != added.address:
             remark = f"start is page-aligned, but address is not: using {address:#x}"
             self.remarks.append(remark)
-        self._bases.setdefault(module, (added.start - address) & _MASK)
+        self._bases.setdefault(module, (added.start - address) & UINT64_MAX)
         return address
 
     def _replace(self, added: Segment) -> Segment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.markup.elements import Backtrace, Data, Pc
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -38,9 +39,6 @@ class Answer(NamedTuple):
     values: tuple[Value, ...] = ()
 
 
-_ADDRESS_MASK = (1 << 64) - 1
-
-
 def answer_address(
     element: Backtrace | Pc | Data,
     space: AddressSpace,
@@ -74,7 +72,7 @@ def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
     if not isinstance(element, Data):
         plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
         is_return = element.kind == "ra" or (not element.kind and plain_is_return)
-    return (element.address - is_return) & _ADDRESS_MASK
+    return (element.address - is_return) & UINT64_MAX
 
 
 def reason_of(answer: Answer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.markup.elements import Mmap, Module, Reset
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from gsym.markup.elements import Element
     from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
-
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 class ContextualElements:
@@ -144,7 +143,7 @@ class ContextualElements:
     def _base_text(self, segment: Segment) -> bytes:
         """What tells the load address of a module once, as Fuchsia does."""
         module = segment.module
-        base = (segment.start - segment.address) & _ADDRESS_MASK
+        base = (segment.start - segment.address) & UINT64_MAX
         is_first = module.id not in self._bases
         known = self._bases.setdefault(module.id, base)
         if known != base:

@@ -12,6 +12,7 @@ from gsym.markup.answers import Answer
 from gsym.markup.elements import Backtrace, Pc
 from gsym.markup.line_parts import before_frames, between_split
 from gsym.markup.parser import Token
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _CODE = re.compile(
 _ESCAPE = b"\x1b"
 _KINDS = {None: "", b"ra": "ra", b"pc": "pc"}
 _MOST_AT_ONCE = 1 << 15  # bytes of log: each element of it is some hundreds of bytes
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 class ElementRun:
@@ -206,7 +206,7 @@ class ElementRuns:
         is_return = kind == b"ra"
         if kind is None:
             is_return = frame is not None or style.adjusts_plain_pc
-        looked_up = address - is_return & _ADDRESS_MASK
+        looked_up = address - is_return & UINT64_MAX
         segment = self._near
         if segment is None or not segment.covers(looked_up):
             segment = self._near = self._space.find(looked_up)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from gsym.engine.native import to_str
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -105,7 +106,6 @@ _PREFIXES = (
 )
 _HEXADECIMAL = 16
 _OCTAL = re.compile(rb"0[0-7]+")
-_NUMBER_END = 1 << 64
 _MOST_DIGITS = 4096  # int() of more takes long
 
 
@@ -256,4 +256,4 @@ def _bounded(text: bytes, base: int, digits: re.Pattern[bytes]) -> int | None:
     if len(text) > _MOST_DIGITS or not digits.fullmatch(text):
         return None
     value = int(text.lstrip(b"0") or b"0", base)
-    return value if value < _NUMBER_END else None
+    return value if value < UINT64_END else None

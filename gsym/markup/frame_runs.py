@@ -11,6 +11,7 @@ import re
 
 from gsym.engine.native import lib
 from gsym.markup.text import MOST_MODULES, MarkupText
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ _CODE = re.compile(
 )
 _MOST_NAME_BYTES = 1 << 24
 _SEGMENTS_PER_LINE = 64  # that are told to the engine while a line is filtered
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 class FrameRuns:
@@ -114,7 +114,7 @@ class FrameRuns:
         is_return = not found[1] or self._settings.style.adjusts_plain_pc
         if found[3]:
             is_return = found[3] == b":ra"
-        return self._space.find(int(found[2], 16) - is_return & _ADDRESS_MASK)
+        return self._space.find(int(found[2], 16) - is_return & UINT64_MAX)
 
     def _text_with(
         self, module: LoadedModule, symbols: ModuleSymbols

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 import gsym
 from gsym.errors import GsymError
+from gsym.model import UINT64_END
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
 from gsym.store.loose_files import LooseFiles
@@ -44,7 +45,6 @@ _PAGE_SIZE = 50
 _MOST_FUNCTIONS = 200
 _MOST_MISSES = 100
 _LONGEST_QUERY = 1000
-_ADDRESS_END = 1 << 64
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _TOO_LARGE = 413
@@ -148,7 +148,7 @@ class PageData:
         """What is at one address of a module."""
         _module, _entry, reader = self._open(debug_id)
         link = address + reader.header.base_address if is_offset else address
-        found = reader.lookup(link) if link < _ADDRESS_END else None
+        found = reader.lookup(link) if link < UINT64_END else None
         if found is None:
             return {"address": hex(link), "function": None, "calls": []}
         function, path_map = found.function, self._service.path_map
@@ -302,6 +302,6 @@ def _number(request: Request, name: str) -> int:
         number = int(text, 0) if text.isalnum() else -1
     except ValueError:
         number = -1
-    if not 0 <= number < _ADDRESS_END:
+    if not 0 <= number < UINT64_END:
         raise ServerError(_BAD_REQUEST, f"{name} is no number")
     return number

@@ -16,6 +16,7 @@ from array import array
 from collections import OrderedDict
 
 from gsym.errors import GsymError, UuidMismatchError
+from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.store.modules import Attempt, Resolution
@@ -52,7 +53,6 @@ class Symbolization(NamedTuple):
     module: OpenModule
 
 
-_ADDRESS_END = 1 << 64
 _OPEN_TRIES = 10
 # The name is part of an id only where the id is that of a PE file.
 _CacheKey = tuple[str, str, str]
@@ -139,7 +139,7 @@ class OpenModule:
         base = reader.header.base_address
         if not base:
             return reader.lookup_many(offsets, misses=False)
-        last = _ADDRESS_END - 1
+        last = UINT64_MAX
         if max(offsets, default=0) <= last - base and min(offsets, default=0) >= 0:
             addresses = array("Q", [base + each for each in offsets])
             return reader.lookup_many(addresses, misses=False)
@@ -259,7 +259,7 @@ class Symbolizer:
         if module.reader is None:
             return Symbolization(None, module.reason, module)
         address = module.address_of(offset) if va is None else va  # type: ignore[arg-type]
-        if not 0 <= address < _ADDRESS_END:
+        if not 0 <= address < UINT64_END:
             return Symbolization(None, f"{address:#x} is no address", module)
         lookup = module.reader.lookup(address)
         reason = "" if lookup else f"no function of {module.reader.path} is there"

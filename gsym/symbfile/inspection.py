@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 from gsym.symbfile.format import Range
 
@@ -158,9 +159,6 @@ class Finding(NamedTuple):
     is_error: bool = True
 
 
-_ADDRESS_END = 1 << 64
-
-
 def verify(decoder: Decoder) -> Iterator[Finding]:
     """What is to be said of the records, in no order of offsets.
 
@@ -187,7 +185,7 @@ def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
 
     if not record.length:
         yield finding("fields", "the range covers no byte")
-    if record.elf_va + record.length > _ADDRESS_END:
+    if record.elf_va + record.length > UINT64_END:
         yield finding("fields", "the range ends behind the last address")
     if not record.func:
         yield finding("fields", "the function has no name")
@@ -236,7 +234,7 @@ class _Open:
     def __init__(self, offset: int, record: Range | None) -> None:
         self.offset = offset
         self.record = record
-        self.end = _ADDRESS_END if record is None else record.elf_va + record.length
+        self.end = UINT64_END if record is None else record.elf_va + record.length
         self.calls: list[tuple[int, int, int]] = []  # start, end, offset
 
     def covers(self, record: Range) -> bool:

@@ -8,6 +8,7 @@ from gsym.containers.section_loading import code_at, is_thumb_at
 from gsym.conversion.identity import read_debug_id
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, UnsupportedError
+from gsym.model import UINT64_END
 from gsym.store.modules import ModuleKey
 from gsym.symbolication.disassembly import disassembler_for
 from gsym.symbolication.extension_request import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _NOT_FOUND = 404
 _TOO_LARGE = 413
 _LONGEST_INSTRUCTION = 15  # bytes, of any architecture
-_ADDRESS_END = 1 << 64
 
 
 class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
@@ -150,7 +150,7 @@ class _Names:
         found: dict[int, tuple[int, int, str]] = {}
         for offset in offsets:
             address = self._base + offset
-            if self._reader is None or not 0 <= address < _ADDRESS_END:
+            if self._reader is None or not 0 <= address < UINT64_END:
                 continue
             try:
                 lookup = self._reader.lookup(address)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gsym.model import UINT64_MAX
 from gsym.store.modules import key_of_debug_id
 from gsym.symbolication.page_records import (
     AttemptShown,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 50
 _MOST_CALLS = 200  # inlined ones of one frame; the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths of an answer
-_ADDRESS_END = 1 << 64
 
 
 class FrameAnswer(msgspec.Struct):
@@ -278,7 +278,7 @@ def _link_address(frame: StackFrame, base: int) -> int:
     address = frame.address
     if frame.base == "image" or (frame.base == "either" and address < base):
         address += base
-    return min(max(address - frame.is_return, 0), _ADDRESS_END - 1)
+    return min(max(address - frame.is_return, 0), UINT64_MAX)
 
 
 def _calls_by_address(

@@ -16,6 +16,7 @@ from itertools import chain
 import msgspec
 
 from gsym.errors import CopyableError
+from gsym.model import UINT64_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~-]*")
 _WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
 _ID = re.compile(r"[A-Fa-f0-9]*")
 _PAIR = 2  # items of a module and of a frame
-_ADDRESS_END = 1 << 64
 _BAD_REQUEST = 400
 _TOO_LARGE = 413
 
@@ -225,7 +225,7 @@ def _columns(stack: Any, module_count: int) -> Stack | None:
         return None
     modules, offsets = flat[::2], flat[1::2]
     is_known = min(modules) >= -1 and max(modules) < module_count
-    if is_known and min(offsets) >= -1 and max(offsets) < _ADDRESS_END:
+    if is_known and min(offsets) >= -1 and max(offsets) < UINT64_END:
         return Stack(modules, offsets)
     return None
 
@@ -242,6 +242,6 @@ def _stack_fault(stack: Any, module_count: int) -> str:
             return f"frame {at} has an invalid module_index"
         if not -1 <= index < module_count:
             return f"frame {at} has a module_index that isn't in modules"
-        if type(offset) is not int or not -1 <= offset < _ADDRESS_END:
+        if type(offset) is not int or not -1 <= offset < UINT64_END:
             return f"frame {at} has an invalid module_offset"
     raise AssertionError("a stack without a fault")

@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 from itertools import chain, count, groupby
 from tempfile import TemporaryFile, gettempdir
 
+from gsym.model import UINT64_MAX
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import (
     ContextSwitch,
@@ -131,7 +132,6 @@ _MOST_INTEGER = 2**53  # a double holds all integers up to it
 _MOST_NANOSECONDS = 2**51
 _SECOND = 10**9
 _KOIDS = 2**32  # Perfetto distinguishes this many
-_ID_MASK = 2**64 - 1
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -402,7 +402,7 @@ def _keep_apart(begin: dict[str, Any]) -> None:
     if begin["ph"] == "b":
         begin["id2"] = {"local": f"{begin.pop('id')} {begin['name']}"}
     else:  # viewers accept only plain numbers for flows
-        begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & _ID_MASK)
+        begin["id"] = str((begin["pid"] << 32 ^ int(begin["id"])) & UINT64_MAX)
 
 
 def _process(thread: KernelObject) -> int | None:

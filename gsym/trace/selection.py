@@ -6,6 +6,7 @@ import re
 from fnmatch import translate
 
 from gsym.arguments import strings_of
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import Filter
 from gsym.trace.fxt.objects import PROCESS, THREAD
@@ -146,7 +147,6 @@ CONTEXT = (
     UserspaceObject,
 )
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
-_MOST_NS = 2**64 - 1
 _ODD = frozenset("?[\0")
 _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
@@ -160,10 +160,10 @@ def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
     """
     begin = absolute_ns(selection.begin, origin_ns) or 0
     end = absolute_ns(selection.end, origin_ns)
-    last = _MOST_NS if end is None else max(end - 1, 0)
+    last = UINT64_MAX if end is None else max(end - 1, 0)
     return Filter(
-        min(begin, _MOST_NS),
-        min(last, _MOST_NS),
+        min(begin, UINT64_MAX),
+        min(last, UINT64_MAX),
         categories=_plain(selection.categories),
         names=_plain(selection.names),
     )

@@ -14,6 +14,7 @@ from gsym.arguments import pairs_of
 from gsym.containers.mapped_file import map_file
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.model import UINT64_END
 from gsym.reading.function_table import FunctionTable
 from gsym.verification.structure import (
     BrokenError,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 _KEPT = 1000  # findings or differences
-_ADDRESS_END = 1 << 64
 
 
 class Comparison(NamedTuple):
@@ -110,13 +110,13 @@ def check_answers(path: str) -> list[Unanswered]:
 def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
     widest = reach = 0  # the function that ends last, and where it ends
     end = 0  # of the addresses that have an answer
-    starts = [*functions.starts, _ADDRESS_END]
+    starts = [*functions.starts, UINT64_END]
     for index, (start, after) in enumerate(pairwise(starts)):
         size = functions.sizes[index]
         if index == 0 or start != starts[index - 1]:
             end = start
         # A function without a size answers up to the next one.
-        end = max(end, start + size if size else _ADDRESS_END)
+        end = max(end, start + size if size else UINT64_END)
         if size and start + size > reach:
             widest, reach = index, start + size
         if start != after and end < min(after, reach):

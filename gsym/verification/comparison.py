@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from gsym.model import UINT64_END
 from gsym.verification.decoder.functions import UnitFunctions, is_poorer
 from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
 from gsym.verification.decoder.units import DECODING_ERRORS, Units
@@ -252,7 +253,7 @@ class Comparer:
             reach = max(reach, end, start + 1)
             ends.append(reach)
         for address in sorted(symbols):
-            index = bisect_right(present, (address, 1 << 64)) - 1
+            index = bisect_right(present, (address, UINT64_END)) - 1
             if index >= 0 and address < ends[index]:
                 continue
             for symbol in symbols[address]:

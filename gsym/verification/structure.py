@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.engine.native import lib
+from gsym.model import UINT64_END
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ def _check_addresses(layout: Layout) -> Iterator[Finding]:
         if after < before:
             where = table.start + index * layout.addr_off_size
             yield Finding(where, f"address {after:#x} follows {before:#x}")
-    if addresses and max(addresses) >= 1 << 64:
+    if addresses and max(addresses) >= UINT64_END:
         yield Finding(table.start, "addresses go beyond 64 bits")
 
 

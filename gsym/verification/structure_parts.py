@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gsym.engine.native import ffi, lib, new_error
+from gsym.model import UINT64_END
 from gsym.verification.structure import BrokenError, Extent, Finding
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class _Decoder:
         if not 0 < function.name < self._string_count:
             yield f"name {function.name:#x} is not in the string table"
         # A function without a size ends where the next one starts.
-        end = function.address + function.size if function.size else 1 << 64
+        end = function.address + function.size if function.size else UINT64_END
         yield from self._row_faults(function, end)
         yield from self._inline_faults(function, end)
         yield from self._call_site_faults(function)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError, GsymError
-from gsym.model import CallSite
+from gsym.model import UINT64_END, CallSite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _FLAGS = {
 }
 _NULLS = {"", "~", "null"}
 _BASE_OF_PREFIX = {"0x": 16, "0b": 2, "0o": 8}
-_OFFSET_END = 1 << 64
 
 
 def add_call_sites(creator: CData, path: str) -> None:
@@ -236,7 +235,7 @@ class _Document:
             offset = int(text, base) if text.isascii() and text.isalnum() else -1
         except ValueError:
             offset = -1
-        if not 0 <= offset < _OFFSET_END:
+        if not 0 <= offset < UINT64_END:
             self._fail(f"invalid return_offset '{text}'")
         return offset
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gsym.arguments import items_of, strings_of
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.model import UINT64_END
 from gsym.writing.creator import new_creator
 
 TYPE_CHECKING = False
@@ -89,9 +90,6 @@ class ImageSource:
         return {strp: strings[strp] for strp in {*self._mapped.all_functions()[2::3]}}
 
 
-_ADDRESS_END = 1 << 64
-
-
 class Selection:
     """Patterns of names and ranges of addresses; true where there are any.
 
@@ -170,6 +168,6 @@ def _compiled(pattern: str) -> Pattern[str]:
 
 
 def _checked(start: int, end: int) -> tuple[int, int]:
-    if not 0 <= start < end < _ADDRESS_END:
+    if not 0 <= start < end < UINT64_END:
         raise ValueError(f"{start:#x}-{end:#x} is no range of addresses")
     return start, end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.conversion.identity import elf_debug_id
 from gsym.errors import ServerError
-from gsym.model import Frame, FunctionRange, Lookup
+from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolization
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
     from gsym.symbolication.client.answers import JobAnswer, StackFrame
     from gsym.symbolication.client.symbolication_client import SymbolicationClient
-
-_ADDRESS_END = 1 << 64
 
 
 class RemoteSymbolizer:
@@ -60,7 +58,7 @@ class RemoteSymbolizer:
         places = []
         for key, offset in asked:
             frames = offsets.setdefault(_module(key), [])
-            places.append(len(frames) if 0 <= offset < _ADDRESS_END else None)
+            places.append(len(frames) if 0 <= offset < UINT64_END else None)
             if places[-1] is not None:
                 frames.append(offset)
         modules = [module for module, found in offsets.items() if found]

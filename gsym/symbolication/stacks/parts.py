@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -80,7 +81,6 @@ class PastedStack(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-_ADDRESS_END = 1 << 64
 NO_MODULE = -1
 
 
@@ -104,7 +104,7 @@ class StackBuilder:
 
     def add_frame(self, frame: StackFrame) -> None:
         """Go on with a frame; one beyond the limits becomes text."""
-        if not 0 <= frame.address < _ADDRESS_END:
+        if not 0 <= frame.address < UINT64_END:
             self.add_text(frame.text)
             return
         if self._frames == self.limits.frames:

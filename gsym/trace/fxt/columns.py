@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, compress, repeat
 
 from gsym.engine.native import check, ffi, lib, new_error, to_str
+from gsym.model import UINT64_MAX
 from gsym.trace.fxt.layouts import LAYOUTS, process_field
 from gsym.trace.fxt.records import ARGUMENT_TYPES, EVENT_KINDS, Argument, Event
 
@@ -140,7 +141,6 @@ class OtherRecords:
 
 
 _SECOND = 10**9
-_WIDE = 2**64 - 1
 _NO_PROVIDER = lib.GSYM_FXT_NO_PROVIDER
 _LAST_EVENT = lib.GSYM_FXT_FLOW_END
 _ENDED = frozenset((lib.GSYM_FXT_DURATION_COMPLETE,))
@@ -343,7 +343,7 @@ class Columns:
         """Nanoseconds, also where they do not fit their column."""
         if self._columns.has_wide_times:
             for at, ns in enumerate(times):
-                if ns == _WIDE:
+                if ns == UINT64_MAX:
                     times[at] = ticks[at] * _SECOND // self._rate(providers[at])
         return times
 

@@ -11,6 +11,7 @@ from itertools import chain
 from gsym.arguments import strings_of
 from gsym.engine.native import check, ffi, lib, new_error, to_bytes
 from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.trace.fxt.columns import MOST_COPIED_SIZE, Columns, Texts
 from gsym.trace.fxt.layouts import KINDS
@@ -131,7 +132,6 @@ class Counts(NamedTuple):
 # The first bytes of a trace, in either byte order; old ones have others.
 MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 
-_NO_LIMIT = 2**64 - 1
 _LARGE_SIZE = 1 << 20  # of records that are not copied if possible
 
 
@@ -176,7 +176,7 @@ class Decoder:
         numbers = map(KINDS.index, KINDS if kinds is None else kinds)
         mask = sum(1 << number for number in set(numbers))
         if most_record_size is None:
-            most_record_size = MOST_COPIED_SIZE if whole is None else _NO_LIMIT
+            most_record_size = MOST_COPIED_SIZE if whole is None else UINT64_MAX
         status = lib.gsym_fxt_reader_create(
             mask, most_record_size, strict, place, self._error
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.errors import UnsupportedError
+from gsym.model import UINT64_MAX
 from gsym.trace.fxt.decoder import KINDS
 
 TYPE_CHECKING = False
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _WITHOUT_VALUE = ("instant", "duration_begin", "duration_end")
 _COMPLETE = "duration_complete"
-_WIDE = 2**64 - 1
 
 
 def event_batches(trace: Trace) -> Iterator[pa.RecordBatch]:
@@ -110,7 +110,7 @@ class _Batches:
 
     def _narrow(self, times: Any) -> Any:
         """Times, null where they do not fit."""
-        wide = self._pa.scalar(_WIDE, self._pa.uint64())
+        wide = self._pa.scalar(UINT64_MAX, self._pa.uint64())
         is_wide = self._compute.equal(times, wide)
         none = self._pa.scalar(None, self._pa.uint64())
         return self._compute.if_else(is_wide, none, times)

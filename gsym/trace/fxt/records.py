@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gsym.engine.native import lib
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 
 
@@ -102,7 +103,7 @@ ARGUMENT_TYPES = (
 THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
 # What stands for a string or a thread that no record in front has defined.
 UNKNOWN_STRING = "<unknown>"
-UNKNOWN_KOID = 2**64 - 1
+UNKNOWN_KOID = UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

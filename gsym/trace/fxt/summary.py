@@ -10,6 +10,7 @@ from collections import Counter
 from itertools import compress
 
 from gsym.engine.native import check, ffi, lib, new_error
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.trace.fxt.layouts import LAYOUTS
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
@@ -46,7 +47,6 @@ DESCRIBING_KINDS = (
 BUFFER_FULL = 0
 """The event of a provider that says that its buffer filled up and records were lost."""
 
-_WIDE = 2**64 - 1
 _EVENT_NUMBERS = bytes(range(len(EVENT_KINDS)))
 # Those that have a time of the kinds that are no events.
 _TIMED = frozenset(
@@ -102,7 +102,7 @@ class Survey:
             times = [*_bounds(columns.event_column("ns"))]
             times += _bounds(_other_times(columns))
             ends = columns.event_column("end_ns")
-            if _WIDE in times or (len(ends) and max(ends) == _WIDE):
+            if UINT64_MAX in times or (len(ends) and max(ends) == UINT64_MAX):
                 self._add_exact_times(columns)
             elif times:
                 self._extend(min(times), max(*times, *_bounds(ends)))

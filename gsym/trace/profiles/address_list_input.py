@@ -16,6 +16,7 @@ import os
 import re
 
 from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
 from gsym.trace.profiles.binaries import build_id_of
 from gsym.trace.profiles.input_bytes import MOST_BYTES, lines_of, read_pieces
 from gsym.trace.profiles.model import Mapping, ProfileBuilder
@@ -32,7 +33,6 @@ _BUILD_ID = re.compile(
     r"(?P<build_id>(?:[0-9a-fA-F]{2}){4,64}):0[xX](?P<address>[0-9a-fA-F]{1,16})",
     re.ASCII,
 )
-_ALL = (1 << 64) - 1
 
 
 def is_address_list(lines: Iterable[str]) -> bool:
@@ -72,7 +72,7 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
     """
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
-    own = Mapping(0, _ALL, 0, 0, module, build_id.lower()) if build_id else None
+    own = Mapping(0, UINT64_MAX, 0, 0, module, build_id.lower()) if build_id else None
     try:
         return profile_of_addresses(
             lines, own, build_ids=build_ids, return_addresses=return_addresses
@@ -131,7 +131,7 @@ class _Reader:
             return int(found[1], 16), own
         found = _BUILD_ID.fullmatch(text)
         if found is not None:
-            mapping = Mapping(0, _ALL, 0, build_id=found["build_id"].lower())
+            mapping = Mapping(0, UINT64_MAX, 0, build_id=found["build_id"].lower())
             return int(found["address"], 16), self._builder.mapping(mapping)
         found = _OFFSET.fullmatch(text)
         if found is None:
@@ -140,5 +140,5 @@ class _Reader:
         build_id = self._build_ids.get(module)
         if build_id is None:
             build_id = self._build_ids[module] = build_id_of(module)
-        mapping = Mapping(0, _ALL, 0, 0, module, build_id, is_relative=True)
+        mapping = Mapping(0, UINT64_MAX, 0, 0, module, build_id, is_relative=True)
         return int(found["offset"], 16), self._builder.mapping(mapping)

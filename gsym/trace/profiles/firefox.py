@@ -11,6 +11,7 @@ from itertools import pairwise
 from statistics import median
 
 from gsym.conversion.identity import elf_debug_id
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ _OTHER, _NATIVE = 0, 1
 # What no profile of another program has.
 _NO_MARKERS = ("data", "name", "startTime", "endTime", "phase", "category")
 _NO_SYMBOLS = ("libIndex", "address", "name", "functionSize")
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 def weight_of(value_type: ValueType) -> tuple[str, float] | None:
@@ -221,7 +221,7 @@ class _Libraries:
         mapping = profile.mappings[location.mapping]
         address = location.address - location.is_return - mapping.start
         base = self._bases[self._of_mapping[location.mapping]]
-        return (address + _link_start(mapping) - base) & _ADDRESS_MASK
+        return (address + _link_start(mapping) - base) & UINT64_MAX
 
 
 def _link_start(mapping: Mapping) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import median_low
 
+from gsym.model import UINT64_MAX
 from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (
     Argument,
@@ -38,7 +39,6 @@ _PROVIDER_NAME, _CATEGORY = "samples", "sample"
 _SECOND = 1_000_000_000
 _DEFAULT_PERIOD = 1_000_000
 _UNIT = "nanoseconds"
-_KOID_MASK = (1 << 64) - 1
 _MOST_TEXT = 4000  # characters; a record has room for all its texts then
 _NO_THREAD = Thread(1, 1, "", "")
 # Perfetto keeps 32 bits of a koid, and programs number from below.
@@ -138,13 +138,13 @@ def _tracks(
     Samples of no thread, and a number that is too wide, may meet another thread's.
     """
     threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
-    known = {thread.thread & _KOID_MASK for _, thread in threads}
+    known = {thread.thread & UINT64_MAX for _, thread in threads}
     numbers = range(_FIRST_TRACK, 0, -1)
     free = (each for each in numbers if each not in koids and each not in known)
     taken: set[tuple[int, int]] = set()
     tracks: dict[int | None, Thread] = {}
     for index, thread in threads:
-        process, koid = thread.process & _KOID_MASK, thread.thread & _KOID_MASK
+        process, koid = thread.process & UINT64_MAX, thread.thread & UINT64_MAX
         name = thread.thread_name
         if koid in busy or (process, koid) in taken:
             koid = next(free)
@@ -264,5 +264,5 @@ def _arguments(frame: Frame, location: Location, count: int) -> tuple[Argument, 
     if location.reason:
         values["reason"] = location.reason[:_MOST_TEXT]
     made = [argument_of(name, value) for name, value in values.items()]
-    address = Argument("address", "pointer", location.address & _KOID_MASK)
+    address = Argument("address", "pointer", location.address & UINT64_MAX)
     return (*made, address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 
 from gsym.engine.demangling import demangle
+from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
 from gsym.trace.profiles.binaries import Binaries, file_address
@@ -54,7 +55,6 @@ def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
 
 
 GUESSED = "modules without their binary: offsets in it are taken for addresses"
-_ADDRESS_MASK = (1 << 64) - 1
 
 
 def symbolize(
@@ -125,13 +125,13 @@ def link_address(
     offset = location.address - mapping.start - location.is_return
     if mapping.link_start is not None:
         start = mapping.link_start + (base if mapping.is_relative else 0)
-        return (start + offset) & _ADDRESS_MASK
+        return (start + offset) & UINT64_MAX
     if _is_kernel(mapping):
-        return (base + offset) & _ADDRESS_MASK
-    place = (mapping.file_offset + offset) & _ADDRESS_MASK
+        return (base + offset) & UINT64_MAX
+    place = (mapping.file_offset + offset) & UINT64_MAX
     if segments:
         return file_address(place, segments)
-    return (base + place) & _ADDRESS_MASK
+    return (base + place) & UINT64_MAX
 
 
 def _is_kernel(mapping: Mapping) -> bool:

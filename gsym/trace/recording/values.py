@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from gsym.model import UINT64_END
 from gsym.trace.fxt.records import Argument
 from gsym.trace.fxt.writer import argument_of
 
@@ -24,7 +25,7 @@ _MOST_NAME_SIZE = 255
 _MOST_KEPT = 1 << 16  # words of names and texts
 _PLAIN = frozenset((int, float, bool, type(None)))
 _INT32_START, _INT32_END = -(1 << 31), 1 << 31
-_INT64, _UINT32, _UINT64 = range(-(1 << 63), 1 << 63), range(1 << 32), range(1 << 64)
+_INT64, _UINT32, _UINT64 = range(-(1 << 63), 1 << 63), range(1 << 32), range(UINT64_END)
 _ONES_32, _ONES_64 = _UINT32[-1], _UINT64[-1]
 # What other types add to the header of a signed number of 32 bits, type 1: the
 # difference of types, and a word more.

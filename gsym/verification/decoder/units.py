@@ -17,7 +17,7 @@ from elftools.construct.core import ConstructError
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
 from gsym.errors import GsymError, UnsupportedError
-from gsym.model import Range
+from gsym.model import UINT64_MAX, Range
 from gsym.verification.decoder.elf import open_dwarf
 from gsym.verification.decoder.lines import LineTable
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
-_DEAD = (1 << 64) - 1  # an address that no code has
+_DEAD = UINT64_MAX  # an address that no code has
 _TYPE_UNITS = {"DW_UT_type", "DW_UT_split_type"}
 _LOCAL_REFERENCES = {
     "DW_FORM_ref1",
