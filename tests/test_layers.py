@@ -33,7 +33,7 @@ FOLDERS = (
     "cli",
 )
 # Modules beside the folders, which every folder may import, lowest first.
-BESIDE = ("records", "include", "arguments", "errors", "model")
+BESIDE = ("records", "cache", "include", "arguments", "errors", "model")
 
 # The folders of the engine, lowest first; include/ has the public header.
 ENGINE = (

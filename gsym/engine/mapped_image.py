@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gsym.cache import BoundedCache
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.model import Frame, FunctionRange, Lookup, join_path
 
@@ -41,7 +42,7 @@ _lookup = lib.gsym_image_lookup
 _new = tuple.__new__  # a named tuple without the handling of its arguments
 
 
-class Strings(dict[int, str]):
+class Strings(BoundedCache[int, str]):
     """Decoded strings by their offset in the string table.
 
     Their number distinguishes single lookups from many at no cost for a lookup, so
@@ -51,6 +52,7 @@ class Strings(dict[int, str]):
     __slots__ = ("_image", "by_pages")
 
     def __init__(self, image: CData, by_pages: mmap | None) -> None:
+        super().__init__(_MAX_CACHED)
         self._image = image
         self.by_pages = by_pages
 
@@ -67,19 +69,16 @@ class Strings(dict[int, str]):
             self.read_ahead()
         size = ffi.new("size_t *")
         raw = lib.gsym_image_string(self._image, strp, size)
-        text = to_str(ffi.buffer(raw, size[0])[:])
-        if len(self) >= _MAX_CACHED:
-            self.clear()
-        self[strp] = text
-        return text
+        return self.keep(strp, to_str(ffi.buffer(raw, size[0])[:]))
 
 
-class Files(dict[int, tuple[str, str]]):
+class Files(BoundedCache[int, tuple[str, str]]):
     """Directory and base name by file index; both empty where there is no file."""
 
     __slots__ = ("_image", "_strings")
 
     def __init__(self, image: CData, strings: Strings) -> None:
+        super().__init__(_MAX_CACHED)
         self._image = image
         self._strings = strings
 
@@ -91,10 +90,7 @@ class Files(dict[int, tuple[str, str]]):
             self._image, index, entry, entry + 1, new_error()
         ):
             found = (self._strings[entry[0]], self._strings[entry[1]])
-        if len(self) >= _MAX_CACHED:
-            self.clear()
-        self[index] = found
-        return found
+        return self.keep(index, found)
 
 
 class Paths(dict[int, str]):
@@ -200,7 +196,7 @@ class MappedImage:
         self.is_file = False
         self.strings = Strings(self.image, by_pages)
         self.files = Files(self.image, self.strings)
-        self._functions: dict[int, FunctionRange] = {}
+        self._functions: BoundedCache[int, FunctionRange] = BoundedCache(_MAX_CACHED)
         self._scratches: list[_Scratch] = []
 
     def look_up(self, address: int, child: int = 0) -> Lookup | None:
@@ -270,11 +266,8 @@ class MappedImage:
 
     def _function(self, scratch: _Scratch, number: int) -> FunctionRange:
         start, size, name = _ANSWER.unpack_from(scratch.view)
-        if len(self._functions) >= _MAX_CACHED:
-            self._functions.clear()
         function = _new(FunctionRange, (self.strings[name], start, size))
-        self._functions[number] = function
-        return function
+        return self._functions.keep(number, function)
 
     def _patterns(self, scratch: _Scratch, count: int) -> tuple[str, ...]:
         return tuple([self.strings[strp] for strp in scratch.patterns[0:count]])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
+from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.store.layout import (
     ENTRIES,
@@ -59,7 +60,7 @@ class Store:
         self._is_checked = False
         # What was read of modules, by what the link that publishes them holds: that
         # is another one for another file.
-        self._known: dict[str, Entry] = {}
+        self._known: BoundedCache[str, Entry] = BoundedCache(_MOST_KNOWN)
 
     def __repr__(self) -> str:
         return f"<gsym.store.Store {self.path}>"
@@ -326,9 +327,7 @@ class Store:
                     f"{entry.identity.debug_id}",
                     path=f"{folder}/{SIDECAR}",
                 )
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[target] = entry
+            self._known.keep(target, entry)
         return entry
 
     def _check_marker(self) -> bool:

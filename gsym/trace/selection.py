@@ -6,6 +6,7 @@ import re
 from fnmatch import translate
 
 from gsym.arguments import strings_of
+from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import Filter
@@ -206,7 +207,7 @@ class RecordSelection:
         self._names = Patterns(selection.names)
         self._objects = objects
         self._keep_context = keep_context
-        self._known: dict[tuple[Any, ...], bool] = {}
+        self._known: BoundedCache[tuple[Any, ...], bool] = BoundedCache(_MOST_KEPT)
 
     def takes(self, record: Record) -> bool:
         """Whether a record is wanted."""
@@ -214,9 +215,7 @@ class RecordSelection:
             key = record[2:6], record.provider
             known = self._known.get(key)
             if known is None:
-                if len(self._known) >= _MOST_KEPT:
-                    self._known.clear()
-                known = self._known[key] = self._fits(record)
+                known = self._known.keep(key, self._fits(record))
             return known and self._is_in_time(record)
         if self._keep_context and isinstance(record, CONTEXT):
             return True

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
@@ -179,7 +180,7 @@ class _Parser:
         self._head: re.Match[str] | None = None
         self._frames: list[PerfFrame] = []
         self._is_whole = False
-        self._known: dict[str, PerfFrame] = {}
+        self._known: BoundedCache[str, PerfFrame] = BoundedCache(_MOST_KNOWN)
 
     def take(self, number: int, text: str) -> PerfSample | PerfMapping | None:
         """Take a line in; what it tells, or the sample that it ends."""
@@ -223,9 +224,7 @@ class _Parser:
             if found is None:
                 return _add_source(text, self._frames)
             frame = _frame(int(found["address"], 16), (found["what"] or "").strip())
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[text] = frame
+            self._known.keep(text, frame)
         self._frames.append(frame)
         return True
 

@@ -11,6 +11,7 @@ import os
 from bisect import bisect_right
 from itertools import groupby
 
+from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError
 from gsym.trace.profiles.binaries import build_id_of
@@ -296,7 +297,8 @@ class _Reader:
         self._keep_symbols = keep_symbols
         self._has_periods = False
         self._locations: dict[_Key, int] = {}
-        self._stacks: dict[tuple[int, tuple[PerfFrame, ...]], int] = {}
+        self._stacks: BoundedCache[tuple[int, tuple[PerfFrame, ...]], int]
+        self._stacks = BoundedCache(_MOST_KNOWN)
 
     def load(self, mapping: PerfMapping) -> None:
         """A part of a file is in the memory of a process from now on."""
@@ -346,9 +348,7 @@ class _Reader:
         found = self._stacks.get(key)
         if found is None:
             found = self.builder.stack(self._stack_locations(sample))
-            if len(self._stacks) >= _MOST_KNOWN:
-                self._stacks.clear()
-            self._stacks[key] = found
+            self._stacks.keep(key, found)
         return found
 
     def _stack_locations(self, sample: PerfSample) -> list[int]:

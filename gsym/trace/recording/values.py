@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from gsym.cache import BoundedCache
 from gsym.model import UINT64_END
 from gsym.trace.fxt.records import Argument
 from gsym.trace.fxt.writer import argument_of
@@ -53,7 +54,7 @@ class ArgumentWords:
     def __init__(self, references: ReferenceMaker) -> None:
         self._references = references
         self._headers = _Headers(references)
-        self._texts: dict[tuple[str, str], int] = {}
+        self._texts: BoundedCache[tuple[str, str], int] = BoundedCache(_MOST_KEPT)
 
     def add(self, words: list[int], args: dict[str, Any]) -> None:
         """Add the words of arguments.
@@ -79,28 +80,22 @@ class ArgumentWords:
         reference, stream = self._references.text(value)
         if stream:
             raise UnusualValueError
-        if len(self._texts) > _MOST_KEPT:
-            self._texts.clear()
         word = self._headers[name] + _STRING + (reference << 32)
-        self._texts[name, value] = word
-        return word
+        return self._texts.keep((name, value), word)
 
 
-class _Headers(dict[str, int]):
+class _Headers(BoundedCache[str, int]):
     """Headers of arguments by name, for signed numbers of 32 bits."""
 
     def __init__(self, references: ReferenceMaker) -> None:
-        super().__init__()
+        super().__init__(_MOST_KEPT)
         self._references = references
 
     def __missing__(self, name: str) -> int:
         reference, stream = self._references.name(name)
         if stream:
             raise UnusualValueError
-        if len(self) > _MOST_KEPT:
-            self.clear()
-        header = self[name] = 1 | 1 << 4 | reference << 16
-        return header
+        return self.keep(name, 1 | 1 << 4 | reference << 16)
 
 
 def _number_words(header: int, value: float | None) -> tuple[int, ...]:
