@@ -71,3 +71,63 @@ def pairs_of(
                 f"{name}: expected a sequence of {expected}, found {each!r}"
             )
     return tuple((old, new) for old, new in pairs)
+
+
+_UNITS_NS: dict[str, int] = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+}
+_SIZE_UNITS: dict[str, int] = {
+    f"{prefix}{infix}": base**power
+    for infix, base in (("", 1000), ("I", 1024))
+    for power, prefix in enumerate("KMGT", 1)
+} | {"": 1}
+
+
+def read_duration(text: str, unit: str) -> int:
+    """The nanoseconds of a time such as `1.5ms` or `5min`; fractions are dropped.
+
+    Args:
+        text: A number and its unit: ns, us, ms, s, min, h or d.
+        unit: That of a number without a unit.
+
+    Raises:
+        ValueError: It is not a time.
+    """
+    whole, part, name = _number_and_unit(text)
+    factor = _UNITS_NS.get(name or unit)
+    if not whole or factor is None:
+        reason = f"invalid time '{text}': expected a number with a unit (1.5ms)"
+        raise ValueError(reason)
+    scale: int = 10 ** len(part)
+    return int(whole + part) * factor // scale
+
+
+def read_size(text: str) -> int:
+    """The bytes of a size such as `500000`, `500K`, `1.5GB` or `1GiB`.
+
+    K is 1000 bytes, Ki 1024; fractions of a byte are dropped.
+
+    Raises:
+        ValueError: It is not a size.
+    """
+    whole, part, name = _number_and_unit(text)
+    factor = _SIZE_UNITS.get(name.upper().removesuffix("B"))
+    if not whole or factor is None:
+        reason = f"invalid size '{text}': expected a number with a unit (500M, 1GiB)"
+        raise ValueError(reason)
+    scale: int = 10 ** len(part)
+    return int(whole + part) * factor // scale
+
+
+def _number_and_unit(text: str) -> tuple[str, str, str]:
+    """Digits before and after the point, and the unit; "" for what is not a number."""
+    import re
+
+    found = re.fullmatch(r"([0-9]{1,24})(?:\.([0-9]{1,24}))?([A-Za-z]*)", text)
+    return (found[1], found[2] or "", found[3]) if found else ("", "", "")

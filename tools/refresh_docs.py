@@ -1,8 +1,9 @@
-"""Write into the manual what the code says of itself.
+"""Write into the manual the parts that the code declares.
 
-That is each command's `--help` behind its `<!-- help: ... -->` mark in docs/cli.md, and
-the tables of settings, figures and codes in docs/server.md. `refresh_docs.py` rewrites
-the files; `refresh_docs.py --check` only tells whether they are up to date.
+These are each command's `--help` after its `<!-- help: ... -->` mark in docs/cli.md,
+and the tables of settings, limits, metrics and codes in docs/server.md.
+`refresh_docs.py` rewrites the files; with `--check` it only reports whether they are up
+to date.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 from gsym.server.metrics import FIGURES
-from gsym.server.settings import setting_rows
+from gsym.server.settings import Limits, Settings, setting_rows
 from gsym.server.symbfiles.faults import FAULTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -47,16 +48,24 @@ def with_table(page: str, heading: str, rows: list[list[str]]) -> str:
 
 def server_page(page: str) -> str:
     """*page* with the tables as the code of the server has them."""
-    settings = [
-        [f"`{name}`", f"`{default}`" if default else "", text]
-        for name, default, text in setting_rows()
-    ]
+    settings, limits = (
+        [
+            [f"`{name}`", f"`{default}`" if default else "", text]
+            for name, default, text in setting_rows(kind)
+        ]
+        for kind in (Settings, Limits)
+    )
     figures = [
         [f"`{name}`", ", ".join(labels), text]
         for name, (labels, text) in FIGURES.items()
     ]
     codes = [[fault.code, str(fault.status), fault.when] for fault in FAULTS]
-    tables = {"Settings": settings, "Figures": figures, "Symbfiles": codes}
+    tables = {
+        "Settings": settings,
+        "Limits": limits,
+        "Metrics": figures,
+        "Symbfiles": codes,
+    }
     for heading, rows in tables.items():
         page = with_table(page, heading, rows)
     return page

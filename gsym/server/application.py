@@ -85,11 +85,13 @@ def create_app(
             Middleware(RequestLog, service.metrics),
             Middleware(HostCheck, settings.host, settings.allowed_hosts),
             Middleware(Cors),
-            Middleware(InFlight, settings.max_in_flight, service.metrics.in_flight),
-            Middleware(RateLimit, settings.rate_limit, settings.rate_burst),
+            Middleware(
+                InFlight, settings.limits.max_in_flight, service.metrics.in_flight
+            ),
+            Middleware(RateLimit, settings.rate_limit, settings.limits.rate_burst),
             Middleware(ReadTokens, settings.read_tokens),
             Middleware(Pieces),
-            Middleware(Compression, settings.min_compressed, service.run),
+            Middleware(Compression, service.run),
             Middleware(Errors),
         ],
         exception_handlers={

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Coder = Callable[[bytes], bytes]
 
 _TEXT = ("application/json", "text/", "application/javascript", "image/svg+xml")
+_LEAST = 1024  # bytes that are worth it
 _SMALL = 1 << 16  # bytes that are compressed faster than handed to a thread
 _FASTEST = 1
 _GZIP_STREAM = 31
@@ -29,18 +30,15 @@ class Compression:
 
     Args:
         app: Answers.
-        least: Bytes from which it pays.
         run: Runs a function in a thread.
     """
 
     def __init__(
         self,
         app: ASGIApp,
-        least: int,
         run: Callable[[Coder, bytes], Awaitable[bytes]],
     ) -> None:
         self._app = app
-        self._least = least
         self._run = run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +71,7 @@ class Compression:
         return (
             body["type"] == "http.response.body"
             and not body.get("more_body", False)
-            and len(body.get("body", b"")) >= self._least
+            and len(body.get("body", b"")) >= _LEAST
             and "content-encoding" not in headers
             and headers.get("content-type", "").startswith(_TEXT)
         )

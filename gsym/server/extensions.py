@@ -33,12 +33,15 @@ def extension_routes(service: Service) -> list[Route]:
             symbolizer,
             roots,
             path_map=service.path_map,
-            most=settings.max_source,
+            most=settings.limits.max_source,
         )
 
     def assembly(body: bytes) -> bytes:
         return answer_assembly(
-            read_assembly_request(body), symbolizer, binaries, most=settings.max_code
+            read_assembly_request(body),
+            symbolizer,
+            binaries,
+            most=settings.limits.max_code,
         )
 
     routes = []
@@ -53,7 +56,7 @@ def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Rou
     async def endpoint(request: Request) -> Response:
         settings = service.settings
         with HeldBody(service.body_room) as held:
-            limits = settings.max_body, settings.body_timeout
+            limits = settings.limits.max_body, settings.limits.body_timeout
             body = await read_body(request, held, *limits, service.run)
             try:
                 text = await service.opening.run(answer, body)

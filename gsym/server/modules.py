@@ -21,7 +21,8 @@ from gsym.store.sources.settings import SourceOpener
 from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
-_LONGEST_WAIT = 2.0  # for a source; somebody waits for the answer
+_LONGEST_WAIT = 2.0  # seconds for a source; a client waits for the answer
+_INFLATED_TIMES = 2  # so much larger a file may be than it is sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,13 +47,13 @@ def source_names(symbolizer: Symbolizer) -> list[str]:
 
 def _adder(settings: Settings) -> Adder:
     """What puts fetched files into the store."""
-    most = settings.max_fetch_inflated
+    most = _INFLATED_TIMES * settings.limits.max_fetch
     if not settings.confine_fetched:
         return partial(_add, partial(add_file, most_inflated=most))
     limits = ChildLimits(
-        memory=settings.child_memory,
-        seconds=settings.child_seconds,
-        output=settings.max_fetch_inflated,
+        memory=settings.limits.child_memory,
+        seconds=settings.limits.child_seconds,
+        output=most,
     )
     return partial(_add, ConfinedAdder(limits, most))
 
@@ -79,9 +80,9 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
     named = settings.sources or [os.curdir]
     opener = SourceOpener(
         limits=TransferLimits(
-            total_seconds=settings.fetch_timeout,
-            most_bytes=settings.max_fetch,
-            most_inflated=settings.max_fetch_inflated,
+            total_seconds=settings.limits.fetch_timeout,
+            most_bytes=settings.limits.max_fetch,
+            most_inflated=_INFLATED_TIMES * settings.limits.max_fetch,
             wait_seconds=_LONGEST_WAIT,
         ),
         allow_private=settings.allow_private,
@@ -95,9 +96,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         if os.path.isdir(text):
             sources.append(LooseFiles(text))
     store = Store(store_path(settings))
-    lifetimes = MissLifetimes(
-        settings.missing_time, settings.failed_time, settings.refused_time
-    )
+    lifetimes = MissLifetimes(missing=settings.limits.missing_time)
     misses = misses_of(store, lifetimes)
     closing = ExitStack()
     closing.callback(opener.close)
@@ -107,12 +106,9 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         sources,
         misses=misses,
         add=_adder(settings),
-        conversions=settings.max_conversions or None,
     )
     return Symbolizer(
         resolver,
-        most_open=settings.max_open,
-        most_mapped=settings.max_mapped,
-        index_limit=settings.index_memory,
+        most_open=settings.limits.max_open,
         on_close=closing.close,
     )

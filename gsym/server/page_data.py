@@ -85,7 +85,7 @@ class PageData:
             ServerError: The paste is too long.
         """
         service = self._service
-        most = service.settings.max_paste
+        most = service.settings.limits.max_paste
         if len(asked.text) > most:
             title = f"please limit a paste to <= {most} characters"
             raise ServerError(_TOO_LARGE, title)
@@ -191,9 +191,9 @@ class PageData:
         return {
             "version": gsym.__version__,
             "store": shown(store.path) if store is not None else "",
-            "max_paste": self._service.settings.max_paste,
+            "max_paste": self._service.settings.limits.max_paste,
             "takes_uploads": bool(self._service.settings.upload_tokens),
-            "max_upload": self._service.settings.max_upload,
+            "max_upload": self._service.settings.limits.max_upload,
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
@@ -223,8 +223,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
     async def symbolize(request: Request) -> Response:
         with HeldBody(service.body_room) as held:
             settings = service.settings
-            most = settings.max_paste * _ESCAPED + _OTHER_FIELDS
-            limits = most, settings.body_timeout
+            most = settings.limits.max_paste * _ESCAPED + _OTHER_FIELDS
+            limits = most, settings.limits.body_timeout
             body = await read_body(request, held, *limits, service.run)
             try:
                 asked = msgspec.json.decode(body, type=PasteRequest)

@@ -62,7 +62,7 @@ def page_routes(service: Service) -> list[Route]:
     async def form(request: Request) -> Response:
         with HeldBody(service.body_room) as held:
             settings = service.settings
-            limits = settings.max_paste * _ESCAPED, settings.body_timeout
+            limits = settings.limits.max_paste * _ESCAPED, settings.limits.body_timeout
             body = await read_body(request, held, *limits, service.run)
             fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
             asked = PasteRequest(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _BAD_REQUEST = 400
 _TIMEOUT = 408
 _TOO_LARGE = 431
+# A refused client may send on for so long, and so much, so that it reads the answer.
+LINGER_SECONDS = 10.0
+LINGER_BYTES = 64 << 20
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 
 
@@ -31,21 +34,16 @@ class Protocol(HttpToolsProtocol):
         write_timeout: Seconds in which a client has to take some of what is sent.
         connection_time: Seconds after which a connection ends with its next answer:
             clients come back, to a worker that was started meanwhile as well.
-        linger_time: Seconds for which a client that is refused may go on sending, so
-            that it gets to read why.
-        linger_size: How many bytes.
         others: As uvicorn gives them.
     """
 
-    def __init__(  # noqa: PLR0913 - keywords, each a limit
+    def __init__(
         self,
         *,
         head_size: int = 1 << 16,
         head_timeout: float = 10.0,
         write_timeout: float = 60.0,
         connection_time: float = 30.0,
-        linger_time: float = 10.0,
-        linger_size: int = 64 << 20,
         **others: Any,
     ) -> None:
         super().__init__(**others)
@@ -57,13 +55,12 @@ class Protocol(HttpToolsProtocol):
         self._write_timeout = write_timeout
         self._write_timer: TimerHandle | None = None
         self._ends = self.loop.time() + connection_time
-        self._linger = linger_time, linger_size
         self._lingering: LingeringTransport | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
         self._lingering = LingeringTransport(
-            transport, self.loop, *self._linger, self._is_sent_to
+            transport, self.loop, LINGER_SECONDS, LINGER_BYTES, self._is_sent_to
         )
         super().connection_made(self._lingering)  # type: ignore[arg-type] # is as one
         self._await_head()

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
-# What `make_symbolizer` reads. With others than these modules that are open stay so.
-OF_MODULES = (
-    *("store", "sources", "allow_private", "max_open", "max_mapped", "index_memory"),
-    *("fetch_timeout", "max_fetch", "max_fetch_inflated", "max_conversions"),
-    *("missing_time", "failed_time", "refused_time"),
-    *("confine_fetched", "child_memory", "child_seconds"),
-)
+
+
+def settings_of_modules(settings: Settings) -> tuple[object, ...]:
+    """What `make_symbolizer` reads. If it is equal, open modules stay open."""
+    limits = settings.limits
+    return (
+        *(settings.store, settings.sources, settings.allow_private),
+        *(settings.confine_fetched, limits.child_memory, limits.child_seconds),
+        *(limits.fetch_timeout, limits.max_fetch, limits.missing_time, limits.max_open),
+    )
 
 
 def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
@@ -92,10 +95,7 @@ class ReloadingApp:
         modules = self._modules
         try:
             settings = self._load()
-            if any(
-                getattr(settings, name) != getattr(self._settings, name)
-                for name in OF_MODULES
-            ):
+            if settings_of_modules(settings) != settings_of_modules(self._settings):
                 modules = _Modules(self._open_modules(settings))
             metrics = self.serving.service.metrics
             app = create_app(settings, modules.symbolizer, metrics)

@@ -50,9 +50,9 @@ class Service:
         self.settings = settings
         self.symbolizer = symbolizer
         self.request_limits = RequestLimits(
-            settings.max_jobs,
-            settings.max_frames,
-            settings.max_modules,
+            settings.limits.max_jobs,
+            settings.limits.max_frames,
+            settings.limits.max_modules,
             settings.wide_names,
         )
         path_map = PathMap(
@@ -60,13 +60,13 @@ class Service:
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
         self.path_map = path_map or None
-        self.memory = ModuleMemory(settings.kept_memory)
+        self.memory = ModuleMemory(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
-        self.body_room = Room(settings.max_waiting_bytes)
-        self.answer_room = Room(settings.max_held_answers)
+        self.body_room = Room(settings.limits.max_held_bodies)
+        self.answer_room = Room(settings.limits.max_held_answers)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
-        self.opening = ModuleOpening(symbolizer, settings.fetch_threads)
+        self.opening = ModuleOpening(symbolizer, settings.limits.fetch_threads)
         self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 

@@ -61,7 +61,7 @@ class _Answering:
 
     def finish(self, work: Symbolication) -> Body:
         """The body of the answer."""
-        service, most = self._service, self._service.settings.max_answer
+        service, most = self._service, self._service.settings.limits.max_answer
         text: Body
         try:
             if self._version == "v4":
@@ -88,7 +88,7 @@ class _Answering:
             TimeoutError: It took too long.
         """
         service = self._service
-        with fail_after(service.settings.request_timeout):
+        with fail_after(service.settings.limits.request_timeout):
             if len(body) <= _FEW_BYTES:
                 work, missing = self.begin(body)
             else:
@@ -107,7 +107,7 @@ def symbolication_routes(service: Service) -> list[Route]:
         async def symbolicate(request: Request) -> Response:
             settings = service.settings
             with HeldBody(service.body_room) as held:
-                limits = settings.max_body, settings.body_timeout
+                limits = settings.limits.max_body, settings.limits.body_timeout
                 body = await read_body(request, held, *limits, service.run)
                 answering = _Answering(service, version, request.headers)
                 try:

@@ -49,11 +49,11 @@ _RETRY_AFTER = 10
 def upload_rules(settings: Settings) -> UploadRules:
     """How uploads are taken by the settings."""
     child = ChildLimits(
-        memory=settings.child_memory,
-        seconds=settings.child_seconds,
-        output=settings.max_inflated,
+        memory=settings.limits.child_memory,
+        seconds=settings.limits.child_seconds,
+        output=settings.limits.max_inflated,
     )
-    archive = ArchiveLimits(settings.max_members, settings.max_inflated)
+    archive = ArchiveLimits(settings.limits.max_members, settings.limits.max_inflated)
     return UploadRules(child, archive, settings.keep_originals)
 
 
@@ -117,7 +117,7 @@ class _Uploads:
         Raises:
             ServerError: It is refused.
         """
-        if self._at_work >= self._settings.max_uploads:
+        if self._at_work >= self._settings.limits.max_uploads:
             raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER, closes=True)
         self._at_work += 1
         try:
@@ -146,15 +146,16 @@ class _Uploads:
 
     async def _spool(self, request: Request, path: str) -> None:
         """Write the body of a request to a file."""
-        limit = self._settings.max_upload
+        limit = self._settings.limits.max_upload
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared[:20]) > limit:
             raise _too_large(limit)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             title = "send compressed files as they are, without Content-Encoding"
             raise ServerError(_UNSUPPORTED, title, closes=True)
+        seconds = self._settings.limits.upload_timeout
         try:
-            with FileIO(path, "xb") as file, fail_after(self._settings.upload_timeout):
+            with FileIO(path, "xb") as file, fail_after(seconds):
                 await spool_body(request, self._service, file, limit)
         except LimitError:
             raise _too_large(limit) from None
@@ -198,9 +199,9 @@ class _Uploads:
         if address.host not in settings.upload_hosts:
             raise FormatError("files of that server are not fetched")
         os.mkdir(folder)
-        most = settings.max_upload
+        most = settings.limits.max_upload
         limits = TransferLimits(most_bytes=most, most_inflated=most)
-        transfer = Transfer(limits, allow_private=settings.upload_private)
+        transfer = Transfer(limits, allow_private=settings.allow_private)
         try:
             transfer.fetch(address, path)
         finally:

@@ -35,6 +35,7 @@ _LOG = logging.getLogger("gsym.server")
 # Seconds after which a worker that says nothing is taken for hung. On a busy machine it
 # takes more than uvicorn's five to start.
 _LONGEST_START = 30
+_STOP_SECONDS = 30  # for requests that are being answered when the server stops
 
 
 def serve(
@@ -93,16 +94,14 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
         factory=True,
         http=partial(  # type: ignore[arg-type] # it makes one
             Protocol,
-            head_size=settings.max_head,
-            head_timeout=settings.head_timeout,
-            write_timeout=settings.write_timeout,
-            connection_time=settings.connection_time,
-            linger_time=settings.linger_time,
-            linger_size=settings.linger_size,
+            head_size=settings.limits.max_head,
+            head_timeout=settings.limits.head_timeout,
+            write_timeout=settings.limits.write_timeout,
+            connection_time=settings.limits.connection_time,
         ),
         workers=settings.workers,
         root_path=settings.root_path,
-        timeout_graceful_shutdown=settings.stop_timeout,
+        timeout_graceful_shutdown=_STOP_SECONDS,
         timeout_worker_healthcheck=_LONGEST_START,
         access_log=False,
         log_config=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
-from gsym.arguments import strings_of
+from gsym.arguments import read_duration, strings_of
 from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
@@ -73,9 +73,6 @@ class Selection(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "": 1}
-# As many digits as a time of 64 bits in nanoseconds has, and some in front.
-_MOMENT = re.compile(r"(@?)([0-9]{1,24})(?:\.([0-9]{1,24}))?(ns|us|ms|s|)")
 _LONGEST_KOID = 20  # digits
 
 
@@ -85,15 +82,14 @@ def parse_moment(text: str) -> Moment:
     Raises:
         ValueError: It spells none.
     """
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    number = text.removeprefix("@")
+    try:
+        return Moment(read_duration(number, "ns"), number != text)
+    except ValueError:
         raise ValueError(
             f"'{text}' is no time: a number and ns, us, ms or s, such as 1.5ms from "
             "the start, or @1.5ms by the clock of the trace"
-        )
-    at, whole, part, unit = found[1], found[2], found[3] or "", found[4]
-    ns = int(whole + part) * _UNITS[unit] // 10 ** len(part)
-    return Moment(ns, bool(at))
+        ) from None
 
 
 def absolute_ns(moment: Moment | None, origin_ns: int) -> int | None:

@@ -14,7 +14,7 @@ import uvicorn
 
 from gsym.server.application import create_app
 from gsym.server.protocol import Protocol
-from gsym.server.settings import Settings
+from gsym.server.settings import Limits, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,19 +44,25 @@ class Answer(NamedTuple):
         return str(self.json["title"])
 
 
+def made_settings(**values: Any) -> Settings:
+    """Settings, and limits, by name."""
+    limits = {
+        name: values.pop(name) for name in {*values} & {*Limits.__struct_fields__}
+    }
+    return Settings(limits=Limits(**limits), **values)
+
+
 class RunningServer:
     """Serves until the `with` block ends."""
 
     def __init__(self, symbolizer: Symbolizer, **settings: Any) -> None:
-        self.app = create_app(Settings(**settings), symbolizer)
-        known = self.app.state.service.settings
+        self.app = create_app(made_settings(**settings), symbolizer)
+        known = self.app.state.service.settings.limits
         limits = partial(
             Protocol,
             head_size=known.max_head,
             head_timeout=known.head_timeout,
             write_timeout=known.write_timeout,
-            linger_time=known.linger_time,
-            linger_size=known.linger_size,
         )
         config = uvicorn.Config(
             self.app,

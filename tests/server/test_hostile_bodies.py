@@ -39,7 +39,7 @@ BODY = json.dumps(job()).encode()
 def small(modules: KnownModules) -> Iterator[RunningServer]:
     """A server with small limits."""
     with RunningServer(
-        Symbolizer(modules), max_body=LIMIT, body_timeout=0.15, max_waiting_bytes=25_000
+        Symbolizer(modules), max_body=LIMIT, body_timeout=0.15, max_held_bodies=25_000
     ) as server:
         yield server
 
@@ -207,7 +207,7 @@ def test_who_hangs_up_in_a_body_leaves_nothing(small: RunningServer) -> None:
 
 def test_bodies_together_may_hold_so_many_bytes(modules: KnownModules) -> None:
     with (
-        RunningServer(Symbolizer(modules), max_waiting_bytes=15_000) as server,
+        RunningServer(Symbolizer(modules), max_held_bodies=15_000) as server,
         socket.create_connection(("127.0.0.1", server.port)) as wire,
     ):
         wire.sendall(HEAD + b"Content-Length: 9001\r\n\r\n" + b" " * 9000)
@@ -440,7 +440,7 @@ def test_a_body_that_would_never_have_room_is_refused_for_good(
     size = len(packed) + (len(body) if coding == "gzip" else 0)
     statuses = {}
     for room in (size - 1, size):
-        with RunningServer(Symbolizer(modules), max_waiting_bytes=room) as server:
+        with RunningServer(Symbolizer(modules), max_held_bodies=room) as server:
             answer = server.post(packed, Content_Encoding=coding)
             statuses[answer.status] = room
             assert "retry-after" not in answer.headers

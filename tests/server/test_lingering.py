@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.server import protocol
 from gsym.server.lingering import LingeringTransport
 from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer
@@ -27,10 +28,12 @@ HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
 
 @pytest.fixture(scope="module")
 def patient(modules: KnownModules) -> Iterator[RunningServer]:
-    with RunningServer(
-        Symbolizer(modules), max_body=LIMIT, max_head=LIMIT, linger_time=FOREVER
-    ) as server:
-        yield server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protocol, "LINGER_SECONDS", FOREVER)
+        with RunningServer(
+            Symbolizer(modules), max_body=LIMIT, max_head=LIMIT
+        ) as server:
+            yield server
 
 
 def in_chunks() -> Iterator[bytes]:
@@ -59,12 +62,12 @@ def test_the_answer_to_a_head_that_is_too_large_is_read_behind_it(
 
 
 def test_who_sends_more_than_is_thrown_away_is_hung_up_on(
-    modules: KnownModules,
+    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(protocol, "LINGER_SECONDS", FOREVER)
+    monkeypatch.setattr(protocol, "LINGER_BYTES", LIMIT)
     with (
-        RunningServer(
-            Symbolizer(modules), max_body=LIMIT, linger_time=FOREVER, linger_size=LIMIT
-        ) as server,
+        RunningServer(Symbolizer(modules), max_body=LIMIT) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=60) as wire,
     ):
         wire.sendall(HEAD + b"Content-Length: 9999999999\r\n\r\n")
@@ -89,11 +92,12 @@ def test_nobody_is_waited_for_whose_request_came_whole(patient: RunningServer) -
         wait_for(lambda: not patient.connections)
 
 
-def test_a_server_that_stops_waits_for_nobody(modules: KnownModules) -> None:
+def test_a_server_that_stops_waits_for_nobody(
+    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "LINGER_SECONDS", FOREVER)
     with socket.socket() as wire:
-        with RunningServer(
-            Symbolizer(modules), max_body=LIMIT, linger_time=FOREVER
-        ) as server:
+        with RunningServer(Symbolizer(modules), max_body=LIMIT) as server:
             wire.connect(("127.0.0.1", server.port))
             wire.sendall(HEAD + b"Content-Length: 9999999\r\n\r\nx")
             assert wire.makefile("rb").read().startswith(b"HTTP/1.1 413 ")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.server.settings import Settings
+from gsym.server.settings import Limits
 from gsym.store.symbolizer import Symbolizer
 from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_store import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIMIT = Settings().max_paste
+LIMIT = Limits().max_paste
 
 
 @pytest.fixture(scope="module")

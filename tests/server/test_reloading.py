@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.server.modules import make_symbolizer
-from gsym.server.reloading import OF_MODULES, ReloadingApp
+from gsym.server.reloading import ReloadingApp, settings_of_modules
 from gsym.server.settings import Settings
 from gsym.store.modules import ModuleKey
 from gsym.store.symbolizer import Symbolizer
+from tests.server.running import made_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,20 +35,23 @@ SCOPE = {
 class Watched:
     """Settings, and which of them were asked for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Any, read: set[str]) -> None:
         self._settings = settings
-        self.read: set[str] = set()
+        self.read = read
 
     def __getattr__(self, name: str) -> Any:
+        if name == "limits":
+            return Watched(self._settings.limits, self.read)
         self.read.add(name)
         return getattr(self._settings, name)
 
 
 def test_whatever_modules_are_found_by_has_them_found_anew(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path), sources=[str(tmp_path)])
-    watched = Watched(settings)
-    make_symbolizer(watched)  # type: ignore[arg-type]
-    assert watched.read == set(OF_MODULES)
+    found_by, compared = Watched(settings, set()), Watched(settings, set())
+    make_symbolizer(found_by)  # type: ignore[arg-type]
+    settings_of_modules(compared)  # type: ignore[arg-type]
+    assert found_by.read == compared.read
 
 
 def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
@@ -99,7 +103,7 @@ def test_modules_of_before_are_closed_once_nobody_works_with_them(
             made.append(Symbolizer(modules, on_close=close))
             return made[-1]
 
-        app = ReloadingApp(lambda: Settings(max_open=7), Settings(), open_modules)
+        app = ReloadingApp(lambda: made_settings(max_open=7), Settings(), open_modules)
         begun, may_end = threading.Event(), threading.Event()
 
         def fetch() -> bool:
@@ -123,7 +127,7 @@ def test_modules_stay_open_for_all_who_work_with_them(
 ) -> None:
     monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
     is_closed = threading.Event()
-    loaded = iter([Settings(max_jobs=7), Settings(max_jobs=7, max_open=7)])
+    loaded = iter([made_settings(max_jobs=7), made_settings(max_jobs=7, max_open=7)])
     made: list[Symbolizer] = []
 
     def open_modules(_: Settings) -> Symbolizer:
@@ -166,7 +170,9 @@ def test_modules_of_settings_that_are_not_taken_on_are_closed(
         return made[-1]
 
     app = ReloadingApp(
-        lambda: Settings(max_open=7, path_map=["no rule"]), Settings(), open_modules
+        lambda: made_settings(max_open=7, path_map=["no rule"]),
+        Settings(),
+        open_modules,
     )
     before = app.serving
     app.reload()

@@ -158,7 +158,7 @@ def test_its_store_is_that_of_gsym_store(tmp_path: Path) -> None:
 
 def test_its_configuration_is_read_again(tmp_path: Path) -> None:
     config = tmp_path / "gsym.toml"
-    config.write_text("max_jobs = 1\n")
+    config.write_text("[limits]\nmax_jobs = 1\n")
     two = {"jobs": [REQUEST] * 2}
     with Serving(tmp_path, "--config", str(config)) as serving:
 
@@ -166,10 +166,10 @@ def test_its_configuration_is_read_again(tmp_path: Path) -> None:
             return serving.ask("POST", "/symbolicate/v5", two)[0]
 
         assert status() == 400
-        config.write_text("max_jobs = 2\n")
+        config.write_text("[limits]\nmax_jobs = 2\n")
         serving.process.send_signal(signal.SIGHUP)
         until(lambda: status() == 200)
-        config.write_text("max_jobs = 0\n")
+        config.write_text("[limits]\nmax_jobs = 0\n")
         serving.process.send_signal(signal.SIGHUP)
         until(lambda: any("is not taken on" in line for line in serving.lines))
         assert status() == 200

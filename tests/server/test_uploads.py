@@ -454,7 +454,7 @@ def test_a_file_is_fetched_from_a_server_that_is_allowed(tmp_path: Path) -> None
     with (
         Server(Prepared(binary(50))) as upstream,
         running(
-            tmp_path / "store", upload_hosts=["127.0.0.1"], upload_private=True
+            tmp_path / "store", upload_hosts=["127.0.0.1"], allow_private=True
         ) as server,
     ):
         url = f"{upstream.url}/some/libfetched.so"

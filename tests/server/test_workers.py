@@ -159,7 +159,7 @@ def test_who_connects_after_the_greeting_is_not_refused(
 def test_a_connection_ends_with_an_answer_once_its_time_is_over(
     tmp_path: Path,
 ) -> None:
-    options = ("--store", str(tmp_path), "--set", "connection_time=0.1")
+    options = ("--store", str(tmp_path), "--limit", "connection_time=100ms")
     with ServerProcess(*options) as server:
         connection = HTTPConnection(HOST, server.port)
         heads = []
@@ -183,7 +183,7 @@ def test_a_server_that_stops_does_not_wait_for_a_source(
         for _ in range(3):  # connect, and say nothing: 10 seconds each
             source = stack.enter_context(socket.create_server((HOST, 0)))
             options += ["--source", f"http://{HOST}:{source.getsockname()[1]}/"]
-        server = ServerProcess(*options, "--set", "request_timeout=0.2")
+        server = ServerProcess(*options, "--limit", "request_timeout=0.2")
         with server:
             connection = HTTPConnection(HOST, server.port)
             connection.request("POST", "/symbolicate/v5", json.dumps(body))

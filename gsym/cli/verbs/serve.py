@@ -77,6 +77,12 @@ COMMAND = Command(
             repeatable=True,
         ),
         Option(
+            "--limit",
+            "a limit of the server, such as max_body=16MiB",
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+        Option(
             "--set",
             "any other setting",
             metavar="NAME=VALUE",
@@ -85,7 +91,7 @@ COMMAND = Command(
     ),
     """\
 Each setting is also read from the environment, --port from GSYM_PORT; flags count more
-than it, and it counts more than files. docs/server.md has the table.
+than it, and it counts more than files. docs/server.md has the tables.
 This needs the extra `server`: pip install 'gsym[server]'.
 
 To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
@@ -97,6 +103,7 @@ _LISTS = {
     "--source-map": "source_map",
     "--source-root": "source_roots",
     "--binary-dir": "binary_dirs",
+    "--limit": "limits",
 }
 _SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
 _TEXTS = {

@@ -79,25 +79,25 @@ class _Receiving:
         settings = service.settings
         self._service = service
         self._keys = settings.symbfile_keys
-        self._seconds = settings.upload_timeout
+        self._seconds = settings.limits.upload_timeout
         self._part_limits = PartLimits(
-            settings.max_symbfile_part, settings.max_symbfile_parts
+            settings.limits.max_symbfile_part, settings.limits.max_symbfile_parts
         )
         self._store = Store(store_path(settings))
         self._publication = SymbfilePublication(
-            self._store, upload_rules(settings).child, settings.max_symbfile
+            self._store, upload_rules(settings).child, settings.limits.max_symbfile
         )
         self._pending = PendingUploads(
             self._store,
             PendingLimits(
-                settings.max_symbfile,
-                settings.max_pending_of_key,
-                settings.max_pending_symbfiles,
-                settings.symbfile_time,
+                settings.limits.max_symbfile,
+                settings.limits.max_pending_of_key,
+                settings.limits.max_pending_symbfiles,
+                settings.limits.symbfile_time,
             ),
         )
         # Of its own: parts do not wait for what converts.
-        self._threads = ThreadPoolExecutor(settings.max_uploads, "gsym-symbfile")
+        self._threads = ThreadPoolExecutor(settings.limits.max_uploads, "gsym-symbfile")
 
     def forget_old(self) -> None:
         """Remove what was not finished in time, while no server was there."""
