@@ -24,7 +24,7 @@ from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.local_trees import LocalStore, LocalTree
-from gsym.store.sources.misses import Misses, MissLifetimes
+from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.sources.source import FoundFile
 from gsym.store.symbolizer import Symbolizer
@@ -418,7 +418,7 @@ def test_an_upstream_in_trouble_spoils_nothing_and_is_asked_again_when_it_recove
     store: Store, server: FaultServer, web: Opener
 ) -> None:
     clock = Clock()
-    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
     health = SourceHealth(clock=clock)
     resolver = Resolver(store, web(server), misses=misses, health=health)
     server.replies[path(99)] = Reply(symbols(99))
@@ -453,7 +453,7 @@ def test_a_miss_is_remembered_with_its_reasons_until_its_time_is_over(
 ) -> None:
     clock = Clock()
     source = Given("a", missing)
-    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
     resolver = Resolver(store, [source], misses=misses)
     first = resolver.resolve(key())
     assert not first.is_cached
@@ -476,7 +476,7 @@ def test_each_source_is_asked_again_in_its_own_time(store: Store) -> None:
     ]
     lifetimes = MissLifetimes(first_refused=86400)
     folder = str(Path(store.path) / ".misses")
-    misses = Misses(folder, lifetimes=lifetimes, clock=clock)
+    misses = NegativeCache(folder, lifetimes=lifetimes, clock=clock)
     health = SourceHealth(clock=clock, probe_seconds=1e9)
     health.claims_probe("failing")
     resolver = Resolver(store, sources, misses=misses, health=health)
@@ -492,7 +492,7 @@ def test_a_source_that_gave_garbage_is_asked_again_for_all_once_it_gives_files(
     store: Store,
 ) -> None:
     clock = Clock()
-    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
     source = Given("a", having(symbols(9)))
     health = SourceHealth(clock=clock)
     resolver = Resolver(store, [source], misses=misses, health=health)
@@ -664,7 +664,7 @@ def test_a_source_that_fails_again_and_again_is_asked_now_and_then(
     clock = Clock()
     source = Given("a", failing)
     health = SourceHealth(most_failures=5, probe_seconds=2, clock=clock)
-    misses = Misses(str(Path(store.path) / ".misses"), clock=clock)
+    misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
     resolver = Resolver(store, [source], misses=misses, health=health)
     found = [resolver.resolve(key(number)) for number in range(20)]
     assert len(source.asked) == 6  # five failures and a probe

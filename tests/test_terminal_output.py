@@ -23,7 +23,7 @@ from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
 from gsym.store.directory import Store
 from gsym.store.modules import Attempt, ModuleKey
-from gsym.store.sources.misses import Misses
+from gsym.store.sources.negative_cache import NegativeCache
 from gsym.symbfile.format import LineTableRow, Range, encode
 from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
 from gsym.trace.profiles.outputs import write_form
@@ -218,7 +218,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(path)
     Store(path / "store")
     missing = ModuleKey(debug_file=UTF8, debug_id=MODULE[::-1])
-    misses = Misses(str(path / "store/.misses"))
+    misses = NegativeCache(str(path / "store/.misses"))
     misses.remember(missing, [Attempt(UTF8, "missing", UTF8)])
     evil = f"{path}/{EVIL}"
     with redirect_stdout(io.TextIOWrapper(io.BytesIO())):

@@ -15,8 +15,8 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.location import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.resolver import Resolver, misses_of
-from gsym.store.sources.misses import MissLifetimes
+from gsym.store.resolver import Resolver, negative_cache_of
+from gsym.store.sources.negative_cache import MissLifetimes
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.symbolizer import Symbolizer
 
@@ -97,7 +97,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
             sources.append(LooseFiles(text))
     store = Store(store_path(settings))
     lifetimes = MissLifetimes(missing=settings.limits.missing_time)
-    misses = misses_of(store, lifetimes)
+    misses = negative_cache_of(store, lifetimes)
     closing = ExitStack()
     closing.callback(opener.close)
     closing.callback(misses.close)

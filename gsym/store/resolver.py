@@ -15,7 +15,7 @@ from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
 from gsym.store.adding import add_file
 from gsym.store.modules import Attempt, Resolution
 from gsym.store.sources.health import SourceHealth
-from gsym.store.sources.misses import Misses
+from gsym.store.sources.negative_cache import NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
     from gsym.store.modules import Entry, ModuleKey
     from gsym.store.publication import Publication
-    from gsym.store.sources.misses import Miss, MissLifetimes
+    from gsym.store.sources.negative_cache import Miss, MissLifetimes
     from gsym.store.sources.source import FoundFile, Source
 
     class Adder(Protocol):
@@ -109,7 +109,7 @@ class Resolver:
         store: Store,
         sources: Sequence[Source] = (),
         *,
-        misses: Misses | None = None,
+        misses: NegativeCache | None = None,
         health: SourceHealth | None = None,
         add: Adder = add_file,
         conversions: int | None = None,
@@ -117,7 +117,7 @@ class Resolver:
     ) -> None:
         self.store = store
         self.sources = items_of("sources", sources, "sources")
-        self.misses = misses or misses_of(store)
+        self.misses = misses or negative_cache_of(store)
         self.health = health or SourceHealth()
         self._add = add
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
@@ -289,9 +289,11 @@ class Resolver:
         return "found", found.location, publication.entry
 
 
-def misses_of(store: Store, lifetimes: MissLifetimes | None = None) -> Misses:
+def negative_cache_of(
+    store: Store, lifetimes: MissLifetimes | None = None
+) -> NegativeCache:
     """The misses that all who use a store share; *lifetimes* are this process's."""
-    return Misses(os.path.join(store.path, _MISSES), lifetimes=lifetimes)
+    return NegativeCache(os.path.join(store.path, _MISSES), lifetimes=lifetimes)
 
 
 def _has_id(key: ModuleKey) -> bool:

@@ -9,14 +9,14 @@ import time
 from gsym.cli.options import Command, Option
 from gsym.cli.terminal import printable
 from gsym.cli.verbs.store_options import STORE, open_store
-from gsym.store.resolver import misses_of
+from gsym.store.resolver import negative_cache_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gsym.store.sources.misses import Miss
+    from gsym.store.sources.negative_cache import Miss
 
 COMMAND = Command(
     "gsym store misses",
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
     """Print the report, or forget what it is made from."""
     values = COMMAND.parse(arguments)
     store = open_store(values)
-    misses = misses_of(store)
+    misses = negative_cache_of(store)
     if values.flag("--clear"):
         print(f"{misses.clear()} misses forgotten")
         return 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.store.modules import ModuleKey, Resolution
-    from gsym.store.sources.misses import Misses
+    from gsym.store.sources.negative_cache import NegativeCache
 
 COMMAND = Command(
     "gsym store prefetch",
@@ -101,7 +101,7 @@ def _read(path: str) -> str:
         return file.read()
 
 
-def _forget(misses: Misses, keys: list[ModuleKey]) -> None:
+def _forget(misses: NegativeCache, keys: list[ModuleKey]) -> None:
     for key in keys:
         misses.forget(key)
 

@@ -1,8 +1,7 @@
-"""Misses that processes share: for a while, bounded, counted."""
+"""NegativeCache that processes share: for a while, bounded, counted."""
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsym.store.modules import Attempt, ModuleKey
-from gsym.store.sources.misses import Misses, MissLifetimes
+from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from tests.clock import Clock
 from tests.symbol_files import key
 
@@ -26,13 +25,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def misses(tmp_path: Path, clock: Clock) -> Misses:
-    return Misses(str(tmp_path / "misses"), clock=clock)
+def misses(tmp_path: Path, clock: Clock) -> NegativeCache:
+    return NegativeCache(str(tmp_path / "misses"), clock=clock)
 
 
-def test_a_miss_keeps_what_each_source_said(misses: Misses, tmp_path: Path) -> None:
+def test_a_miss_keeps_what_each_source_said(
+    misses: NegativeCache, tmp_path: Path
+) -> None:
     misses.remember(key(), [MISSING, FAILED, REFUSED])
-    for each in (misses, Misses(str(tmp_path / "misses"))):
+    for each in (misses, NegativeCache(str(tmp_path / "misses"))):
         found = each.find(key())
         assert found is not None
         assert found.key == key()
@@ -47,7 +48,7 @@ def test_a_miss_keeps_what_each_source_said(misses: Misses, tmp_path: Path) -> N
     ("attempt", "seconds"), [(MISSING, 3600), (FAILED, 60), (REFUSED, 86400)]
 )
 def test_each_kind_of_answer_counts_for_its_time(
-    misses: Misses, clock: Clock, attempt: Attempt, seconds: int
+    misses: NegativeCache, clock: Clock, attempt: Attempt, seconds: int
 ) -> None:
     clock.now += seconds - 1
     assert misses.counts(attempt, 1e9, 0)
@@ -56,7 +57,7 @@ def test_each_kind_of_answer_counts_for_its_time(
 
 
 def test_a_refusal_counts_for_as_long_as_it_has_been_so(
-    misses: Misses, clock: Clock
+    misses: NegativeCache, clock: Clock
 ) -> None:
     asked = []
     for second in range(100):
@@ -68,7 +69,9 @@ def test_a_refusal_counts_for_as_long_as_it_has_been_so(
     assert asked == [0, 2, 4, 8, 16, 32, 64]
 
 
-def test_another_outcome_ends_a_row_of_refusals(misses: Misses, clock: Clock) -> None:
+def test_another_outcome_ends_a_row_of_refusals(
+    misses: NegativeCache, clock: Clock
+) -> None:
     for attempt in (REFUSED, REFUSED, FAILED, REFUSED):
         misses.remember(key(0), [attempt])
         clock.now += 100
@@ -79,20 +82,20 @@ def test_another_outcome_ends_a_row_of_refusals(misses: Misses, clock: Clock) ->
 
 def test_times_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
     lifetimes = MissLifetimes(missing=5)
-    misses = Misses(str(tmp_path), lifetimes=lifetimes, clock=clock)
+    misses = NegativeCache(str(tmp_path), lifetimes=lifetimes, clock=clock)
     clock.now += 5
     assert not misses.counts(MISSING, 1e9, 0)
     assert misses.counts(FAILED, 1e9, 0)
 
 
 def test_a_clock_that_was_put_back_ends_what_comes_from_the_future(
-    misses: Misses, clock: Clock
+    misses: NegativeCache, clock: Clock
 ) -> None:
     clock.now -= 1
     assert not misses.counts(MISSING, 1e9, 0)
 
 
-def test_the_most_missed_come_first(misses: Misses) -> None:
+def test_the_most_missed_come_first(misses: NegativeCache) -> None:
     for number, times in enumerate((3, 9, 1)):
         misses.remember(key(number), [MISSING])
         for _ in range(times - 1):
@@ -106,7 +109,7 @@ def test_the_most_missed_come_first(misses: Misses) -> None:
     assert len(misses.most_missed(2)) == 2
 
 
-def test_a_module_that_is_found_is_forgotten(misses: Misses) -> None:
+def test_a_module_that_is_found_is_forgotten(misses: NegativeCache) -> None:
     misses.remember(key(0), [MISSING])
     misses.remember(key(1), [MISSING])
     misses.forget(key(0))
@@ -116,7 +119,7 @@ def test_a_module_that_is_found_is_forgotten(misses: Misses) -> None:
 
 
 def test_many_misses_take_no_more_room_than_few(tmp_path: Path) -> None:
-    misses = Misses(str(tmp_path), most=100)
+    misses = NegativeCache(str(tmp_path), most=100)
     huge = ModuleKey("x" * 100_000, "", "y" * 100_000, "00")
     for number in range(400):
         attempt = MISSING._replace(detail="z" * 100_000)
@@ -129,7 +132,7 @@ def test_many_misses_take_no_more_room_than_few(tmp_path: Path) -> None:
     assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 3 << 20
 
 
-def test_threads_share_the_misses(misses: Misses) -> None:
+def test_threads_share_the_misses(misses: NegativeCache) -> None:
     misses.remember(key(), [MISSING])
 
     def work() -> None:
@@ -150,10 +153,10 @@ def test_threads_share_the_misses(misses: Misses) -> None:
 
 SCRIPT = """
 import os, sys
-from gsym.store.sources.misses import Misses
+from gsym.store.sources.negative_cache import NegativeCache
 from gsym.store.modules import Attempt
 from tests.symbol_files import key
-misses = Misses(sys.argv[1])
+misses = NegativeCache(sys.argv[1])
 misses.remember(key(1), [Attempt("a", "missing")])
 if os.fork() == 0:
     misses.remember(key(2), [Attempt("a", "missing")])
@@ -171,33 +174,41 @@ def test_processes_share_the_misses(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     processes = [subprocess.Popen(command, cwd=root) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
-    found = {each.key: each.asked for each in Misses(str(tmp_path)).most_missed()}
+    found = {
+        each.key: each.asked for each in NegativeCache(str(tmp_path)).most_missed()
+    }
     assert found == {key(): 150, key(1): 3, key(2): 3}
 
 
-@pytest.mark.parametrize("damage", [b"garbage" * 999, b"SQLite format 3\0" * 99])
-def test_a_damaged_file_is_begun_anew(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "misses.sqlite3").write_bytes(damage)
-    misses = Misses(str(tmp_path))
-    for _ in range(2):
-        misses.remember(key(), [MISSING])
-    assert misses.find(key()) is not None
-
-
-def test_rows_that_make_no_sense_are_left_out(misses: Misses, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [b"garbage" * 999, b'{"key": 1}\n', b"3\n[]\n"])
+def test_lines_that_cannot_be_read_are_left_out(
+    misses: NegativeCache, tmp_path: Path, damage: bytes
+) -> None:
     misses.remember(key(), [MISSING])
-    misses.close()
-    database = sqlite3.connect(tmp_path / "misses" / "misses.sqlite3")
-    with database:
-        database.execute("UPDATE miss SET attempts = '[[1, 2'")
-    database.close()
+    (path,) = (tmp_path / "misses").iterdir()
+    path.write_bytes(damage)
     assert misses.find(key()) is None
     assert misses.most_missed() == []
+    misses.remember(key(), [FAILED])
+    found = misses.find(key())
+    assert found is None or found.attempts == (FAILED,)
+
+
+def test_a_module_that_is_asked_for_often_takes_no_more_room(
+    misses: NegativeCache, tmp_path: Path
+) -> None:
+    for _ in range(1000):
+        misses.remember(key(), [MISSING])
+    (path,) = (tmp_path / "misses").iterdir()
+    assert path.stat().st_size < 40_000
+    found = misses.find(key())
+    assert found is not None
+    assert found.asked == 1000
 
 
 def test_a_folder_that_cannot_be_used_remembers_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    misses = Misses(str(tmp_path / "file" / "misses"))
+    misses = NegativeCache(str(tmp_path / "file" / "misses"))
     misses.remember(key(), [MISSING])
     misses.count(key())
     misses.forget(key())

@@ -1,0 +1,273 @@
+"""The negative cache: modules that no source had, and how often they were asked for.
+
+Each module has a small file, to which all processes append: a line for each answer of
+the sources, and one for how often the module was asked for since. Where the folder
+cannot be used, nothing is remembered; a line that cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import suppress
+from hashlib import sha256
+from heapq import nlargest
+
+from gsym.records import NamedTuple
+from gsym.store.modules import Attempt, ModuleKey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+
+class MissLifetimes(NamedTuple):
+    """For how many seconds the answer of a source counts.
+
+    Attributes:
+        missing: It does not have the module.
+        failed: It gave no answer.
+        refused: Its file was not usable. That counts for *first_refused* seconds at
+            first, then for as long as it has been so already, at most for this long.
+        first_refused: See *refused*.
+    """
+
+    missing: float = 3600
+    failed: float = 60
+    refused: float = 86400
+    first_refused: float = 2
+
+
+class Miss(NamedTuple):
+    """A module that was not found.
+
+    Attributes:
+        key: As it was asked for; long names are cut.
+        attempts: The answer of each source.
+        times: When it was given, in seconds since 1970.
+        since: Since when that source has had the same outcome, likewise.
+        asked: How often the module was asked for.
+        last_asked: When it was last.
+    """
+
+    key: ModuleKey
+    attempts: tuple[Attempt, ...]
+    times: tuple[float, ...]
+    since: tuple[float, ...]
+    asked: int
+    last_asked: float
+
+
+_MOST = 10_000
+_LONGEST_NAME = 255
+_LONGEST_DETAIL = 500
+_COUNTED_SECONDS = 1.0  # so long counts wait to be written
+_MOST_COUNTED = 10_000
+_CHECKS_OF_SIZE = 100  # so often while the cache fills
+_COMPACTED_SIZE = 1 << 15  # bytes of a file, from which its lines become one
+_NAME_DIGITS = 32
+
+
+class NegativeCache:
+    """The misses that a folder keeps, which is made when there is one; thread-safe.
+
+    Args:
+        folder: Holds the files.
+        lifetimes: For how long answers count.
+        most: How many modules are kept; those asked for least recently are evicted.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        *,
+        lifetimes: MissLifetimes | None = None,
+        most: int = _MOST,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._folder = folder
+        self._lifetimes = MissLifetimes() if lifetimes is None else lifetimes
+        self._most = most
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._counted: dict[str, int] = {}
+        self._written = clock()
+        self._added = 0
+
+    def find(self, key: ModuleKey) -> Miss | None:
+        """What is remembered of a module, which may have expired."""
+        return _read(self._path(key))
+
+    def now(self) -> float:
+        """The time that is recorded, in seconds since 1970."""
+        return self._clock()
+
+    def counts(self, attempt: Attempt, time: float, since: float) -> bool:
+        """Whether an answer of *time* still counts; *since* it has the same outcome."""
+        lifetime: float = getattr(self._lifetimes, attempt.outcome, 0.0)
+        if attempt.outcome == "refused":
+            # A server that was broken for a moment is not avoided for a day.
+            least = self._lifetimes.first_refused
+            lifetime = min(max(time - since, least), lifetime)
+        return 0 <= self._clock() - time < lifetime
+
+    def remember(
+        self, key: ModuleKey, attempts: Iterable[Attempt], times: Iterable[float] = ()
+    ) -> None:
+        """Record the answers of the sources, and that the module was asked for.
+
+        Args:
+            key: The module.
+            attempts: The answer of each source.
+            times: When each was given; by default now.
+        """
+        attempts, times = list(attempts), list(times)
+        times = times or [self._clock()] * len(attempts)
+        with self._lock:
+            before = self.find(key)
+            found = [
+                (
+                    *attempt._replace(detail=attempt.detail[:_LONGEST_DETAIL]),
+                    when,
+                    min(when, _since(before, attempt, when)),
+                )
+                for attempt, when in zip(attempts, times, strict=True)
+            ]
+            line = {"key": [each[:_LONGEST_NAME] for each in key], "attempts": found}
+            self._append(self._path(key), line, before)
+            self._added += before is None
+            if self._added * _CHECKS_OF_SIZE >= self._most:
+                self._added = 0
+                self._evict()
+
+    def count(self, key: ModuleKey) -> None:
+        """Record that a remembered miss was asked for again."""
+        with self._lock:
+            if len(self._counted) < _MOST_COUNTED:
+                path = self._path(key)
+                self._counted[path] = self._counted.get(path, 0) + 1
+            if not 0 <= self._clock() - self._written < _COUNTED_SECONDS:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write the counts."""
+        with self._lock:
+            self._written = self._clock()
+            counted, self._counted = self._counted, {}
+            for path, count in counted.items():
+                self._append(path, {"asked": count}, None, is_new=False)
+
+    def forget(self, key: ModuleKey) -> None:
+        """Forget a module: it was found."""
+        with suppress(OSError):
+            os.unlink(self._path(key))
+
+    def most_missed(self, most: int = 100) -> list[Miss]:
+        """The modules that were asked for most often, in that order.
+
+        Args:
+            most: How many of them.
+        """
+        self.flush()
+        found = (_read(path) for path in self._paths())
+        misses = [miss for miss in found if miss is not None]
+        return nlargest(most, misses, key=lambda miss: miss.asked)
+
+    def clear(self) -> int:
+        """Forget all; returns how many there were."""
+        with self._lock:
+            self._counted.clear()
+        count = 0
+        for path in self._paths():
+            with suppress(OSError):
+                os.unlink(path)
+                count += 1
+        return count
+
+    close = flush
+
+    def _path(self, key: ModuleKey) -> str:
+        text = json.dumps(
+            [key.debug_file, key.debug_id.upper(), key.code_file, key.code_id.upper()]
+        )
+        digits = sha256(text.encode()).hexdigest()
+        return os.path.join(self._folder, digits[:_NAME_DIGITS])
+
+    def _paths(self) -> Iterator[str]:
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return
+        for name in names:
+            if len(name) == _NAME_DIGITS:
+                yield os.path.join(self._folder, name)
+
+    def _append(
+        self,
+        path: str,
+        line: dict[str, object],
+        before: Miss | None,
+        *,
+        is_new: bool = True,
+    ) -> None:
+        """Append to the file of a module; a long file becomes one line."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if is_new else 0)
+        now = self._clock()
+        with suppress(OSError):
+            if is_new:
+                os.makedirs(self._folder, exist_ok=True)
+            if before is not None and os.path.getsize(path) > _COMPACTED_SIZE:
+                os.truncate(path, 0)
+                line = {**line, "asked": before.asked + 1}
+            descriptor = os.open(path, flags, 0o666)
+            try:
+                os.write(descriptor, json.dumps(line).encode() + b"\n")
+                os.utime(descriptor, (now, now))
+            finally:
+                os.close(descriptor)
+
+    def _evict(self) -> None:
+        ages = []
+        for path in self._paths():
+            with suppress(OSError):
+                ages.append((os.stat(path).st_mtime, path))
+        ages.sort()
+        for _, path in ages[: max(0, len(ages) - self._most)]:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _read(path: str) -> Miss | None:
+    """The miss in a file; None where there is none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.readlines()
+            last_asked = os.fstat(file.fileno()).st_mtime
+    except OSError:
+        return None
+    asked, found = 0, None
+    for text in lines:
+        with suppress(ValueError, TypeError, IndexError, AttributeError, KeyError):
+            line = json.loads(text)
+            if "key" in line:
+                answers = line["attempts"]
+                found = (
+                    ModuleKey(*line["key"]),
+                    tuple(Attempt(*each[:-2]) for each in answers),
+                    tuple(float(each[-2]) for each in answers),
+                    tuple(float(each[-1]) for each in answers),
+                )
+            asked += int(line.get("asked", 1))
+    return None if found is None else Miss(*found, asked, last_asked)
+
+
+def _since(before: Miss | None, attempt: Attempt, when: float) -> float:
+    """Since when a source has had this outcome: as before, or from now on."""
+    if before is not None:
+        for answer, since in zip(before.attempts, before.since, strict=True):
+            if (answer.source, answer.outcome) == (attempt.source, attempt.outcome):
+                return since
+    return when
