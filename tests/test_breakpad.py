@@ -5,7 +5,7 @@ In words, as tests/conversions.py prints them. A case says which warnings it mak
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.conversions import Options, convert_bytes, describe, words
 from tests.inputs.breakpad import MODULE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 UNKNOWN = _CATEGORIES[lib.GSYM_BREAKPAD_UNKNOWN_RECORD]
@@ -825,11 +826,13 @@ def test_a_failure_of_the_encoder_ends_the_conversion(
     def fail(_status: int, _error: object) -> None:
         raise MemoryError("planted")
 
-    name = "EncodingAhead" if threads > 1 else "EncodingAtOnce"
-    encoding = getattr(breakpad_conversion, name)
-    monkeypatch.setattr(
-        breakpad_conversion, name, lambda _check, keep: encoding(fail, keep)
-    )
+    encoding = breakpad_conversion.Encoding
+
+    def failing(_check: object, keep: Callable[[Any], None], *, ahead: bool) -> object:
+        assert ahead is (threads > 1)
+        return encoding(fail, keep, ahead=ahead)
+
+    monkeypatch.setattr(breakpad_conversion, "Encoding", failing)
     with pytest.raises(MemoryError, match="planted"):
         convert_bytes(tmp_path, many_functions(6000), {"threads": threads})
     assert not (tmp_path / "input.gsym").exists()

@@ -119,3 +119,30 @@ class DataSymbols:
 
     def _text(self, name: int) -> str:
         return to_str(self._raw(name))
+
+
+_ARM_SYMBOL = {False: Struct("<IIIBBH"), True: Struct(">IIIBBH")}
+_INSTRUCTION_SETS = {b"$t": True, b"$a": False}
+
+
+def is_thumb_at(binary: ObjectFile, address: int) -> bool:
+    """Whether the code at an address of a 32-bit ARM file is Thumb's.
+
+    The symbols `$t` and `$a` of an ELF file tell; without them it is taken for Thumb's,
+    as nearly all is.
+
+    Raises:
+        FormatError: A section reaches past the file.
+    """
+    entries, names = binary.section(b".symtab"), binary.section(b".strtab")
+    if not binary.is_elf or entries is None or names is None:
+        return True
+    entry = _ARM_SYMBOL[binary.big_endian]
+    whole = len(entries) // entry.size * entry.size
+    nearest, is_thumb = -1, True
+    for name, value, _, _, _, _ in entry.iter_unpack(entries[:whole]):
+        if nearest < value <= address:
+            text = bytes(names[name : name + 3])
+            if text[:2] in _INSTRUCTION_SETS and text[2:] in {b"\0", b"."}:
+                nearest, is_thumb = value, _INSTRUCTION_SETS[text[:2]]
+    return is_thumb

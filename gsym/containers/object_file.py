@@ -211,6 +211,27 @@ class ObjectFile:
             return 0, 0
         return section.address, section.address + section.memory_size
 
+    def code_at(self, address: int, size: int) -> memoryview:
+        """What is loaded at a link-time *address*, *size* bytes at most.
+
+        It ends with the section, and is empty where no section with code is there, or
+        the file does not have its bytes, as one with debug information only.
+
+        Raises:
+            FormatError: A section reaches past the file.
+        """
+        section: Any = ffi.new("gsym_object_section *")
+        for index in range(self.section_count):
+            self._call(lib.gsym_object_section_at, self.handle, index, section)
+            is_stored = section.compression == lib.GSYM_COMPRESSION_NONE
+            if not section.holds_code or not is_stored:
+                continue
+            held = min(section.size, section.memory_size)
+            if section.address <= address < section.address + held:
+                start = section.offset + address - section.address
+                return self.data[start : min(start + size, section.offset + held)]
+        return memoryview(b"")
+
     def section_size(self, name: bytes) -> int:
         """Bytes that `section` gives; 0 where there is none.
 

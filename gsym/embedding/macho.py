@@ -1,4 +1,11 @@
-"""Embed into Mach-O files."""
+"""Embed into Mach-O files.
+
+Not by lief (tried: 1.0.0). It places the segment of a dSYM over __DWARF; it rewrites
+__LINKEDIT, so that the string table cannot be shared, and drops the code signature
+without writing another; it moves the code where there is no room for a load command,
+and so changes all addresses; embedding again adds a segment's size each time; and it
+needs the GSYM file as a list of integers.
+"""
 
 from __future__ import annotations
 

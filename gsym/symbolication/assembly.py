@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gsym.containers.section_loading import code_at, is_thumb_at
+from gsym.containers.data_symbols import is_thumb_at
 from gsym.conversion.identity import read_debug_id
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, UnsupportedError
@@ -177,7 +177,7 @@ def _disassembled(
         )
         start -= start % reader.alignment
         address -= address % reader.alignment
-        code = bytes(code_at(binary, address, size + _LONGEST_INSTRUCTION))
+        code = bytes(binary.code_at(address, size + _LONGEST_INSTRUCTION))
     except FormatError as error:
         raise ExtensionError(error.reason, _NOT_FOUND) from None
     except UnsupportedError as error:

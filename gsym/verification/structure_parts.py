@@ -157,15 +157,15 @@ def check_index(layout: Layout) -> Iterator[Finding]:
 
 def _made_anew(layout: Layout, index: Extent) -> bytes | None:
     """The bytes that the index should have; None where the engine uses none of it."""
-    with ffi.from_buffer("uint8_t[]", layout.binary) as data:
-        with _open_image(data) as image:
-            header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
-            lib.gsym_image_header(image, header)
-            if (header.index_offset, header.index_size) != (index.start, index.size):
-                return None
-            life = lib.gsym_index_create, lib.gsym_index_destroy
-            with _opened("index", *life, image) as made:
-                return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
+    data = ffi.from_buffer("uint8_t[]", layout.binary)
+    with data, _open_image(data) as image:
+        header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
+        lib.gsym_image_header(image, header)
+        if (header.index_offset, header.index_size) != (index.start, index.size):
+            return None
+        life = lib.gsym_index_create, lib.gsym_index_destroy
+        with _opened("index", *life, image) as made:
+            return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
 
 
 def _open_image(data: Any) -> Any:

@@ -17,7 +17,6 @@ import pytest
 import gsym
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.section_loading import code_at
 from gsym.verification.check import compare
 from tests.conftest import find_peer
 from tests.conversions import read_functions
@@ -173,7 +172,7 @@ def answers(binary: Path, converted: str) -> Iterator[Answer]:
         for address, frames in zip(asked, judged, strict=True):
             mine = reader.lookup(address)
             assert mine is not None
-            code = bytes(code_at(file, address, 8))
+            code = bytes(file.code_at(address, 8))
             answer = Answer(address, code, mine, frames)
             if answer.mine != answer.judged:
                 yield answer

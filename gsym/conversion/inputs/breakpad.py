@@ -139,47 +139,32 @@ def _hex(digits: str) -> bytes:
 _MOST_AHEAD = 4  # batches: more of them only take memory
 
 
-class EncodingAtOnce:
-    """Encodes a batch when it comes.
+class Encoding:
+    """Encodes batches: at once, or in a thread while the next text is read.
+
+    All methods are called by one thread, and `stop` at last.
 
     Args:
         check: Raises what a status and an error of the engine say.
         keep: Gives an encoded batch to the creator.
+        ahead: Whether to start a thread.
     """
 
     def __init__(
-        self, check: Callable[[int, CData], None], keep: Callable[[CData], None]
+        self,
+        check: Callable[[int, CData], None],
+        keep: Callable[[CData], None],
+        *,
+        ahead: bool,
     ) -> None:
         self._check = check
         self._keep = keep
+        self._ahead = ahead
+        if not ahead:
+            return
+        from queue import SimpleQueue  # takes long to import
 
-    def put(self, batch: CData) -> None:
-        """Take a batch over."""
-        error = new_error()
-        self._check(lib.gsym_breakpad_batch_encode(batch, error), error)
-        self._keep(batch)
-
-    def finish(self) -> None:
-        """Keep what is left."""
-
-    def stop(self) -> None:
-        """End, also in the middle of it."""
-
-
-class EncodingAhead:
-    """The same with a thread that encodes while the next text is read.
-
-    All methods are called by one thread, and `stop` at last.
-    """
-
-    def __init__(
-        self, check: Callable[[int, CData], None], keep: Callable[[CData], None]
-    ) -> None:
-        from queue import SimpleQueue
-
-        self._check = check
-        self._keep = keep
-        self._count = 0  # batches that are not kept yet
+        self._count = 0  # batches that the thread has
         self._read: SimpleQueue[CData | None] = SimpleQueue()
         self._encoded: SimpleQueue[tuple[CData, int, CData]] = SimpleQueue()
         self._ended = _thread.allocate_lock()
@@ -188,6 +173,9 @@ class EncodingAhead:
 
     def put(self, batch: CData) -> None:
         """Take a batch over."""
+        if not self._ahead:
+            self._keep_encoded(*_encode(batch))
+            return
         self._read.put(batch)
         self._count += 1
         while self._count > _MOST_AHEAD or not self._encoded.empty():
@@ -195,26 +183,33 @@ class EncodingAhead:
 
     def finish(self) -> None:
         """Keep what is left."""
-        while self._count:
+        while self._ahead and self._count:
             self._keep_next()
 
     def stop(self) -> None:
         """End, also in the middle of it; the batches belong to nobody then."""
-        self._read.put(None)
-        self._ended.acquire()
+        if self._ahead:
+            self._read.put(None)
+            self._ended.acquire()
 
     def _keep_next(self) -> None:
-        batch, status, error = self._encoded.get()
+        encoded = self._encoded.get()
         self._count -= 1
+        self._keep_encoded(*encoded)
+
+    def _keep_encoded(self, batch: CData, status: int, error: CData) -> None:
         self._check(status, error)
         self._keep(batch)
 
     def _work(self) -> None:
         while (batch := self._read.get()) is not None:
-            error = new_error()
-            status = lib.gsym_breakpad_batch_encode(batch, error)
-            self._encoded.put((batch, status, error))
+            self._encoded.put(_encode(batch))
         self._ended.release()
+
+
+def _encode(batch: CData) -> tuple[CData, int, CData]:
+    error = new_error()
+    return batch, lib.gsym_breakpad_batch_encode(batch, error), error
 
 
 # By gsym_breakpad_fault.
@@ -298,14 +293,12 @@ class _Text:
             finally:
                 encoding.stop()
 
-    def _start_encoding(self, size: int) -> EncodingAtOnce | EncodingAhead:
+    def _start_encoding(self, size: int) -> Encoding:
         threads = self._request.threads or core_count()
-        is_ahead = threads > 1 and size >= _LEAST_FOR_THREAD
-        return (EncodingAhead if is_ahead else EncodingAtOnce)(self._check, self._keep)
+        ahead = threads > 1 and size >= _LEAST_FOR_THREAD
+        return Encoding(self._check, self._keep, ahead=ahead)
 
-    def _feed(
-        self, file: FileIO, total: int, encoding: EncodingAtOnce | EncodingAhead
-    ) -> None:
+    def _feed(self, file: FileIO, total: int, encoding: Encoding) -> None:
         progress = self._request.progress
         block = bytearray(_BLOCK_SIZE)
         target = ffi.from_buffer("uint8_t[]", block)
@@ -318,7 +311,7 @@ class _Text:
             if progress is not None and blocks % _BLOCKS_PER_PROGRESS == 0:
                 progress(done, max(done, total))
 
-    def _hand_over(self, encoding: EncodingAtOnce | EncodingAhead) -> None:
+    def _hand_over(self, encoding: Encoding) -> None:
         """Let the functions that are read be encoded, if they are many."""
         batch = ffi.new("gsym_breakpad_batch **")
         while True:

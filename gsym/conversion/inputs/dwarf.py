@@ -11,7 +11,6 @@ from gsym.containers.archive import is_archive, member_label, open_member
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.section_loading import load_debug_sections
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
@@ -168,7 +167,7 @@ class _Job:
         """Read all units; afterwards the creator has their functions."""
         self._create()
         if self._request.pclntab != "only":
-            self._set_sections(0, load_debug_sections(self._source, self._threads))
+            self._set_sections(0, _load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
@@ -263,7 +262,7 @@ class _Job:
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
         is_split = role == lib.GSYM_DWARF_SPLIT
-        sections = load_debug_sections(file, self._threads, split=is_split)
+        sections = _load_debug_sections(file, self._threads, split=is_split)
         number = ffi.new("uint32_t *")
         self._call(lib.gsym_conversion_add_file, role, number)
         self._set_sections(number[0], sections)
@@ -349,6 +348,37 @@ class _Job:
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._source.path)
+
+
+# Below this much in all sections a second thread costs more than it brings.
+_SECTION_BYTES_PER_THREAD = 1 << 20
+
+
+def _load_debug_sections(
+    file: ObjectFile, threads: int, *, split: bool = False
+) -> dict[int, Section]:
+    """The sections that *file* has, by `gsym_debug_section`.
+
+    With *split*, those of split units; *threads* may work on them.
+    """
+    sizes = {
+        which: file.debug_section_size(which, split=split)
+        for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
+    }
+    # The longest are begun first, for the others fit in beside them.
+    waiting = sorted(sizes, key=sizes.__getitem__)
+    loaded: dict[int, Section] = {}
+
+    def work() -> None:
+        while waiting:
+            which = waiting.pop()
+            section = file.debug_section(which, split=split)
+            if section is not None:
+                loaded[which] = section
+
+    count = min(threads, 1 + sum(sizes.values()) // _SECTION_BYTES_PER_THREAD)
+    run_workers(work, count, None, waiting.clear)
+    return loaded
 
 
 def _thread_count(wanted: int | None, info_size: int) -> int:
