@@ -114,7 +114,7 @@ def test_a_binary_without_an_id_is_no_advice(
     source.write_bytes(create(FUNCTIONS))
     binary.write_bytes(Pe().to_bytes())
     assert export(source, "--binary", str(binary)) == 1
-    assert capsys.readouterr().err.endswith("does not tell; use --debug-id\n")
+    assert capsys.readouterr().err.endswith("does not name it; use --debug-id\n")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_binary_without_an_id_is_no_advice(
     [
         (
             (),
-            "must be given: the file does not tell; use --binary or --os and --arch",
+            "must be given: the file does not name it; use --binary or --os and --arch",
         ),
         (("--os", "Linux"), "use --binary or --arch"),
         (("--os", "windows", "--arch", "x86"), "use --binary or --debug-id"),
@@ -146,7 +146,7 @@ def test_what_is_not_known_is_asked_for(
         (("--arch", ""), "option '--arch': '' is not one word"),
         (("--os", "a b"), "option '--os': 'a b' is not one word"),
         (("--code-id", "1\n2"), r"option '--code-id': '1\x0a2' is not one word"),
-        (("--debug-id", "12"), "option '--debug-id': '12' is no debug id"),
+        (("--debug-id", "12"), "option '--debug-id': '12' is not a debug id"),
     ],
 )
 def test_a_wrong_option_is_a_usage_error(

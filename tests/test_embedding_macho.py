@@ -332,7 +332,7 @@ def test_a_universal_file_is_refused_with_the_way_out(
 
 def test_bytes_behind_the_link_edit_data_are_not_hidden(tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(tail=b"archive"))
-    with pytest.raises(gsym.UnsupportedError, match="bytes behind __LINKEDIT"):
+    with pytest.raises(gsym.UnsupportedError, match="bytes after __LINKEDIT"):
         gsym.embed(source, path)
     source, path = made(tmp_path, macho(tail=bytes(3)))
     gsym.embed(source, path)

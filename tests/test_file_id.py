@@ -89,7 +89,7 @@ def test_each_form_as_text_is_read_back(value: bytes) -> None:
     ],
 )
 def test_other_text_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no FileID"):
+    with pytest.raises(ValueError, match="is not a FileID"):
         FileId.parse(text)
 
 

@@ -150,7 +150,7 @@ def test_a_debug_id_is_read_in_both_forms(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_debug_id_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no debug id"):
+    with pytest.raises(ValueError, match="is not a debug id"):
         read_debug_id(text)
 
 

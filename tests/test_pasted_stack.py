@@ -223,7 +223,7 @@ def test_what_cannot_be_looked_up_says_why() -> None:
     stack = parse_pasted_stack(REQUEST)
     assert [module.problem for module in stack.modules] == [
         "",
-        "'xyz' is no debug id",
+        "'xyz' is not a debug id",
         "",
     ]
     assert stack.notes == (

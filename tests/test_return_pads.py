@@ -356,7 +356,7 @@ def test_what_code_could_not_be_read_is_told(
     (folder / "broken").write_bytes(broken)
     assert run("a.gsym", "--kind=returnpads", "--binary=broken", "-o", "out") == 0
     told = capsys.readouterr().err
-    assert "Code behind an undefined instruction left out (once)" in told
+    assert "Code after an undefined instruction left out (once)" in told
     assert read("out") == PADS[:1]
 
 

@@ -364,4 +364,4 @@ def test_what_a_gsym_file_does_not_tell_is_given(
     assert entry.identity[:2] == ("Android", "arm64")
     assert entry.identity.debug_file == "libx.so"
     assert main([*arguments, "--debug-id", "x"]) == 2
-    assert "'x' is no debug id" in capsys.readouterr().err
+    assert "'x' is not a debug id" in capsys.readouterr().err

@@ -209,7 +209,7 @@ BYTE_DAMAGES = [
     ByteDamage(1, 4, pack("H", 3), 4, "unknown version 3"),
     ByteDamage(1, 6, b"\3", 6, "addr_off_size is 3"),
     ByteDamage(1, 7, b"\x15", 7, "a UUID of 21 bytes"),
-    ByteDamage(1, 47, b"\1", 32, "bytes behind the UUID are not zero"),
+    ByteDamage(1, 47, b"\1", 32, "bytes after the UUID are not zero"),
     ByteDamage(
         1, 16, pack("I", 1 << 30), 48, "AddrOffsets of 2147483648 bytes runs past"
     ),

@@ -38,7 +38,7 @@ _HEADER_SIZE = 60
 _HEADER_END = b"`\n"
 _BSD_NAME = b"#1/"
 _GNU_NAMES = b"//"
-# What tools put in front of the members; those of Microsoft's open with "/<".
+# What tools put before the members; those of Microsoft's open with "/<".
 _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64")
 _MICROSOFT = b"/<"
 _PADDING = b"\0\n "

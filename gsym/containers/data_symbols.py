@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DataSymbol(NamedTuple):
-    """A symbol; *file* is the source file of a local one, "" where none is told."""
+    """A symbol; *file* is the source file of a local one, "" where none is known."""
 
     name: str
     start: int
@@ -40,7 +40,7 @@ _NO_FILE = b""
 
 
 class DataSymbols:
-    """Finds symbols of *binary* by address; empty for what is no ELF file.
+    """Finds symbols of *binary* by address; empty for what is not an ELF file.
 
     Args:
         binary: The file.
@@ -128,8 +128,8 @@ _INSTRUCTION_SETS = {b"$t": True, b"$a": False}
 def is_thumb_at(binary: ObjectFile, address: int) -> bool:
     """Whether the code at an address of a 32-bit ARM file is Thumb's.
 
-    The symbols `$t` and `$a` of an ELF file tell; without them it is taken for Thumb's,
-    as nearly all is.
+    The symbols `$t` and `$a` of an ELF file decide; without them it is taken for
+    Thumb's, as nearly all is.
 
     Raises:
         FormatError: A section reaches past the file.

@@ -40,7 +40,7 @@ def list_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
     """The slices of a fat file in its order; of another object file the whole of it.
 
     Raises:
-        FormatError: It is no object file, or its headers are damaged.
+        FormatError: It is not an object file, or its headers are damaged.
     """
     if _is_fat(data):
         return _read_slices(data, path)

@@ -49,7 +49,7 @@ def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
     """Read the headers of an image.
 
     Raises:
-        FormatError: It is no PE file, or its headers are damaged.
+        FormatError: It is not a PE file, or its headers are damaged.
     """
     try:
         return _read(data)
@@ -121,7 +121,7 @@ _MAGIC = b"\x7fELF"
 _CLASS_AT, _ORDER_AT = 4, 5
 _ORDERS = {1: "<", 2: ">"}
 _IDENT_SIZE = 16
-# By class, 1 for 32 bits and 2 for 64: behind e_entry, e_phoff to e_shnum; sh_info of a
+# By class, 1 for 32 bits and 2 for 64: after e_entry, e_phoff to e_shnum; sh_info of a
 # section header; the fields of a program header.
 _FILE_HEADERS = {1: (28, "IIIHHHHH"), 2: (32, "QQIHHHHH")}
 _INFO_AT = {1: 28, 2: 44}

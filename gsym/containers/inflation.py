@@ -31,7 +31,7 @@ _TOO_EARLY = "it ends too early"
 
 
 def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of one zlib stream; what stands behind it is left out.
+    """The contents of one zlib stream; what stands after it is left out.
 
     Raises:
         ValueError: It is damaged.
@@ -81,7 +81,7 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all zstd frames; what stands behind them is left out.
+    """The contents of all zstd frames; what stands after them is left out.
 
     Raises:
         ValueError: One is damaged.
@@ -95,7 +95,7 @@ def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all xz streams; what stands behind them is left out.
+    """The contents of all xz streams; what stands after them is left out.
 
     Raises:
         ValueError: One is damaged, or needs more memory than any that `xz` writes.
@@ -109,7 +109,7 @@ def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all bzip2 streams; what stands behind them is left out.
+    """The contents of all bzip2 streams; what stands after them is left out.
 
     Raises:
         ValueError: One is damaged.
@@ -126,7 +126,7 @@ def _inflate(
     errors: tuple[type[Exception], ...],
 ) -> Iterator[bytes]:
     decompressor = make()
-    head = b""  # what stands behind a stream, as far as it may tell of another one
+    head = b""  # what stands after a stream, as far as it may begin another one
     try:
         for piece in pieces:
             left = piece

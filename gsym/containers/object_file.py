@@ -100,7 +100,7 @@ class ObjectFile:
 
     @property
     def is_relocatable(self) -> bool:
-        """Whether its sections have been placed here, one behind the other."""
+        """Whether its sections have been placed here, one after the other."""
         return bool(self._header.is_relocatable)
 
     @property

@@ -95,7 +95,7 @@ class IdentityError(GsymError):
     def __init__(self, missing: tuple[str, ...], path: str | None) -> None:
         words = " and ".join(name.replace("_", " ") for name in missing)
         super().__init__(
-            f"the {words} of the module must be given: the file does not tell",
+            f"the {words} of the module must be given: the file does not name it",
             path=path,
         )
         self.missing = missing
@@ -123,7 +123,7 @@ def export_breakpad(
         progress: Called now and then with (work done, work in all).
 
     Raises:
-        FormatError: *source* is no GSYM file, or its tables are damaged. A damaged
+        FormatError: *source* is not a GSYM file, or its tables are damaged. A damaged
             record costs its function, and is counted.
         GsymError: The module's OS, architecture, debug id or name is not known.
         OSError: A file cannot be opened or written.
@@ -169,7 +169,7 @@ def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]
 
 
 def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentity:
-    """*identity* with what the GSYM file tells in place of what is missing.
+    """*identity* with what the GSYM file has in place of what is missing.
 
     That are the ids, made of the UUID by the rules of the OS, and as name that of the
     file without `.gsym`.

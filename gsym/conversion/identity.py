@@ -112,7 +112,7 @@ def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
 
     Args:
         uuid: Build id, LC_UUID or GUID, as a conversion writes it.
-        os: As Breakpad writes it; it tells which of these it is.
+        os: As Breakpad writes it; it decides which of these it is.
         byteorder: "little" or "big", of the GSYM file, which is the binary's.
 
     Returns:
@@ -139,10 +139,10 @@ def uuid_code_id(uuid: bytes, os: str) -> str:
 def read_debug_id(text: str) -> str:
     """A debug id in Breakpad's form, from that or the form with dashes.
 
-    Without an age it is 0. An age is a number: zeros in front of it are left out.
+    Without an age it is 0. An age is a number: zeros before it are left out.
 
     Raises:
-        ValueError: *text* is no debug id.
+        ValueError: *text* is not a debug id.
     """
     digits = text.replace("-", "")
     guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:] or _NO_AGE
@@ -152,12 +152,12 @@ def read_debug_id(text: str) -> str:
         is_sound = False
     is_plain = digits.isascii() and digits.isalnum()
     if not is_sound or not is_plain or len(age) > _MOST_AGE_DIGITS:
-        raise ValueError(f"'{text}' is no debug id")
+        raise ValueError(f"'{text}' is not a debug id")
     return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
 
 
 def breakpad_identity(records: Iterable[bytes]) -> ModuleIdentity:
-    """The identity of the module that a Breakpad file tells of.
+    """The identity of the module that a Breakpad file describes.
 
     Args:
         records: Its lines, or as many as hold its MODULE and INFO records.
@@ -186,7 +186,7 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
 
     Raises:
         ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
-        FormatError: The file is no ELF, Mach-O or PE file, or its headers are
+        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
             damaged.
         UnsupportedError: It is of a kind that is not read.
         UuidMismatchError: It is another binary.

@@ -82,7 +82,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
 
     Args:
         input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
-            bundle; told by its content.
+            bundle; recognized by its content.
         output: File to write; by default the input's path with `.gsym` added.
         architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
             machine number; of another file what it has to be for.

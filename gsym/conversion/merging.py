@@ -148,7 +148,7 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def _data_part(source: ImageSource, data: memoryview) -> bytes:
-    """The variables behind a file, which may be in a binary."""
+    """The variables after a file, which may be in a binary."""
     start = source.header.file_offset
     return data_part_of(data[start : start + source.header.file_size])
 

@@ -152,9 +152,9 @@ class ConversionOutput:
             notes: Sentences on what was not found.
             placements: Of the code sections of a relocatable file.
             functions_pclntab: How many functions are from a pclntab.
-            variables: What is kept of them behind the file.
-            data_part: The same, as it stood behind another file. Where it cannot be
-                kept, a warning tells.
+            variables: What is kept of them after the file.
+            data_part: The same, as it stood after another file. Where it cannot be
+                kept, a warning says so.
 
         Raises:
             EmptyError: There is no function.

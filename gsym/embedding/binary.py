@@ -32,7 +32,7 @@ class Payload:
 
 
 class SharedTable:
-    """A string table of a binary, as it will stand behind a GSYM file.
+    """A string table of a binary, as it will stand after a GSYM file.
 
     Attributes:
         table: Its bytes.

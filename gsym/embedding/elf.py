@@ -1,6 +1,6 @@
 """A section `.gsym` in an ELF file.
 
-What is loaded stays where it is. Behind it follow the section, the symbol table with
+What is loaded stays where it is. After it follow the section, the symbol table with
 its strings, the section names and the section table. All but the first are moved there,
 and what stood at the end of the file before is cut off: so embedding again gives the
 same file, and objcopy, which keeps this order, leaves the distance of the strings as it
@@ -93,7 +93,7 @@ class ElfBinary:
         self._name = self._add_name(_SECTION)
 
     def shared_table(self) -> SharedTable:
-        """The string table of the symbols, where it will be behind the new section.
+        """The string table of the symbols, where it will be after the new section.
 
         Raises:
             UnsupportedError: There is none, or it is loaded and so cannot be moved.
@@ -140,7 +140,7 @@ class ElfBinary:
         return _Section(*self._section_format.unpack_from(self._table, at))
 
     def _put(self, index: int, section: _Section) -> None:
-        """Change a section, or add one behind the last."""
+        """Change a section, or add one after the last."""
         try:
             entry = self._section_format.pack(*section)
         except StructError:
@@ -237,7 +237,7 @@ class ElfBinary:
 
     @property
     def _tail(self) -> list[int]:
-        """The sections behind the new one."""
+        """The sections after the new one."""
         tail = [self._symbols_index, self._strings_index, self._names_index]
         # One string table may serve as both.
         return [index for index in dict.fromkeys(tail) if index is not None]
@@ -250,7 +250,7 @@ class ElfBinary:
         )
 
     def _end_of_rest(self) -> int:
-        """Where all ends that stays in its place; nothing else may stand behind."""
+        """Where all ends that stays in its place; nothing else may stand after."""
         size = len(self._binary.data)
         end = max(end for _, end in self._segments)
         table = self._header[_SHOFF]
@@ -270,7 +270,7 @@ class ElfBinary:
             if not self._binary.is_zero(covered, start):
                 raise self._binary.unsupported(
                     f"{start - covered} bytes at offset {covered:#x} are in no section "
-                    "or segment: whoever looks for them behind the binary would not "
+                    "or segment: whoever looks for them after the binary would not "
                     "find them any more"
                 )
             covered = max(covered, stop)

@@ -128,7 +128,7 @@ class Segment:
     def __init__(self, command: LoadCommand, *, is_wide: bool) -> None:
         self.command = command
         self._places = "4Q" if is_wide else "4I"
-        # Of a section, behind its two names: address, size, offset.
+        # Of a section, after its two names: address, size, offset.
         self._section_place = "QQI" if is_wide else "3I"
         self._offset_at = 48 if is_wide else 40
         self._section_size = 80 if is_wide else 68
@@ -146,12 +146,12 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """Behind its bytes in the file."""
+        """After its bytes in the file."""
         return self.offset + self.size
 
     @property
     def memory_end(self) -> int:
-        """Behind its addresses."""
+        """After its addresses."""
         return self.address + self.memory_size
 
     def place(self, address: int, memory_size: int, offset: int, size: int) -> None:
@@ -261,15 +261,15 @@ class LoadCommands:
         self.commands[self.commands.index(old.command)] = new.command
 
     def insert_before(self, other: Segment, new: Segment) -> None:
-        """Put *new* in front of *other*."""
+        """Put *new* before *other*."""
         self.commands.insert(self.commands.index(other.command), new.command)
 
     def insert_behind(self, other: Segment, new: Segment) -> None:
-        """Put *new* behind *other*."""
+        """Put *new* after *other*."""
         self.commands.insert(self.commands.index(other.command) + 1, new.command)
 
     def content_start(self) -> int:
-        """The lowest file offset that is in use behind the commands."""
+        """The lowest file offset that is in use after the commands."""
         offsets = [len(self._binary.data)]
         for segment in self.segments:
             offsets += segment.content_offsets()

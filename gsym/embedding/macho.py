@@ -140,11 +140,11 @@ class MachoBinary:
         self._growth = 0  # bytes that __LINKEDIT moves by
 
     def shared_table(self) -> SharedTable:
-        """The string table of the symbols, where it will be behind the new section.
+        """The string table of the symbols, where it will be after the new section.
 
         Raises:
             FormatError: It reaches past the end of the file.
-            UnsupportedError: There is none, or none that stands behind the section.
+            UnsupportedError: There is none, or none that stands after the section.
         """
         symbols = self._commands.find(LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
@@ -190,7 +190,7 @@ class MachoBinary:
     # ---- reading
 
     def _check_order(self) -> None:
-        """Behind the others there is nothing but the old segment and __LINKEDIT."""
+        """After the others there is nothing but the old segment and __LINKEDIT."""
         binary, linkedit, old = self._binary, self._linkedit, self._old
         others = [s for s in self._commands.segments if s not in {linkedit, old}]
         if self._is_dsym:
@@ -204,7 +204,7 @@ class MachoBinary:
             )
             is_last &= not (linkedit.offset | linkedit.address) % self._page_size
             is_last &= old is None or old.memory_end == linkedit.address
-            # Those behind it in the order of commands change their number.
+            # Those after it in the order of commands change their number.
             behind = self._commands.segments
             behind = behind[behind.index(linkedit) + 1 :]
             is_last &= not any(s.memory_size for s in behind)
@@ -215,7 +215,7 @@ class MachoBinary:
             )
         if not self._is_dsym and not binary.is_zero(linkedit.end, len(binary.data)):
             raise binary.unsupported(
-                f"the bytes behind __LINKEDIT, from offset {linkedit.end:#x} on, are "
+                f"the bytes after __LINKEDIT, from offset {linkedit.end:#x} on, are "
                 "in no segment: whoever looks for them would not find them any more"
             )
 
@@ -281,7 +281,7 @@ class MachoBinary:
         return code_limit + size
 
     def _place_segments(self, new_size: int, linkedit_end: int) -> None:
-        """Move __LINKEDIT and, in the file, what stands behind it."""
+        """Move __LINKEDIT and, in the file, what stands after it."""
         linkedit = self._linkedit
         offset, memory_size = self._moved(self._linkedit_start), 0
         address = self._address + new_size
@@ -313,7 +313,7 @@ class MachoBinary:
             commands.insert_before(self._linkedit, new)
 
     def _head(self) -> bytes:
-        """The header and the load commands, which may take free bytes behind them."""
+        """The header and the load commands, which may take free bytes after them."""
         head, end = self._commands.to_bytes(), self._commands.end
         if len(head) > self._content_start or not self._binary.is_zero(end, len(head)):
             raise self._binary.unsupported(

@@ -70,7 +70,7 @@ class _CodeDirectory:
         if self.page_shift not in _PAGE_SHIFTS:
             raise ValueError(f"pages of 1 << {self.page_shift} bytes")
         self.identifier = raw[identifier : raw.index(b"\0", identifier)]
-        # By slot, from slot 1 on; they stand in front of the hashes of pages.
+        # By slot, from slot 1 on; they stand before the hashes of pages.
         self.special = [
             raw[hashes - slot * size : hashes - (slot - 1) * size]
             for slot in range(1, special + 1)
@@ -86,7 +86,7 @@ class _CodeDirectory:
         return 1 << self.page_shift if self.page_shift else sys.maxsize
 
     def to_bytes(self, code_limit: int, pages: bytes) -> bytes:
-        """With the hashes of the *pages* in front of *code_limit*."""
+        """With the hashes of the *pages* before *code_limit*."""
         special = b"".join(reversed(self.special))
         hashes = self._size + len(self.identifier) + 1 + len(special)
         head = _DIRECTORY.pack(
@@ -149,7 +149,7 @@ class Signature:
         directory.special = [kept.get(slot, absent) for slot in range(1, max(kept) + 1)]
 
     def hasher(self) -> PageHasher:
-        """Takes the bytes of the file in front of the signature."""
+        """Takes the bytes of the file before the signature."""
         return PageHasher(self._directory)
 
     def size(self, code_limit: int) -> int:

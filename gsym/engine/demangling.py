@@ -39,8 +39,8 @@ def demangle(name: str) -> str:
     """*name* as its programmer wrote it.
 
     Args:
-        name: As the linker knows it. The underscore that Mach-O files put in front of
-            names, dots in front and a version or `@plt` behind are understood.
+        name: As the linker knows it. The underscore that Mach-O files put before
+            names, dots before it and a version or `@plt` after it are understood.
 
     Returns:
         The readable name; *name* itself where it is not mangled, is too long (in C++
@@ -140,7 +140,7 @@ def is_legacy_rust(plain: bytes) -> bool:
     """Whether a name of C++ ends in the hash that Rust's first mangling puts there."""
     start = plain.rfind(b"17h")
     end = start + _RUST_HASH_SIZE
-    # A dot begins what compilers put behind a name; there may be dots within, too.
+    # A dot begins what compilers put after a name; there may be dots within, too.
     is_hash = start >= 0 and plain[:end].endswith(b"E")
     return is_hash and plain[end:][:1] in {b"", b"."}
 
@@ -231,7 +231,7 @@ def cxx_demangler() -> Any:
 
 
 def _from_legacy_rust(plain: bytes) -> bytes | None:
-    """Without the package the name reads as C++, with the hash behind it."""
+    """Without the package the name reads as C++, with the hash after it."""
     return _from_package(plain, "rust") or _from_cxx(plain)
 
 
@@ -259,6 +259,6 @@ def _from_package(plain: bytes, language: str) -> bytes | None:
     name = to_str(plain)
     try:
         text = package.demangle(name, language=(language,))
-    except Exception:  # noqa: BLE001 - a fault of the package costs one name
+    except Exception:  # noqa: BLE001 - an error in the package costs one name
         return None
     return None if text == name else to_bytes(text)

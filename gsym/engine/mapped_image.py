@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ANSWER = Struct("=3Q24x")
 _FRAME = Struct("=2Q3I4x")
 # found, entry, frame_count and regex_count; name, offset, file and line of the first
-# frame, which stands behind the answer
+# frame, which stands after the answer
 _ANSWER_WITH_FRAME = Struct("=24x4I8x2Q2I8x")
 _STRP = Struct("=Q")
 _FUNCTION_RANGE = Struct("=3Q")

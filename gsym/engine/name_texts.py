@@ -21,7 +21,7 @@ def cxx_texts(
     *,
     without_arguments: bool = False,
 ) -> tuple[bytes, list[int]]:
-    """The texts of *count* names, with a NUL behind each.
+    """The texts of *count* names, with a NUL after each.
 
     Args:
         image: The engine's `gsym_image *`.
@@ -65,7 +65,7 @@ class NameTexts:
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.
-        images: Those that the numbers in front of names are of.
+        images: Those that the numbers before names are of.
     """
 
     def __init__(

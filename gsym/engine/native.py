@@ -72,7 +72,7 @@ def new_object(
         create: Takes *arguments*, the location of the pointer, and the error.
         destroy: Takes the object.
         arguments: What *create* is called with.
-        path: The file at fault, for errors.
+        path: For errors.
     """
     place, error = ffi.new(f"gsym_{kind} **"), new_error()
     check(create(*arguments, place, error), error, path)

@@ -32,7 +32,7 @@ def look_up_batch(
 
     Raises:
         GsymError: The engine could not, for want of memory or by a limit.
-        ValueError: *threads* is no positive number.
+        ValueError: *threads* is not a positive number.
     """
     if threads < 1:
         raise ValueError(f"threads must be positive, not {threads}")

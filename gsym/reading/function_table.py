@@ -76,7 +76,7 @@ class FunctionTable:
 
         Returns:
             Their indexes, in no order; none for a text without a word of two letters
-            that tells names apart.
+            that distinguishes names.
         """
         wanted = text.strip().lower()
         words = [

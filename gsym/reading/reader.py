@@ -54,7 +54,7 @@ def open(  # the name is the API
         A reader, which closes at the end of a `with` block.
 
     Raises:
-        FormatError: This is no GSYM file, or its tables are damaged, or the strings
+        FormatError: This is not a GSYM file, or its tables are damaged, or the strings
             that it shares with its binary have changed.
         OSError: The file cannot be opened or mapped.
         UnsupportedError: The version or an encoding is not known.
@@ -98,7 +98,7 @@ class Reader:
             addresses, or all functions are read.
 
     Raises:
-        FormatError: This is no GSYM file, or its tables are damaged.
+        FormatError: This is not a GSYM file, or its tables are damaged.
         UnsupportedError: The version or an encoding is not known.
         UuidMismatchError: The file belongs to another binary.
     """
@@ -263,7 +263,7 @@ class Reader:
         Raises:
             ClosedError: The reader was closed.
             TypeError: The addresses are not integers.
-            ValueError: *threads* is no positive number.
+            ValueError: *threads* is not a positive number.
         """
         from gsym.reading.batch import look_up_batch
         from gsym.reading.frames import Frames, address_column

@@ -1,4 +1,4 @@
-"""Every record of a GSYM file looked at by the engine: fast, and for want of faults.
+"""Every record of a GSYM file looked at by the engine: fast, to find none damaged.
 
 `verification.check_structure` says all that is wrong with a file, and where. This says
 whether something is, in about as many nanoseconds as the records have bytes.

@@ -1,6 +1,6 @@
 """Where the functions of a GSYM file call others, by the code of their binary.
 
-Each frame of a stack but the innermost one stands behind a call: a profiler asks for
+Each frame of a stack but the innermost one stands after a call: a profiler asks for
 these addresses, and all of them can be known before it does.
 """
 
@@ -44,7 +44,7 @@ class Calls:
         columns: Its `gsym_call_columns *`, which live as long as *handle*.
         ranges: Ranges of functions that were gone through.
         ended_early: Those of them that end at an instruction which is undefined or cut
-            off; the calls in front of it count.
+            off; the calls before it count.
         instructions: How many were read.
         without_code: Ranges of functions of which the binary has no code.
         damaged: Functions whose record cannot be read.
@@ -94,7 +94,7 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
 
     Raises:
         ArchitectureError: The binary is a fat file without a slice for the GSYM file.
-        FormatError: It is no ELF, Mach-O or PE file, or damaged.
+        FormatError: It is not an ELF, Mach-O or PE file, or damaged.
         GsymError: It has no machine code.
         OSError: It cannot be opened or mapped.
         UnsupportedError: It is for another processor.
@@ -156,7 +156,7 @@ def recall_calls(reader: Reader) -> Calls:
     """The call sites that a GSYM file holds, for want of machine code.
 
     They are those of debug information, which names few of the calls in some functions,
-    and jumps to other functions among them. A call counts as the byte in front of the
+    and jumps to other functions among them. A call counts as the byte before the
     address that it returns to.
 
     Raises:

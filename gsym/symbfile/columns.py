@@ -36,9 +36,9 @@ class Range(NamedTuple):
         call_file: File of the call, for an inlined one; None where it is not known.
         call_line: Line of the call.
         depth: 0 for the function itself, else how deep it is inlined. A range of
-            depth 0 is followed by the calls inlined into it, each in front of those
+            depth 0 is followed by the calls inlined into it, each before those
             inlined into that.
-        line_table: Ascending; bytes in front of the first row are of no line.
+        line_table: Ascending; bytes before the first row are of no line.
     """
 
     elf_va: int

@@ -238,7 +238,7 @@ def _pad_counts(
         "instructions": calls.instructions,
     }
     losses = {
-        "Code behind an undefined instruction left out": calls.ended_early,
+        "Code after an undefined instruction left out": calls.ended_early,
         "Function left out: the binary has no code of it": calls.without_code,
         "Function left out: its record is damaged": counted["losses.damaged"],
     }

@@ -119,7 +119,9 @@ class FileId(bytes):
                     return value
         except ValueError:  # among them binascii.Error
             pass
-        raise ValueError(f"'{text}' is no FileID: 32 hexadecimal or 22 base64 digits")
+        raise ValueError(
+            f"'{text}' is not a FileID: 32 hexadecimal or 22 base64 digits"
+        )
 
 
 def _hash(head: bytes, tail: bytes, size: int) -> bytes:
@@ -136,7 +138,7 @@ def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
         debug_file: The FileID of its debug file is asked for.
 
     Raises:
-        FormatError: It is no binary, or damaged.
+        FormatError: It is not a binary, or damaged.
         GsymError: It has no build id.
         OSError: It cannot be read.
     """

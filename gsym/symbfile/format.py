@@ -99,7 +99,7 @@ class Decoder:
 
     Raises:
         FormatError: While it is read: the file is damaged, with the offset; what comes
-            in front of that has been handed out.
+            before that has been handed out.
         MemoryError: There is not enough memory.
     """
 
@@ -153,7 +153,7 @@ class Decoder:
         *,
         is_last: bool,
     ) -> Generator[CData, None, bytes]:
-        """Read up to the last whole message; returns what is behind it."""
+        """Read up to the last whole message; returns what is after it."""
         view = ffi.from_buffer("uint8_t[]", piece)
         start, size = 0, len(view)
         while True:
@@ -227,7 +227,7 @@ class Encoder:
         check(lib.gsym_symbfile_writer_finish(self.handle, self._error), self._error)
 
     def take(self) -> tuple[bytes, bool]:
-        """Bytes that are finished, and whether a file ends behind them.
+        """Bytes that are finished, and whether a file ends after them.
 
         They are of one file: ask again until there are none and no file ends.
         """
@@ -302,7 +302,8 @@ def open_symbfile(path: str | os.PathLike[str]) -> Decoder:
     """A decoder of the symbfile at *path*; servers hand them out compressed.
 
     Raises:
-        FormatError: It is empty or no regular file. Damage is told while it is read.
+        FormatError: It is empty or no regular file. Damage is reported while
+            it is read.
         OSError: It cannot be opened.
     """
     name = os.fspath(path)

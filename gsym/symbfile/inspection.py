@@ -49,7 +49,7 @@ def record_object(record: Record) -> dict[str, object]:
 
 
 def record_title(record: Record) -> str:
-    """What tells a record from others, on one line."""
+    """What identifies a record, on one line."""
     if not isinstance(record, Range):
         return f"{record.elf_va:#x} return pad"
     end = record.elf_va + record.length
@@ -96,7 +96,7 @@ class Statistics(NamedTuple):
             that are so deep or deeper.
         bytes_covered: Sum of the lengths of the ranges of depth 0.
         first_address: The lowest address that has a record; None without any.
-        end_address: Behind the highest one.
+        end_address: After the highest one.
     """
 
     counts: Counts
@@ -186,7 +186,7 @@ def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
     if not record.length:
         yield finding("fields", "the range covers no byte")
     if record.elf_va + record.length > UINT64_END:
-        yield finding("fields", "the range ends behind the last address")
+        yield finding("fields", "the range ends after the last address")
     if not record.func:
         yield finding("fields", "the function has no name")
     has_call = bool(record.call_file or record.call_line)
@@ -208,7 +208,7 @@ def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
     if any(one == other for one, other in pairwise(starts)):
         yield finding("two rows of the line table start together")
     if starts[-1] >= record.length:
-        yield finding("a row of the line table is behind the range")
+        yield finding("a row of the line table is after the range")
 
 
 def _check_return_pad(
@@ -286,7 +286,7 @@ def _check_calls(caller: _Open) -> Iterator[Finding]:
 
 
 def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
-    """Bytes in front of the first line should be those of inlined calls."""
+    """Bytes before the first line should be those of inlined calls."""
     at = record.elf_va
     end = min(at + record.line_table[0].offset, caller.end)
     for start, behind, _ in caller.calls:
@@ -294,7 +294,7 @@ def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
             break
         at = max(at, behind)
     if at < end:
-        reason = f"bytes from {at:#x} on, in front of the first line, are of none"
+        reason = f"bytes from {at:#x} on, before the first line, are of none"
         yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)
 
 

@@ -29,7 +29,7 @@ def reduce_name(name: bytes) -> bytes:
 
     Args:
         name: As the linker knows it; one that is not mangled stays as it is, but for
-            what is behind the name of a copy. Go's names have dots of their own.
+            what is after the name of a copy. Go's names have dots of their own.
     """
     if b"." in name:
         name = _without_copy_suffixes(name)
@@ -91,7 +91,7 @@ class TextsOfNames:
         self._demangler = None if style == "mangled" else cxx_demangler()
 
     def __call__(self, strps: CData, count: int) -> bytes:
-        """The texts of names by their string offsets, with a NUL behind each.
+        """The texts of names by their string offsets, with a NUL after each.
 
         Raises:
             GsymError: There is no memory for them.
@@ -129,7 +129,7 @@ class NameTexts:
 
     Attributes:
         style: The style.
-        blocks: What it made of all names in turn, with a NUL behind each; filled when
+        blocks: What it made of all names in turn, with a NUL after each; filled when
             the first symbfile is written.
         collected: The names of the first symbfile, for others of the same reader.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
-    """Blocks of bytes that are finished, and whether a part ends behind each."""
+    """Blocks of bytes that are finished, and whether a part ends after each."""
     while True:
         block, ends_part = encoder.take()
         if not block and not ends_part:
@@ -32,7 +32,7 @@ class PartFiles:
     Args:
         target: Path of the file; with *is_split* each part adds its number. What is
             left of an earlier output of more parts is removed in the end: together with
-            these, they would be of no use.
+            these, they could not be used.
         is_split: Whether there may be several parts.
 
     Attributes:

@@ -70,7 +70,7 @@ class UploadAnswer(NamedTuple):
     uuid: str
 
 
-# Behind the URL of the server.
+# After the URL of the server.
 ENDPOINTS = {"ranges": "api/symbols-ranges", "returnpads": "api/symbols-returnpads"}
 # Elasticsearch keeps their number in 16 bits, with a sign.
 MOST_PARTS = (1 << 15) - 1
@@ -106,7 +106,7 @@ def read_answer(body: bytes) -> UploadAnswer:
     except RecursionError:
         raise ValueError("it nests too deeply") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("success"), bool):
-        raise ValueError("it does not tell of success")  # noqa: TRY004 - input
+        raise ValueError("it does not report success")  # noqa: TRY004 - input
     error = answer.get("error")
     error = error if isinstance(error, dict) else {}
     status = answer.get("status")
@@ -230,7 +230,7 @@ def _notes(report: ExtractionReport) -> Iterator[str]:
     if converted is not None and not converted.functions_debug_info:
         return  # the warnings of the conversion report it
     if ranges is not None and not ranges.counts["line_rows"]:
-        yield "no lines: there is no debug information that tells them"
+        yield "no lines: there is no debug information"
 
 
 def _numbered(paths: Sequence[str], kind: str, file_id: FileId) -> list[UploadPart]:

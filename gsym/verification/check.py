@@ -74,7 +74,7 @@ class Unanswered(NamedTuple):
 
 
 def check_structure(path: str) -> list[Finding]:
-    """Faults of the GSYM file at *path*, the first thousand; none: it is sound.
+    """Errors in the GSYM file at *path*, the first thousand; none: it is sound.
 
     Offsets count from the start of the GSYM file, also where a binary holds it.
 
@@ -171,8 +171,8 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     Raises:
         OSError: A file cannot be read.
         FormatError: A file is damaged.
-        UnsupportedError: *binary* is no ELF file, or a section of it is compressed in
-            an unknown way.
+        UnsupportedError: *binary* is not an ELF file, or a section of it is compressed
+            in an unknown way.
     """
     from gsym.verification.comparison import Comparer
 

@@ -355,7 +355,7 @@ def _compare_functions(
 def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) -> bool:
     """Whether the file may give the function this name.
 
-    The linker's symbol of the same range names a function of which the DWARF tells
+    The linker's symbol of the same range names a function of which the DWARF has
     nothing but a name, and where it is that name mangled.
     """
     if info.name == expected.name:

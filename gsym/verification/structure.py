@@ -1,7 +1,7 @@
 """Whether a GSYM file is sound in itself: header, sections, tables, every byte.
 
 Reads the tables with `struct`, not with the engine; `structure_records` looks into
-the records. A finding is a fault that a lookup may never meet, so nothing raises.
+the records. A finding is an error that a lookup may never meet, so nothing raises.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _REQUIRED_SECTIONS = tuple(_SECTION_NAMES)[:5]
 
 
 class Finding(NamedTuple):
-    """A fault: byte *offset* from the start of the file, and what is wrong there."""
+    """An error: byte *offset* from the start of the file, and what is wrong there."""
 
     offset: int
     reason: str
@@ -94,7 +94,7 @@ class Layout:
         self.parts: dict[str, Extent] = {}
         magic = data[:4]
         if magic not in (_MAGIC_LITTLE, _MAGIC_BIG):
-            raise BrokenError(0, "this is no GSYM file: the magic is missing")
+            raise BrokenError(0, "this is not a GSYM file: the magic is missing")
         self.order = "<" if magic == _MAGIC_LITTLE else ">"
         self.version: int = self.unpack("H", 4, "the header")[0]
         if self.version == lib.GSYM_VERSION_1:
@@ -193,7 +193,7 @@ class Layout:
         self._add_index_at_end()
 
     def _add_index_at_end(self) -> None:
-        """Nothing but its last bytes tells that there is one."""
+        """Nothing but its last bytes shows that there is one."""
         start = len(self.data) - struct.calcsize("<" + _INDEX_TRAILER)
         is_possible = len(self.data) % _INDEX_FILE_MULTIPLE == 0
         if not is_possible or start < self.parts["StringTable"].end:
@@ -249,7 +249,7 @@ class Layout:
 
 
 def check_tables(layout: Layout) -> Iterator[Finding]:
-    """Faults of all that is no record."""
+    """Errors in all that is no record."""
     yield from _check_header(layout)
     yield from _check_addresses(layout)
     yield from _check_strings(layout)
@@ -261,7 +261,7 @@ def _check_header(layout: Layout) -> Iterator[Finding]:
         if layout.uuid_size > lib.GSYM_V1_MAX_UUID_SIZE:
             yield Finding(7, f"a UUID of {layout.uuid_size} bytes")
         elif any(layout.data[28 + layout.uuid_size : lib.GSYM_V1_HEADER_SIZE]):
-            yield Finding(28 + layout.uuid_size, "bytes behind the UUID are not zero")
+            yield Finding(28 + layout.uuid_size, "bytes after the UUID are not zero")
         return
     widths = {
         "AddrOffsets": layout.addr_off_size,
@@ -338,7 +338,7 @@ def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
             yield Finding(extent.start, f"{extent.name} overlaps {before}")
         gap = layout.data[covered : extent.start]
         if any(gap):
-            yield Finding(covered, f"{len(gap)} bytes behind {before} are in no part")
+            yield Finding(covered, f"{len(gap)} bytes after {before} are in no part")
         elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _LARGEST_PADDING):
             yield Finding(covered, f"{len(gap)} zero bytes follow {before}")
         if extent.end > covered:

@@ -30,7 +30,7 @@ _TWO_LEBS = re.compile(rb"(?:%b){2}" % _LEB, re.DOTALL)
 def record_end(
     layout: Layout, offset: int, what: str, *, is_merged: bool = False
 ) -> int:
-    """Offset of the first byte behind the record at *offset*; checks all on the way.
+    """Offset of the first byte after the record at *offset*; checks all on the way.
 
     Args:
         layout: The file.
@@ -130,7 +130,7 @@ def _skip(
 
 
 def _uleb(layout: Layout, offset: int, end: int, what: str) -> tuple[int, int]:
-    """Offset behind an unsigned LEB128 number, and the number."""
+    """Offset after an unsigned LEB128 number, and the number."""
     after = _skip(_ONE_LEB, layout, offset, end, what)
     if after - offset > _MAX_LEB_SIZE:
         raise BrokenError(offset, f"a number of {what} has more than 64 bits")
@@ -141,7 +141,7 @@ def _uleb(layout: Layout, offset: int, end: int, what: str) -> tuple[int, int]:
 
 
 def check_index(layout: Layout) -> Iterator[Finding]:
-    """Faults of the index, if the file has one."""
+    """Errors in the index, if the file has one."""
     index = layout.parts.get("Index")
     if index is None:
         return
@@ -204,7 +204,7 @@ _ALIGNMENT = 4
 
 
 def check_records(layout: Layout, extents: list[Extent]) -> Iterator[Finding]:
-    """Faults of all records, whose extents are added to *extents*."""
+    """Errors in all records, whose extents are added to *extents*."""
     with _Decoder(layout) as decoder:
         for index, offset in enumerate(layout.record_offsets()):
             what = f"record {index}"

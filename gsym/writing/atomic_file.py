@@ -33,7 +33,7 @@ _MOST_NUMBERS = 10_000
 class AtomicFile:
     """A new file for *path*, published when its `with` block ends without error.
 
-    A symbolic link is followed. What is there and is no regular file, such as a
+    A symbolic link is followed. What is there and is not a regular file, such as a
     pipe or /dev/null, is written to as it is: nothing can take its place.
 
     Args:

@@ -7,7 +7,7 @@
             match_regex: ["^foo$"]    # what the callee is called
             flags: [InternalCall]     # or ExternalCall
 
-The file is read event by event, so that nothing nests and every fault has its line.
+The file is read event by event, so that nothing nests and every error has its line.
 Aliases are refused: ten lines of them can stand for a billion call sites.
 """
 
@@ -36,7 +36,7 @@ _BASE_OF_PREFIX = {"0x": 16, "0b": 2, "0o": 8}
 def add_call_sites(creator: CData, path: str) -> None:
     """Add the call sites in the YAML file at *path* to functions of a `gsym_creator`.
 
-    They come behind those that a function has already. Of functions with the same
+    They come after those that a function has already. Of functions with the same
     name the first one counts.
 
     Raises:
@@ -70,7 +70,7 @@ def add_call_sites(creator: CData, path: str) -> None:
 
 
 def _packed(sites: list[CallSite]) -> Iterator[tuple[int, ...]]:
-    """Each as a `gsym_call_site`; their patterns stand one behind the other."""
+    """Each as a `gsym_call_site`; their patterns stand one after the other."""
     first = 0
     for offset, flags, patterns in sites:
         yield offset, flags, first, len(patterns), 0
@@ -123,7 +123,7 @@ def read_call_sites(path: str) -> list[NamedCallSites]:
 
 
 def _place(before: bytes) -> tuple[int, int]:
-    """Line and column, from 0, of what stands behind *before*."""
+    """Line and column, from 0, of what stands after *before*."""
     return before.count(b"\n"), len(before) - before.rfind(b"\n") - 1
 
 

@@ -1,7 +1,7 @@
-"""The variables of a binary, kept behind its GSYM file.
+"""The variables of a binary, kept after its GSYM file.
 
 They are a GSYM file by themselves, of variables instead of functions, which stands
-behind the last byte of the other one; behind it a footer of 16 bytes:
+after the last byte of the other one; after it a footer of 16 bytes:
 
     8 bytes  "GSYMDATA"
     u64      bytes of the GSYM file of variables, little-endian
@@ -118,7 +118,7 @@ def data_part_start(tail: Buffer, size: int) -> int:
 def open_data_part(
     path: str, offset: int = 0, size: int | None = None
 ) -> Reader | None:
-    """A reader of the variables that are kept behind the GSYM file at *path*.
+    """A reader of the variables that are kept after the GSYM file at *path*.
 
     Args:
         path: The file, or a binary that holds one.

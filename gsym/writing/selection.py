@@ -32,7 +32,7 @@ class ImageSource:
         uuid: Identifier of the binary that the file was made from, b"" for none.
 
     Raises:
-        FormatError: This is no GSYM file, or its tables are damaged.
+        FormatError: This is not a GSYM file, or its tables are damaged.
         UnsupportedError: The version or an encoding is not known.
     """
 
@@ -103,8 +103,8 @@ class Selection:
 
     Raises:
         TypeError: A single string was given where several are expected.
-        ValueError: A pattern is no regular expression, or a range is empty or ends
-            behind the last address.
+        ValueError: A pattern is not a regular expression, or a range is empty or ends
+            after the last address.
     """
 
     __slots__ = ("_drop", "_keep", "_ranges")
@@ -164,10 +164,10 @@ def _compiled(pattern: str) -> Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"'{pattern}' is no regular expression: {error}") from None
+        raise ValueError(f"'{pattern}' is not a regular expression: {error}") from None
 
 
 def _checked(start: int, end: int) -> tuple[int, int]:
     if not 0 <= start < end < UINT64_END:
-        raise ValueError(f"{start:#x}-{end:#x} is no range of addresses")
+        raise ValueError(f"{start:#x}-{end:#x} is not a range of addresses")
     return start, end

@@ -210,7 +210,7 @@ def test_so_much_code_and_no_more_is_disassembled(
         ({"startAddress": "0x1_0"}, "startAddress is no 0x number"),
         ({"startAddress": "0x" + "1" * 17}, "startAddress is no 0x number"),
         ({"size": "0xzz"}, "size is no 0x number"),
-        ({"debugId": "xyz"}, "no debug id"),
+        ({"debugId": "xyz"}, "not a debug id"),
         ({"debugId": ""}, "debugId or codeId"),
         ({"continueUntilFunctionEnd": 1}, "Couldn't parse request"),
     ],

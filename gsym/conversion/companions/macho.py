@@ -34,7 +34,7 @@ _HEAD_SIZE = 64
 
 
 def bundle_member(path: str) -> str:
-    """The Mach-O file of a bundle; *path* itself where it is no folder.
+    """The Mach-O file of a bundle; *path* itself where it is not a folder.
 
     Raises:
         FormatError: A folder holds none, or several; the text names them.
@@ -97,7 +97,7 @@ def read_fitting(path: str, uuid: bytes | None) -> tuple[memoryview, str]:
 
     Raises:
         ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
-        FormatError: The file is no ELF, Mach-O or PE file, or its headers are
+        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
             damaged.
         OSError: It cannot be opened or mapped.
     """
@@ -133,7 +133,7 @@ def open_fitting(path: str, uuid: bytes | None) -> ObjectFile:
 
     Raises:
         ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
-        FormatError: The file is no ELF, Mach-O or PE file, or its headers are
+        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
             damaged.
         OSError: It cannot be opened or mapped.
         UnsupportedError: It is of a kind that is not read.
@@ -237,7 +237,7 @@ class DebugMap:
         if self._missing and not self.objects:
             raise MissingDebugInfoError(
                 f"its debug information is in {len(entries)} object files, and none of "
-                f"them is there: {_some(self._missing)}; tell with "
+                f"them is there: {_some(self._missing)}; say with "
                 "--object-prefix-map where they are now, or run dsymutil there",
                 path=binary.path,
             )
@@ -313,7 +313,7 @@ class DebugMap:
         return data[found.offset :][: found.size], found.mtime
 
     def _identify(self, path: str, member: str) -> tuple[tuple[int, int], int]:
-        """What tells a file from all others, and when it was last changed.
+        """What identifies a file, and when it was last changed.
 
         Raises:
             FormatError: The *member* was read before, maybe by another path.

@@ -99,7 +99,7 @@ def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str
 
 
 def is_apple(system: str) -> bool:
-    """Whether an operating system has Mach-O files, which are told by an LC_UUID."""
+    """Whether an operating system has Mach-O files, which an LC_UUID identifies."""
     return system.lower() in _APPLE
 
 
@@ -237,7 +237,7 @@ _LEAST_FOR_THREAD = 4 << 20  # bytes of text
 
 
 def convert(request: ConversionRequest) -> ConversionReport:
-    """Carry *request* out; `gsym.convert` tells what it raises."""
+    """Carry *request* out; `gsym.convert` lists what it raises."""
     output = ConversionOutput(request, big_endian=False, base_address=0)
     text = _Text(output, request)
     text.read()

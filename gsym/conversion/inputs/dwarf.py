@@ -68,7 +68,7 @@ _MOST_THREADS = 256
 
 
 def convert(request: ConversionRequest) -> ConversionReport:
-    """Carry *request* out; `gsym.convert` tells what it raises."""
+    """Carry *request* out; `gsym.convert` lists what it raises."""
     data, path = _open(request)
     with ObjectFile(data, path) as source:
         output = ConversionOutput(
@@ -210,7 +210,7 @@ class _Job:
             self.notes += (f"{error.reason} (at offset {error.offset:#x})",)
         self.go_functions = count[0]
         if choice == "only" and not self.go_functions:
-            reason = "no pclntab with a function: this is no Go binary"
+            reason = "no pclntab with a function: this is not a Go binary"
             raise EmptyError(reason, path=self._binary.path)
 
     def add_symbols(self) -> None:

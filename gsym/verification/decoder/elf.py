@@ -76,7 +76,7 @@ def _place_from(
 ) -> tuple[dict[int, int], int]:
     """The addresses, and the end of the sections that had none before.
 
-    Code comes first, and each section behind the one before it.
+    Code comes first, and each section after the one before it.
     """
     addresses, end = {}, start
     for is_code in (True, False):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gsym.verification.decoder.units import Unit
 
-# C89, C99, C11, C17, C23 and assembler: nothing stands in front of a name.
+# C89, C99, C11, C17, C23 and assembler: nothing stands before a name.
 _LANGUAGES_WITHOUT_SCOPES = {0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001}
 _NAMING_SCOPES = {
     "DW_TAG_namespace",
@@ -157,7 +157,7 @@ class UnitFunctions:
                 kept.append((call, ranges, parent))
         if not kept:
             return None
-        # Children come behind their parents, so going backwards finds them built.
+        # Children come after their parents, so going backwards finds them built.
         children: list[list[InlineInfo]] = [[] for _ in range(len(kept) + 1)]
         for number in range(len(kept) - 1, -1, -1):
             call, ranges, parent = kept[number]
@@ -224,7 +224,7 @@ class UnitFunctions:
         return name
 
     def _naming_scope(self, die: DIE, seen: set[int]) -> DIE | None:
-        """The DIE whose name stands in front of that of *die*.
+        """The DIE whose name stands before that of *die*.
 
         References may lead in circles, so no DIE of *seen* is asked again.
         """
@@ -237,7 +237,7 @@ class UnitFunctions:
             if scope is not None:
                 return scope
         if die.tag == "DW_TAG_inlined_subroutine":
-            return None  # its parent tells where it is inlined, not what it is
+            return None  # its parent says where it is inlined, not what it is
         parent = die.get_parent()
         if parent is not None and parent.tag == "DW_TAG_lexical_block":
             return self._naming_scope(parent, seen)
@@ -245,7 +245,7 @@ class UnitFunctions:
 
 
 def is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
-    """Whether *left* tells less than *right* of the same range, as LLVM orders them.
+    """Whether *left* says less than *right* of the same range, as LLVM orders them.
 
     Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
     Of several functions with one range the last that is not poorer stays.

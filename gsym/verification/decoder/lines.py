@@ -128,7 +128,7 @@ class LineTable:
 
         Args:
             start: Address.
-            end: First address behind the function.
+            end: First address after the function.
             stmt_sequence: Only the sequence at this offset in .debug_line counts.
             declaration: Gives the row of a start that no sequence has a row for.
         """
@@ -156,7 +156,7 @@ class LineTable:
         return tuple(entries)
 
     def _covering(self, start: int, end: int) -> list[LineSequence]:
-        """Sequences that share addresses with the function, up to one behind it."""
+        """Sequences that share addresses with the function, up to one after it."""
         first = bisect_right(self._highs, start)
         covering = self._sequences[first:]
         count = next(

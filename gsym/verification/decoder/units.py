@@ -69,7 +69,7 @@ class Units:
     Attributes:
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
-        end: Offset behind the last unit in the list.
+        end: Offset after the last unit in the list.
         context: What pyelftools decodes with for the time being.
         uncompared: How often functions or parts of them were not decoded, by reason.
     """
