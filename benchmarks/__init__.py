@@ -1,1 +1,1 @@
-"""Measurements behind docs/benchmarks.md; each module proves one claim."""
+"""The measurements of docs/benchmarks.md; each module supports one claim."""

@@ -1,9 +1,9 @@
-"""All benchmarks, one after the other.
+"""Run all benchmarks, one after another.
 
     python -m benchmarks CORPUS [--write]
 
-CORPUS is the folder that `benchmarks.corpus` makes. Inputs of the set `containers` are
-no packages; it is measured where the folder has them all.
+CORPUS is the folder made by `benchmarks.corpus`. The inputs of the set `containers` are
+not in packages; the set is measured if the folder has all of them.
 """
 
 from __future__ import annotations

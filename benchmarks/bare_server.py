@@ -1,6 +1,6 @@
-"""The least that a server does: one fixed answer to whatever comes.
+"""A minimal server: one fixed response to every request.
 
-What it keeps up with is the ceiling of the clients that measure others.
+Its rate is the upper limit of the clients that measure other servers.
 
     python -m benchmarks.bare_server PORT
 """

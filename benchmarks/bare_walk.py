@@ -1,4 +1,4 @@
-"""How long the least takes that a conversion must do, by benchmarks/bare_walk.c."""
+"""The minimum work of a conversion, measured by benchmarks/bare_walk.c."""
 
 from __future__ import annotations
 

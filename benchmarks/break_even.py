@@ -1,10 +1,10 @@
-"""Convert once, or look up in the DWARF? From how many addresses a conversion pays.
+"""The number of addresses from which converting beats lookups in the DWARF.
 
     python -m benchmarks.break_even CORPUS [--input NAME]... [--write]
 
-Whole processes answer 1, 10, 100 ... random addresses with functions, lines and inlined
-calls, from DWARF or from a file that was made of it; the time to make it is added. A
-series ends with the run that takes longer than 4 s.
+Processes look up 1, 10, 100 ... random addresses with functions, lines and inlined
+calls, in the DWARF or in a converted file, including the time of the conversion. A
+series ends with the first run that takes longer than 4 s.
 """
 
 from __future__ import annotations

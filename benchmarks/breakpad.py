@@ -1,11 +1,11 @@
-"""Breakpad symbol files: gsym against symbolic's SymCache, as whole processes.
+"""Conversion of Breakpad symbol files: gsym compared with symbolic's SymCache.
 
     python -m benchmarks.breakpad CORPUS [--rounds N] [--input NAME]... [--write]
     python -m benchmarks.breakpad --symbols FILE.sym...
 
-The symbol files are exported from the binaries below CORPUS/big, with all their lines
-and inlined calls; --symbols takes others. Both programs run in turn, A B A B, each from
-its start to the finished file, which holds lines and inlined calls in both.
+The symbol files are exported from the binaries in CORPUS/big, with all lines and
+inlined calls; --symbols selects others. The programs run alternately, A B A B,
+including start-up; both output files have lines and inlined calls.
 """
 
 from __future__ import annotations

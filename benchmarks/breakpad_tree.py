@@ -1,4 +1,4 @@
-"""Breakpad files laid out as symbol servers have them, made of binaries."""
+"""Breakpad files of binaries, in the layout of symbol servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs in C that benchmarks run, compiled when they are wanted."""
+"""The C programs that benchmarks run, compiled on demand."""
 
 from __future__ import annotations
 

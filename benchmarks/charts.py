@@ -1,4 +1,4 @@
-"""Charts for docs/benchmarks.md, as SVG files that differ only where figures do."""
+"""Charts for docs/benchmarks.md, as reproducible SVG files."""
 
 from __future__ import annotations
 

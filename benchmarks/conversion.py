@@ -1,13 +1,13 @@
-"""Conversion: gsym against llvm-gsymutil, as whole processes.
+"""Conversion: gsym compared with llvm-gsymutil.
 
     python -m benchmarks.conversion CORPUS [--set NAME] [--rounds N] [--input NAME]...
         [--write]
 
 CORPUS is a folder with big/vmlinux and the other inputs named below. The set `plain`
-is of ELF files as linkers write them; `containers` of compressed sections, a dSYM and
-split units with their package (docs/benchmarks.md says where from). For each input and
-thread count both programs run in turn, A B A B, each from its start to
-the finished file; the figures are medians, the ratios medians over the pairs.
+has ELF files as linkers write them; `containers` has compressed sections, a dSYM and
+split units with their package (docs/benchmarks.md describes their origin). For each
+input and thread count the programs run alternately, A B A B, including start-up; the
+values are medians, the ratios medians over the pairs.
 """
 
 from __future__ import annotations

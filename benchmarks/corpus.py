@@ -1,10 +1,11 @@
-"""The binaries that benchmarks read, from Debian's packages, fetched by name.
+"""The binaries that benchmarks read, downloaded from Debian's packages.
 
     python -m benchmarks.corpus DIR [--input NAME]...
 
-Makes DIR/big/NAME for each input below; what is there is kept. `.debug` is a debug file
-as the package has it, `.plain` the same with inflated sections. DIR/packages.tsv keeps
-the versions. Needs apt-get, dpkg-deb and llvm-objcopy-22; 2 GB are fetched, 4 GB kept.
+Makes DIR/big/NAME for each input below; existing files are kept. `.debug` is a debug
+file as in the package, `.plain` the same with decompressed sections. DIR/packages.tsv
+has the versions. Needs apt-get, dpkg-deb and llvm-objcopy-22; downloads 2 GB and stores
+4 GB.
 """
 
 from __future__ import annotations

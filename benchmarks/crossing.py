@@ -1,4 +1,4 @@
-"""Where two series of measurements cross."""
+"""The crossing of two series of measurements."""
 
 from __future__ import annotations
 

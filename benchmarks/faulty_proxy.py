@@ -1,7 +1,7 @@
-"""A proxy in front of a server that breaks each connection after some bytes.
+"""A proxy that breaks each connection to a server after some bytes.
 
-It knows no HTTP but for one answer that it gives itself. Two of three connections break
-early, so that not even one part may get through; each third one lets at least one pass.
+It does not interpret HTTP, except for one response of its own. Two of three connections
+break before a part may have passed; every third one lets at least one part pass.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A symbol server that answers in every wrong way there is, until it is mended.
+"""A symbol server with all kinds of faults, until it is repaired.
 
     python -m benchmarks.faulty_upstream PORT TREE
 
-It starts mended: files of TREE, and for a module called `cold` a file made up on the
-spot, whatever its id. GET /__break__ makes it faulty for such modules, /__mend__ well
-again; the answers tell how often each fault was given, as JSON.
+It starts without faults: it serves the files in TREE, and a generated file for any
+module called `cold`, whatever its id. GET /__break__ enables the faults for such
+modules, /__mend__ disables them; the responses count the faults as JSON.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Twice the input: times the time and the memory of a conversion.
+"""Growth of the time and memory of a conversion with its input.
 
     python -m benchmarks.growth [--write]
 
-In each series of synthetic programs (tests/inputs/scaled.py) one thing doubles.
-tests/test_growth.py holds smaller ones to the same, by instructions.
+In each series of synthetic programs (tests/inputs/scaled.py) one dimension doubles.
+tests/test_growth.py checks smaller ones by their instruction counts.
 """
 
 from __future__ import annotations

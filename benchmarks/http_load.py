@@ -1,8 +1,8 @@
-"""Clients of an HTTP server that cost little beside it, and how long it kept them.
+"""Cheap HTTP clients that measure response times.
 
-Each asks again when it has its answer, on a connection that stays open where the server
-lets it. Answers of a stated length, in chunks, and up to the end of the connection are
-understood; nothing else of HTTP is.
+Each sends its next request when it has the response, on a persistent connection if the
+server allows it. Responses may have a length, chunks, or end with the connection;
+nothing else of HTTP is supported.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Lookups inside of a process, by the engine alone and from Python; symbolic beside.
+"""Lookups in a process, from C and from Python, compared with symbolic.
 
     python -m benchmarks.in_process CORPUS [--input NAME]... [--write]
 
-The engine and symbolic's are called by benchmarks/engine_lookups.c, in turn, from C;
-from Python both answer as objects, timed by pytest-benchmark (test_in_process.py).
+benchmarks/engine_lookups.c calls the two engines alternately from C. From Python both
+return objects, timed by pytest-benchmark (test_in_process.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Breakpad file of any size: the records of a real one, again and again."""
+"""A Breakpad file of any size, with repeated records of a real one."""
 
 from __future__ import annotations
 

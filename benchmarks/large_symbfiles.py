@@ -1,4 +1,4 @@
-"""symbfiles of a made-up executable, of any size, in parts."""
+"""Symbfiles of a fictitious executable, of any size, in parts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Streams of addresses: the commands that answer lines, against llvm-gsymutil.
+"""Streams of addresses: the commands that read lines, compared with llvm-gsymutil.
 
     python -m benchmarks.lookup CORPUS [--count N] [--rounds N] [--write]
 
-All read the same file, which gsym makes first, and answer the same random addresses
-inside functions, in turn, start of the process included; gsymutil and llvm-gsymutil
-print the same text. The figures are medians of thousands of addresses a second.
+All read the same file, which gsym makes first, and look up the same random addresses
+in functions, alternately, including start-up; gsymutil and llvm-gsymutil print the same
+text. The values are medians of thousands of addresses per second.
 """
 
 from __future__ import annotations

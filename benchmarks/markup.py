@@ -1,9 +1,9 @@
-"""Logs with symbolizer markup: gsym filter against llvm-symbolizer --filter-markup.
+"""Symbolizer markup: gsym filter compared with llvm-symbolizer --filter-markup.
 
     python -m benchmarks.markup CORPUS [--rounds N] [--write]
 
-Both filter the same logs in turn, start of the process included; gsym looks addresses
-up in a GSYM file, llvm-symbolizer in the debug information that it was made from.
+Both filter the same logs alternately, including start-up; gsym looks up addresses in a
+GSYM file, llvm-symbolizer in the debug information that it was converted from.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logs with symbolizer markup, made of text and of random addresses."""
+"""Logs with symbolizer markup, generated from text and random addresses."""
 
 from __future__ import annotations
 

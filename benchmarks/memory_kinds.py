@@ -1,4 +1,4 @@
-"""What a process takes of memory, by kind, and how much it prints."""
+"""The memory of a process by kind, and the size of its output."""
 
 from __future__ import annotations
 

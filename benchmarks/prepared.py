@@ -1,7 +1,7 @@
-"""An input as lookups need it: converted for each reader, with addresses to ask for.
+"""An input for lookups: converted for each reader, with random addresses.
 
-The addresses are random, each byte of a function equally likely; `functions` has one
-address in each of a thousand random functions, or of all if there are fewer.
+The addresses are uniformly distributed over the bytes of functions; `functions` has one
+address in each of a thousand random functions, or in all if there are fewer.
 """
 
 from __future__ import annotations

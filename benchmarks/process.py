@@ -1,4 +1,4 @@
-"""Run a command once and measure the whole process."""
+"""Run a command once and measure its process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A process that looks addresses up in DWARF with pyelftools: what its users write.
+"""Look up addresses in DWARF with pyelftools, as its users do.
 
     python -m benchmarks.pyelftools_process BINARY < ADDRESSES
 
-Prints function and line as `addr2line -f` does; inlined calls are left out.
+Prints function and line as `addr2line -f` does; without inlined calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table needs round it: the machine, the versions, its place in the docs."""
+"""The context of a table: machine, versions, location in the manual."""
 
 from __future__ import annotations
 

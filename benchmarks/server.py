@@ -1,12 +1,11 @@
-"""The server beside a peer: seconds, requests a second, first answers, memory.
+"""The server compared with a peer: latency, rate, first responses, memory.
 
     python -m benchmarks.server CORPUS [--peer PORT] [--symbols-port N] [--rounds N]
         [--big-size BYTES] [--requests N] [--write]
 
-All servers get the same Breakpad files from one server of files on this machine and
-are asked the same. A peer is started by hand, such as Mozilla's eliot with
-ELIOT_SYMBOLS_URLS=http://127.0.0.1:N/ and two workers of gunicorn; it is asked the same
-in turn with ours.
+All servers get the same Breakpad files from one file server on this machine, and the
+same requests, alternately. A peer is started by hand, such as Mozilla's eliot with
+ELIOT_SYMBOLS_URLS=http://127.0.0.1:N/ and two workers of gunicorn.
 """
 
 from __future__ import annotations

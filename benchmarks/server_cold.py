@@ -1,4 +1,4 @@
-"""How long the first answer about a module takes that a server has never seen."""
+"""The time to the first response for a module that is new to the server."""
 
 from __future__ import annotations
 

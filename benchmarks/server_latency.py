@@ -1,4 +1,4 @@
-"""How long a server takes for a request, and how many it answers a second."""
+"""Latency and request rate of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a server hold in memory while requests go on."""
+"""The memory of the processes of a server under load."""
 
 from __future__ import annotations
 

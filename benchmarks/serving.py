@@ -1,4 +1,4 @@
-"""A server of this package in processes of its own, and what they take."""
+"""Run `gsym serve` in separate processes, and measure them."""
 
 from __future__ import annotations
 

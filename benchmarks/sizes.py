@@ -1,9 +1,9 @@
-"""The sizes of GSYM files, the DWARF that they were made from, and other formats.
+"""Sizes of GSYM files, of the DWARF they were converted from, and of other formats.
 
     python -m benchmarks.sizes CORPUS [--input NAME]... [--write]
 
-The Breakpad file is written by `gsym export`: functions, lines and inlined calls, but
-no STACK records. The SymCache is written by symbolic.
+The Breakpad file is written by `gsym export`, with functions, lines and inlined calls
+but without STACK records. The SymCache is written by symbolic.
 """
 
 from __future__ import annotations

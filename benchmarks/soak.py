@@ -1,12 +1,12 @@
-"""A server under load for minutes, also with all that goes wrong round it.
+"""A server under load for minutes, optionally with faults around it.
 
     python -m benchmarks.soak CORPUS [--minutes N] [--clients N] [--workers N]
         [--load PART] [--faults] [--write]
 
-Clients ask requests of 1 to 10 jobs with 20 to 1,000 frames each at a part of the rate
-that the server reached before, and compare each answer with offline lookups. With
---faults others ask for modules that only a broken symbol server has, hang up, and
-workers are killed. The exit status is 1 where a promise was broken.
+Clients send requests of 1 to 10 jobs with 20 to 1,000 frames each, at a fraction of the
+measured peak rate of the server, and compare each response with offline lookups. With
+--faults, other clients request modules that only a faulty symbol server has, or
+disconnect, and workers are killed. The exit status is 1 if a guarantee was violated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What disturbs a server in a soak: its upstream, its clients, the end of a worker."""
+"""The faults of a soak test: upstream server, clients, killed workers."""
 
 from __future__ import annotations
 

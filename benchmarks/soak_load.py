@@ -1,4 +1,4 @@
-"""Clients that ask at a steady pace, each answer compared with the right one."""
+"""Clients with a constant request rate that check each response."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Starts: whole processes that answer one address, and opening a file of 1 GB.
+"""Start-up: processes that look up one address, and opening a file of 1 GB.
 
     python -m benchmarks.start CORPUS [--input NAME]... [--rounds N] [--write]
 
-The commands run as users have them: from a wheel that a current pip installed into a
-clean virtual environment. All run in turn, in every round; files are in memory, but for
-the pages counted: those that `gsym lookup` brings in of a file that is not.
+The commands run as installed: from a wheel installed by a current pip into a clean
+virtual environment. All run alternately in every round, with files cached in memory.
+The pages that `gsym lookup` reads are counted with a file that is not cached.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Symbfiles: extracted, beside the conversion to GSYM; how fast they are read.
+"""Symbfiles: extraction compared with conversion to GSYM, and reading.
 
     python -m benchmarks.symbfile CORPUS [--rounds N] [--input NAME]... [--write]
 
-Extraction and conversion run in turn, A B A B, each as a whole process; the extraction
-converts, too. Files are read in this process: as columns, as records, and ranges into a
-GSYM file.
+Extraction (which includes a conversion) and conversion run alternately, A B A B, as
+separate processes. Files are read in this process: as columns, as records, and ranges
+into a GSYM file.
 """
 
 from __future__ import annotations

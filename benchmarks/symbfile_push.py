@@ -1,11 +1,11 @@
-"""An upload of symbfiles to the server, with and without failures on its way.
+"""An upload of symbfiles to the server, with and without network failures.
 
     python -m benchmarks.symbfile_push [--megabytes 200] [--seed N] [--write]
 
-`gsym symbfile push` sends ranges and return pads of a made-up executable to `gsym
+`gsym symbfile push` sends ranges and return pads of a fictitious executable to `gsym
 serve`, once directly and once through a proxy that breaks connections. Afterwards the
-server has to hand out the very records that were sent, and to answer for addresses.
-The exit status is 1 where it does not.
+server has to return exactly the records that were sent, and to look up addresses. The
+exit status is 1 if it does not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process that converts and looks up with symbolic: what its users write.
+"""Convert and look up with symbolic, as its users do.
 
 python -m benchmarks.symbolic_process convert BINARY CACHE
 python -m benchmarks.symbolic_process lookup CACHE LOAD_ADDRESS < ADDRESSES

@@ -1,6 +1,6 @@
-"""Symbolication requests of any size, and what the right answer to each is.
+"""Symbolication requests of any size, with the expected responses.
 
-The answers are looked up one address at a time in a GSYM file of its own, made of the
+The expected answers are looked up one address at a time in a separate GSYM file of the
 same Breakpad file, without the server, its store or its batches.
 """
 

@@ -2,9 +2,9 @@
 
     pytest benchmarks
 
-`benchmarks.in_process` runs it, too, on the `prepare`d inputs of the folder that
-GSYM_BENCH_INPUTS names. By default the input is a library of the engine's sources that
-decode DWARF, compiled on the spot.
+`benchmarks.in_process` also runs it, on the `prepare`d inputs of the folder in
+GSYM_BENCH_INPUTS. By default the input is a library compiled from the engine's DWARF
+decoder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads a Fuchsia trace in one way and prints what it took: run by benchmarks.traces.
+"""Read a Fuchsia trace in one way and print the cost; run by benchmarks.traces.
 
 python -m benchmarks.trace_reading WAY FILE
 """

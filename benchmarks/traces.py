@@ -1,9 +1,8 @@
-"""Fuchsia traces: read as records, as columns, counted; beside the package fxt.
+"""Fuchsia traces read as records or columns, or counted; compared with package fxt.
 
     python -m benchmarks.traces [--events N] [--rounds N] [--write]
 
-The trace is that of a tracer that interns its strings: complete durations with an
-argument, of four threads.
+The trace has interned strings, and complete durations with an argument on four threads.
 """
 
 from __future__ import annotations

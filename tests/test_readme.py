@@ -200,4 +200,4 @@ def test_the_demo_ends_with_an_inline_chain() -> None:
     ).stdout
     assert "step at " in output
     assert output.count("[inlined]") >= 3
-    assert "Next, with a binary of your own" in output
+    assert "Next, with your own binary" in output

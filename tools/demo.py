@@ -1,7 +1,6 @@
-"""`make demo`: from C source to a symbolized address, each step shown.
+"""`make demo`: from C source to a symbolized address, printing each step.
 
-Needs nothing but the C compiler that built the engine; a C++ compiler is used
-where there is one.
+Needs only the C compiler that built the engine; uses a C++ compiler if there is one.
 """
 
 from __future__ import annotations
@@ -83,12 +82,12 @@ def main() -> int:
     finished = show(c_compiler, "stairs.c")
     cxx_compiler = compiler("CXX", ("g++", "clang++", "c++"))
     if cxx_compiler is None:
-        print("\n(no C++ compiler found: the C++ part is left out)")
+        print("\n(no C++ compiler found: skipping the C++ program)")
     else:
         finished = show(cxx_compiler, "shapes.cc")
     binary = os.path.relpath(Path(sys.executable).parent)
     print(
-        f"\nNext, with a binary of your own that was built with -g:\n"
+        f"\nNext, with your own binary, built with -g:\n"
         f"  {binary}/gsym convert BINARY           # writes BINARY.gsym\n"
         f"  {binary}/gsym lookup BINARY.gsym ADDRESS...\n"
         f"  {binary}/gsym dump {finished}\n"

@@ -1,9 +1,9 @@
-"""Print what becomes of each real file: the table that tests/differential holds.
+"""Print the result of converting each real file: the table in tests/differential.
 
     python -m tools.fixture_outcomes FIXTURES > tests/differential/fixture_outcomes.tsv
 
-A row is the path, the functions and those with lines; or the path, an error and its
-text. A row that changes wants a reason.
+A row is the path, the number of functions and of those with lines; or the path, an
+error and its text. A changed row needs a reason.
 """
 
 from __future__ import annotations

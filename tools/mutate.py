@@ -1,12 +1,12 @@
-"""Convert damaged binaries under sanitizers and look for more than a clean error.
+"""Convert damaged binaries under sanitizers and report anything but a clean error.
 
     python tools/mutate.py [--count N] [--seed S] [--replay NAME:N] BINARY...
 
 Makes N mutants of each BINARY, the same ones for the same seed, and converts each in
 a child process that has the engine of `make sanitize`. A finding is a crash, a
-sanitizer report, more than ten seconds, an exception that `convert` does not
-promise, a file left behind by a failure, or an output that cannot be read whole.
-Findings are kept in build/mutants; the exit status is 1 if there is one.
+sanitizer report, more than ten seconds, an undocumented exception of `convert`, a
+file left after a failure, or an output that cannot be read completely. Findings are
+kept in build/mutants; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Say in plain words what a fresh machine lacks before the build fails over it."""
+"""Report missing requirements of a build before it fails."""
 
 from __future__ import annotations
 

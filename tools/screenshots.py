@@ -1,8 +1,8 @@
-"""Pictures of the page for the manual, taken from a running `gsym serve`.
+"""Take screenshots of the web page of a running `gsym serve`, for the manual.
 
     python tools/screenshots.py /path/to/libjvm.so [MORE]...
 
-The files go into a new store. The stack in the pictures is made of addresses of the
+The files are added to a new store. The stack in the screenshots has addresses of the
 first one, which should be large and have inlined calls. Needs Playwright, Chromium and
 Pillow.
 """

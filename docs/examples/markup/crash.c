@@ -1,4 +1,4 @@
-/* A program that crashes and logs where, without a single symbol of its own.
+/* A program that logs the location of its crash without using symbols.
  *
  *     cc -g crash.c -o crash -I "$(python -m gsym.include)"
  *     ./crash 2> crash.log

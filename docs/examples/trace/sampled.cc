@@ -1,11 +1,11 @@
-// A program that samples itself: where it is at every millisecond of processor time.
+// A program that samples itself at every millisecond of processor time.
 //
 //     c++ -O2 -g -fno-omit-frame-pointer sampled.cc -o sampled
 //     ./sampled samples.txt
 //
-// The handler of the timer's signal follows the frame pointers and keeps addresses;
-// they are written at the end, with what /proc says is mapped. samples_to_trace.py makes
-// a Fuchsia trace of them, whose addresses `gsym trace` turns into functions and lines.
+// The handler of the timer's signal follows the frame pointers and stores addresses, which
+// are written at the end together with the mappings in /proc. samples_to_trace.py converts
+// them to a Fuchsia trace, which `gsym trace` symbolizes.
 
 #include <signal.h>
 #include <sys/time.h>
@@ -33,7 +33,7 @@ struct Sample {
   uintptr_t frames[kMostFrames];
 };
 
-// Set aside in advance: a signal handler cannot ask for memory.
+// Reserved in advance: a signal handler cannot allocate memory.
 Sample samples[kMostSamples];
 volatile int taken = 0;
 
@@ -55,7 +55,7 @@ void take(int, siginfo_t *, void *context) {
   sample.nanoseconds = uint64_t(now.tv_sec) * 1000000000 + uint64_t(now.tv_nsec);
   sample.frames[0] = pc;
   int count = 1;
-  // Code without frame pointers leaves anything there: it must point up the stack.
+  // Code without frame pointers uses the register otherwise: it must point up the stack.
   while (count < kMostFrames && frame % sizeof(uintptr_t) == 0 && frame >= stack &&
          frame - stack < kStackSize) {
     const uintptr_t *link = reinterpret_cast<const uintptr_t *>(frame);
@@ -104,7 +104,7 @@ bool stop(const char *path) {
 
 }  // namespace sampler
 
-// What there is to see: inlined calls, recursion, templates, a library.
+// Code to be sampled: inlined calls, recursion, templates, a library.
 
 inline uint64_t mix(uint64_t value) {
   value ^= value >> 33;

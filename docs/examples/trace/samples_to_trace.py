@@ -1,4 +1,4 @@
-"""The samples of sampled.cc -> a Fuchsia trace with profiler records.
+"""Convert the samples of sampled.cc to a Fuchsia trace with profiler records.
 
 python samples_to_trace.py samples.txt samples.fxt
 """
@@ -32,7 +32,7 @@ PATH_AT = 5  # in a line of maps
 
 
 def records(lines: list[str]) -> Iterator[Record]:
-    """What the sampler wrote, as records."""
+    """The output of the sampler, as records."""
     yield Initialization(1_000_000_000)
     process = start = 0
     mapped = []
@@ -55,7 +55,7 @@ def records(lines: list[str]) -> Iterator[Record]:
 def modules(
     time: int, process: int, mapped: list[tuple[str, int, str]]
 ) -> Iterator[Record]:
-    """What is mapped since a time: range, offset in the file, path."""
+    """The mappings since a time: range, file offset, path."""
     paths = list(dict.fromkeys(path for _, _, path in mapped))
     for number, path in enumerate(paths):
         try:
