@@ -136,7 +136,7 @@ def test_a_gzip_stream_that_is_cut_gives_what_it_holds() -> None:
     assert found == list(range(len(found)))
     assert 0 < len(found) < 50000
     (damage, *_) = trace.problems
-    assert damage.reason == "the gzip stream around it is damaged: it ends too early"
+    assert damage.reason == "the gzip stream is damaged: it ends too early"
     with pytest.raises(FormatError, match="it ends too early"):
         ticks(open_trace(whole[:-100], strict=True))
 

@@ -140,9 +140,8 @@ class ChromeJson:
     """Converts one trace.
 
     Attributes:
-        left_out: How many records of each kind Chrome JSON has no place for.
-        closed: How many durations and operations end with the trace, for want of an
-            end of their own.
+        left_out: How many records of each kind Chrome JSON cannot hold.
+        closed: How many durations and operations have no end and get that of the trace.
         changed: Differences from the recorded data, and their number.
     """
 
@@ -304,7 +303,7 @@ class ChromeJson:
 
 
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
-# What is told by all other records.
+# What all other records have already.
 _CONTEXT = (Initialization, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
 _LINKS = ("cat", "name", "id", "id2")
 

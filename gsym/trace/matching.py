@@ -46,9 +46,11 @@ class _Stack:
 
 
 class OpenById:
-    """Finds the operation or flow of an event.
+    """Finds the operation or flow of an event by its id, category, name and process.
 
-    Events are given by their id, category, name and process.
+    Categories and processes assign ids on their own: of those open with an id, the one
+    of the same category and name comes first, then one of the same category, then any;
+    each first in the same process, then in another one, if only one has it open.
 
     Attributes:
         open: All that has not ended, in the order of begins.

@@ -1,9 +1,9 @@
 """Several Fuchsia traces -> one, with a section for each provider.
 
 Each provider keeps its strings, its threads and the unit of its times. One whose id
-another has already gets the lowest that is free. What stands in front of any provider
-belongs to one that is named after the trace; so does what a provider says that is
-nowhere named.
+another has already gets the lowest that is free. Records before any provider
+belong to one that is named after the trace, and so do those of a provider without a
+name.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class MergedProvider(NamedTuple):
 
     Attributes:
         trace: Name of the trace that it comes from.
-        old_id: What it was there; None for records in front of any provider.
-        id: What it is now.
-        name: What it is called.
+        old_id: Its id there; None for records before any provider.
+        id: Its id now.
+        name: Its name.
     """
 
     trace: str
@@ -61,7 +61,7 @@ class TraceMerger:
     What it holds grows with the number of providers, not with that of records.
 
     Args:
-        byteorder: Of what is written.
+        byteorder: Of the output.
         nanoseconds: All times become nanoseconds, for readers that know one unit for a
             whole trace; parts of one are lost.
 
@@ -87,7 +87,7 @@ class TraceMerger:
         self._free = count(1)
 
     def pieces(self, records: Iterable[Record], name: str) -> Iterator[bytes]:
-        """What a trace adds to the merged one; the first adds its beginning as well.
+        """The bytes that a trace adds; the first adds the magic number as well.
 
         Args:
             records: Of the trace, in its order.
@@ -141,7 +141,7 @@ class TraceMerger:
         return _DEFAULT_RATE if self._nanoseconds else ticks_per_second
 
     def is_foreign(self, record: Unknown) -> bool:
-        """Whether a record that is copied as it stands is of the other byte order."""
+        """Whether a record that is copied unchanged has the other byte order."""
         header = int.from_bytes(record.data[:8], self._byteorder)
         mask = 0xFFFFFFFF if record.type == _LARGE else 0xFFF
         is_ours = header & 0xF == record.type
@@ -160,7 +160,7 @@ class _Trace:
         self._rates: dict[int | None, int] = {}
         self._ids: dict[int | None, int] = {}  # old -> new, once there are records
         self._written_rates: dict[int | None, int] = {}
-        self._entered: int | None = -1  # no provider: what is in force is not known
+        self._entered: int | None = -1  # no provider: the one in force is unknown
 
     def take(self, record: Record) -> None:
         """Take one record."""
@@ -190,7 +190,9 @@ class _Trace:
         except LimitError:
             self._merger.drop("records that are larger than can be written")
         except OverflowError:
-            self._merger.drop("records with times that are no 64 bits in nanoseconds")
+            self._merger.drop(
+                "records with times that do not fit in 64 bits as nanoseconds"
+            )
         else:
             self._merger.records += 1
 
@@ -234,10 +236,9 @@ class _Trace:
             self._entered = -1
 
     def _enter(self, old: int | None) -> None:
-        """What follows is of a provider: it is announced, with the unit of its times.
+        """Begin records of a provider: announce it, with the unit of its times.
 
-        A provider that says nothing of the unit has that of the records in front of
-        any provider.
+        Without a unit of its own it has that of the records before any provider.
         """
         new = self._ids.get(old)
         if new is None:
@@ -254,6 +255,6 @@ class _Trace:
 
 
 def _provider_name(name: str) -> str:
-    """A name with as much of it as there is room for."""
+    """A name, cut to the longest that fits."""
     data = text_bytes(name, len(name) * 4)[:_MOST_NAME_SIZE]
     return data.decode("utf-8", "surrogateescape")

@@ -1,7 +1,13 @@
-"""Records of Fuchsia traces as lines for people.
+"""Records of Fuchsia traces as lines of text and as objects of JSON.
 
-A line has the offset of its record, its time in seconds, what it is, whose it is, and
-the rest.
+An object has the fields of its record by their names (`gsym.trace.fxt.records`), and
+`record` before them, its kind. Nothing is lost:
+
+- whole numbers have all their digits, up to 20;
+- numbers that are not finite are the texts `NaN`, `Infinity` and `-Infinity`;
+- bytes are base64, build ids hexadecimal digits;
+- invalid UTF-8 is replaced by U+FFFD, and another field, as `name_base64` for `name`,
+  has all bytes of the text.
 """
 
 from __future__ import annotations
@@ -216,15 +222,15 @@ def _state(record: Any) -> str:
     return THREAD_STATES[state] if state < len(THREAD_STATES) else f"state {state}"
 
 
-# What a kind of record lacks, its objects lack, too.
+# Objects lack the fields that their kind of record lacks.
 _OPTIONAL = frozenset({"id", "end_ticks", "end_ns"})
 _OF_METADATA = frozenset({"ticks", "ns", "process", "thread", "args"})
-# Times in nanoseconds stand behind those that they are made from.
+# Times in nanoseconds follow those that they are made from.
 _TIMES = {"ticks": "ns", "end_ticks": "end_ns"}
 
 
 def record_object(record: Record) -> dict[str, Any]:
-    """What stands for a record."""
+    """The object of a record."""
     made: dict[str, Any] = {
         "record": snake_case(type(record).__name__),
         "provider": record.provider,
@@ -270,7 +276,7 @@ def _infinity(value: float) -> str:
 
 
 def put_text(made: dict[str, Any], field: str, text: str) -> None:
-    """Put a text into an object; its bytes as well, where it is not UTF-8."""
+    """Put a text into an object; its bytes as well if it is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

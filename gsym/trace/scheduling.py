@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Scheduled(NamedTuple):
-    """What became of a thread; times in nanoseconds.
+    """The times of a thread, in nanoseconds.
 
     Attributes:
         thread: Koid.
@@ -37,7 +37,7 @@ class Scheduled(NamedTuple):
         ready: Time in which it could have run.
         waiting: Time in which it could not.
         longest: The longest time between two times on a processor.
-        switches: How many times a processor took it up.
+        switches: How many times a processor switched to it.
     """
 
     thread: int
@@ -120,7 +120,7 @@ class _Thread:
         self._switches = 0
 
     def enter(self, now: int) -> None:
-        """A processor takes it up."""
+        """A processor switches to it."""
         self._go(now, "running")
         if self._left is not None:
             self._longest = max(self._longest, now - self._left)
@@ -128,7 +128,7 @@ class _Thread:
         self._switches += 1
 
     def leave(self, now: int, state: int) -> None:
-        """A processor leaves it, in one of THREAD_STATES."""
+        """A processor switches from it; its state is one of THREAD_STATES."""
         off = "gone" if state in _GONE else "ready" if state in _READY else "waiting"
         self._go(now, off)
         self._left = None if off == "gone" else now
@@ -139,7 +139,7 @@ class _Thread:
             self._go(now, "ready")
 
     def finish(self, end: int) -> Scheduled:
-        """What became of it up to the end."""
+        """Its times up to the end."""
         self._go(end, "")
         if self._left is not None:
             self._longest = max(self._longest, end - self._left)
@@ -165,11 +165,13 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 class SchedulingText:
-    """Takes the records of the scheduler.
+    """Records of the scheduler as Linux ftrace text, which Chrome JSON may contain.
+
+    Source: Linux, `include/trace/events/sched.h`; what Perfetto's importer reads of it.
 
     Attributes:
         events: Their fields, by time.
-        threads: Koids of all threads that they name; 0 is idle.
+        threads: Koids of all threads in them; 0 is idle.
     """
 
     def __init__(self, spool: SortedSpool) -> None:

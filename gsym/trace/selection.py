@@ -1,4 +1,4 @@
-"""Which events of a trace are kept."""
+"""Selections of the records of a trace and of the samples of a profile."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Moment(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What is wanted; what says nothing leaves nothing out.
+    """Conditions on records; a field without one selects all.
 
     Attributes:
         begin: The first moment.
-        end: The moment behind the last.
+        end: The moment after the last.
         processes: Patterns of their names, or koids.
         threads: Likewise.
         categories: Patterns.
@@ -87,8 +87,8 @@ def parse_moment(text: str) -> Moment:
         return Moment(read_duration(number, "ns"), number != text)
     except ValueError:
         raise ValueError(
-            f"'{text}' is no time: a number and ns, us, ms or s, such as 1.5ms from "
-            "the start, or @1.5ms by the clock of the trace"
+            f"invalid time '{text}': expected a number with a unit (1.5ms from the "
+            "start, @1.5ms by the clock of the trace)"
         ) from None
 
 
@@ -115,7 +115,7 @@ class Patterns:
         return bool(self._matching)
 
     def match(self, name: str | None, koid: int | None = None) -> bool:
-        """Whether a name or a koid is one of those that are wanted."""
+        """Whether a name or a koid matches."""
         if not self._matching or koid in self._koids:
             return True
         return name is not None and any(each.match(name) for each in self._matching)
@@ -149,10 +149,10 @@ _MOST_KEPT = 1 << 16  # answers; an event's depends on its thread and its texts
 
 
 def coarse_filter(selection: Selection, origin_ns: int) -> Filter:
-    """What the engine can leave out by itself: no record that is wanted is among it.
+    """The filter for the engine: it passes at least the selected records.
 
     Args:
-        selection: What is wanted.
+        selection: The conditions.
         origin_ns: The start of the trace, from which moments count.
     """
     begin = absolute_ns(selection.begin, origin_ns) or 0
@@ -175,13 +175,12 @@ def _plain(patterns: tuple[str, ...]) -> tuple[str, ...]:
 class RecordSelection:
     """Chooses records.
 
-    A record is chosen if all that is asked for fits. One that has no time is in no span
-    of time, one that has no category has none that could be asked for, and so on. What
-    a processor switches from and to belongs to either thread. A complete duration is in
-    each span that it touches.
+    A record is chosen if it meets all conditions. One without a time is in no span of
+    time, one without a category matches none, and so on. A context switch belongs to
+    both its threads. A complete duration is in each span that it touches.
 
     Args:
-        selection: What is wanted.
+        selection: The conditions.
         origin_ns: The start of the trace, from which moments count.
         objects: Names of processes and threads, and whose threads are.
         keep_context: Records that others are understood by are chosen, too.
@@ -206,7 +205,7 @@ class RecordSelection:
         self._known: BoundedCache[tuple[Any, ...], bool] = BoundedCache(_MOST_KEPT)
 
     def takes(self, record: Record) -> bool:
-        """Whether a record is wanted."""
+        """Whether a record is selected."""
         if isinstance(record, Event):
             key = record[2:6], record.provider
             known = self._known.get(key)
@@ -279,7 +278,7 @@ class RecordSelection:
 def select_samples(
     profile: Profile, selection: Selection, origin_ns: int | None = None
 ) -> None:
-    """Leave the samples out that are not wanted; all else stays.
+    """Remove the samples that are not selected; the rest of the profile stays.
 
     A sample has the names of the functions in its stack, and their modules for
     categories. One whose time or thread is not known is in no span of time and of no
@@ -287,7 +286,7 @@ def select_samples(
 
     Args:
         profile: Whose samples are chosen.
-        selection: What is wanted.
+        selection: The conditions.
         origin_ns: From what moments count; None: from the first sample.
     """
     chooser = _Chooser(profile, selection, origin_ns)
@@ -311,7 +310,7 @@ class _Chooser:
         self._stacks: dict[int, bool] = {}
 
     def takes(self, sample: Sample) -> bool:
-        """Whether a sample is wanted."""
+        """Whether a sample is selected."""
         if not self._is_in_time(sample.time) or not self._is_of_thread(sample.thread):
             return False
         known = self._stacks.get(sample.stack)

@@ -74,7 +74,7 @@ def test_what_is_no_address_is_refused(tmp_path: Path, line: str) -> None:
     path = written(tmp_path, f"0x10\n{line}\n")
     with pytest.raises(FormatError) as caught:
         read_addresses(path)
-    assert caught.value.reason == f"line 2 is no address: {line!r}"
+    assert caught.value.reason == f"line 2 is not an address: {line!r}"
     assert caught.value.path == str(path)
 
 

@@ -209,7 +209,7 @@ def test_a_printed_offset_in_the_file_decides() -> None:
 
 def test_lines_that_are_not_understood_are_counted() -> None:
     profile = profile_of("what\nis this\na 1 cycles:\n")
-    assert profile.losses == {"lines that are not understood, the first of them 1": 2}
+    assert profile.losses == {"unrecognized lines, the first is line 1": 2}
 
 
 def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as caught:
         read_perf_script(path)
     assert caught.value.path == str(path)
-    assert caught.value.reason == "there is no sample of perf in it"
+    assert caught.value.reason == "no perf sample found"
 
 
 def test_a_compressed_file_is_read(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_build_ids_are_read_as_perf_lists_them(tmp_path: Path) -> None:
     path.write_text(f"{ID} [kernel.kallsyms]\n\n{ID.upper()} /opt/my app\n")
     assert read_build_ids(path) == {"[kernel.kallsyms]": ID, "/opt/my app": ID}
     path.write_text("nonsense here\n")
-    with pytest.raises(FormatError, match="line 1 is no build id"):
+    with pytest.raises(FormatError, match="line 1 is not a build id"):
         read_build_ids(path)
 
 

@@ -207,11 +207,11 @@ def test_every_prefix_is_read_or_refused() -> None:
     ("data", "offset", "reason"),
     [
         (b"\x0a\x02\x08\x01\x12\x05\x0a", 4, "protobuf field 2 reaches past the end"),
-        (b"\x0a\x00\x32", 2, "a number of a protobuf field breaks off"),
-        (b"\x50" + b"\xff" * 10, 0, "a number of a protobuf field breaks off"),
-        (b"\x0a\x00\x03", 2, "no protobuf field has number 0"),
+        (b"\x0a\x00\x32", 2, "a number of a protobuf field is truncated"),
+        (b"\x50" + b"\xff" * 10, 0, "a number of a protobuf field is truncated"),
+        (b"\x0a\x00\x03", 2, "invalid protobuf field number 0"),
         (b"\x0a\x00\x0b", 2, "protobuf field 1 has wire type 3"),
-        (b"\x0a\x00\x12\x01\x0a", 2, "no Profile message: a field is damaged"),
+        (b"\x0a\x00\x12\x01\x0a", 2, "not a Profile message: a field is damaged"),
     ],
 )
 def test_what_breaks_off_is_told_with_its_offset(
@@ -250,7 +250,7 @@ def test_a_file_that_inflates_without_end_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [10, 30, -1])
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path, cut: int) -> None:
     data = gzip.compress(message().SerializeToString())
-    with pytest.raises(FormatError, match="what is compressed in it is damaged"):
+    with pytest.raises(FormatError, match="compressed data is damaged"):
         read_pprof(written(tmp_path, data[:cut]))
 
 

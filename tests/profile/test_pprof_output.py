@@ -110,7 +110,7 @@ def test_values_have_63_bits_and_a_sign_and_no_more(value: int) -> None:
     builder.sample(stack, (value,))
     assert read_back(pprof_file(builder.profile)).samples[0].values == (value,)
     builder.sample(stack, (1 if value > 0 else -1,))
-    with pytest.raises(GsymError, match="pprof has no room for this"):
+    with pytest.raises(GsymError, match="a value does not fit in a pprof file"):
         pprof_file(builder.profile)
 
 

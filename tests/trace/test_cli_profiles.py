@@ -199,7 +199,7 @@ def test_the_name_of_an_output_tells_its_form(
         (["top", "--by", "colour"], "choose function or module"),
         (["top", "--value", "bytes"], "there is no 'bytes', but samples (count)"),
         (["top", "--value", "1"], "there is no '1'"),
-        (["flame", "--from", "soon"], "'soon' is no time"),
+        (["flame", "--from", "soon"], "invalid time 'soon'"),
     ],
 )
 def test_wrong_command_lines_are_told(
@@ -243,7 +243,7 @@ def test_a_compressed_trace_is_read_up_to_where_it_breaks_off(
     assert run("top", trace, "--json") == 0
     found = capsys.readouterr()
     assert json.loads(found.out)["samples"]
-    assert "the gzip stream around it is damaged" in found.err
+    assert "the gzip stream is damaged" in found.err
     assert run("top", trace, "--strict") == 1
 
 

@@ -252,7 +252,7 @@ def test_what_cannot_be_told_is_counted(tracer: Tracer, path: Path) -> None:
     tracer.instant(["unhashable"], "name")  # type: ignore[arg-type]
     assert tracer.losses == {
         "arguments whose text could not be made: ZeroDivisionError": 1,
-        "arguments behind the 15th of an event": 2,
+        "arguments after the 15th of an event": 2,
         "arguments that were cut for their size": 2,
         "events that could not be written: TypeError": 1,
     }
@@ -502,7 +502,7 @@ def test_processes_of_multiprocessing_write_all_they_tell(path: Path) -> None:
 
 def test_losses_of_a_program_are_told_on_standard_error(path: Path) -> None:
     said = run(f"{START}t.instant('c', 'n', **{{str(n): n for n in range(16)}})", path)
-    assert "arguments behind the 15th of an event (1)" in said
+    assert "arguments after the 15th of an event (1)" in said
 
 
 # ---- the package fxt

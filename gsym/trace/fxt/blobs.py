@@ -1,4 +1,4 @@
-"""Data that a trace carries: large blobs, and blobs of one name put together."""
+"""Data in a trace: large blobs, joined blobs of one name, names of files for them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Stream(NamedTuple):
     """A large blob, or the blobs of one name of a provider, in their order.
 
     Attributes:
-        provider: Id, None in front of any provider.
+        provider: Id; None before any provider.
         category: Of large blobs; "" for others.
-        name: What they are called.
+        name: Of the blobs.
         type: As in `Blob`, the first one's; None for large blobs.
         pieces: Their data.
     """
@@ -66,13 +66,13 @@ class Blobs:
             self._by_name.clear()
 
     def streams(self) -> Iterator[Stream]:
-        """What has been gathered, in the order of the first pieces."""
+        """The streams, in the order of their first pieces."""
         return (Stream(*head, tuple(pieces)) for head, pieces in self._streams)
 
 
-# What a name of a file may hold on any system; a dot in front would hide it.
+# Characters that not all systems allow in file names; a leading dot hides a file.
 _OTHERS = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
-_LONGEST = 128  # characters, without what tells equal names apart
+_LONGEST = 128  # characters, without the number of equal names
 _PERFETTO = 3  # type of blobs
 
 
@@ -93,7 +93,7 @@ def blob_file_names(streams: Iterable[Stream]) -> list[str]:
         ending = ".perfetto-trace" if stream.type == _PERFETTO else ""
         chosen = name + ending
         key = chosen.lower()
-        # File systems may not tell upper case from lower case.
+        # File systems may ignore case.
         while chosen.lower() in taken:
             numbers[key] = numbers.get(key, 1) + 1
             chosen = f"{name}.{numbers[key]}{ending}"

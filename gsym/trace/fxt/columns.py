@@ -41,7 +41,7 @@ def _row_fields(layout: Layout) -> list[tuple[str, str]]:
 
 
 class OtherRecords:
-    """The records of columns that are no events, in file order.
+    """The records of columns other than events, in file order.
 
     Args:
         columns: What the engine gives.
@@ -109,7 +109,7 @@ class OtherRecords:
     def _fields(
         self, layout: Layout, rows: list[list[int]]
     ) -> dict[str, Iterable[Any]]:
-        """A column for each field that the rows of words tell."""
+        """A column for each field of the rows of words."""
         order = _row_fields(layout)
         fields: dict[str, Iterable[Any]] = {}
         if order[-1:] == [("frames", "words")]:
@@ -168,7 +168,7 @@ class Texts:
         self.providers: list[int | None] = []
 
     def take(self, columns: CData) -> None:
-        """Add what is new in columns."""
+        """Add the new strings and providers of columns."""
         known = len(self.providers)
         new = columns.provider_ids + known
         ids = ffi.unpack(new, columns.provider_count - known)
@@ -231,7 +231,7 @@ class Columns:
         return self._view(f"event_{name}", code, self.event_count)
 
     def other_column(self, name: str) -> memoryview:
-        """A field of the records that are no events, in file order.
+        """A field of the records other than events, in file order.
 
         Args:
             name: offset, ticks and ns (0 where the record has no time, 2^64 - 1 is more

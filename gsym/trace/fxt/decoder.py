@@ -1,7 +1,7 @@
 """Fuchsia traces (FXT) -> records or columns, piece by piece.
 
-The engine reads records; here its columns are handed on. A damaged trace is read as far
-as it makes sense: what is wrong is told as problems, each with its place.
+The engine reads the records. A damaged trace is read as far as possible: errors are
+listed as problems, each with its offset.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ _MOST_NS = 2**64 - 1
 class Filter(NamedTuple):
     """Conditions on a record; a field without one may have any value.
 
-    Records by which others are read and those that describe objects, modules and
-    mappings are handed out all the same. Others that do not have what is asked for
-    are left out: a context switch names no process, only events and large blobs
-    have a category, and besides them blobs a name.
+    Records needed to read others, and those of objects, modules and mappings, always
+    pass. Others without such a field are left out: a context switch has no process,
+    only events and large blobs have a category, and only these and blobs a name.
 
     Attributes:
         from_ns: It ends at this time or later; an event has its own end or is over
@@ -96,20 +95,20 @@ __all__ = ["KINDS", "MAGICS", "Columns", "Counts", "Decoder", "Filter", "Problem
 
 
 class Problem(NamedTuple):
-    """What is wrong with the record at *offset*, from the start of the trace."""
+    """An error in the record at *offset*, from the start of the trace."""
 
     offset: int
     reason: str
 
 
 class Counts(NamedTuple):
-    """What a trace is made of.
+    """Counts of a trace.
 
     Attributes:
         records: How many of each of KINDS, those that cannot be read among them.
         bytes: What they take.
         arguments: Arguments of all records that were handed out.
-        unknown_arguments: Those of a type without a meaning, which are left out.
+        unknown_arguments: Those of an unknown type, which are left out.
         appended_words: Those after the fields of records and arguments, which newer
             writers may append; they are left out.
         providers: How many have been named.
@@ -143,18 +142,18 @@ class Decoder:
         strict: The first problem is an error.
         kinds: Those of KINDS to hand out; None: all. Others cost next to nothing.
         chosen: Which of them to hand out; None: all.
-        byteorder: "little" or "big", up to the first magic number, which tells it.
+        byteorder: "little" or "big", up to the first magic number, which shows it.
         most_record_size: In bytes; a larger record that is to be handed out is skipped,
             and is a problem. By default 256 MiB, and no limit with *whole*.
         whole: The complete input, if available, such as a mapped file: large records
             are read from it instead of being assembled from pieces.
 
     Attributes:
-        problems: What is wrong with what has been read, by offset; up to 65536.
+        problems: Errors in what has been read, by offset; up to 65536.
 
     Raises:
-        FormatError: While it reads, if it is strict; what comes in front of the first
-            problem has been handed out.
+        FormatError: While it reads, if it is strict, after the records before the first
+            problem.
         MemoryError: There is not enough memory.
     """
 
@@ -208,7 +207,7 @@ class Decoder:
     def feed(self, piece: Buffer) -> list[Record]:
         """The records that end in the next bytes of the trace.
 
-        Where a strict reader finds a problem behind some, it tells the next time.
+        If a strict reader finds a problem after some, the next call raises it.
         """
         self._raise_failure()
         records: list[Record] = []
@@ -222,7 +221,7 @@ class Decoder:
         return records
 
     def finish(self) -> None:
-        """The trace ends; what is left of it is a problem."""
+        """End the trace; an incomplete record is a problem."""
         self._raise_failure()
         for _ in self._read(self._held, is_last=True):
             raise AssertionError  # a whole record would have been read before
@@ -284,7 +283,7 @@ class Decoder:
     def _read(
         self, piece: Buffer, *, is_last: bool
     ) -> Generator[Columns, None, memoryview]:
-        """Columns up to the last whole record; returns what is behind it."""
+        """Columns up to the last complete record; returns the bytes after it."""
         data = memoryview(piece).cast("B")
         start = 0
         # Always released: the garbage collector of Python 3.11.7 crashes if an error

@@ -1,4 +1,4 @@
-"""What koids and pointers of a trace stand for: processes, threads, other objects."""
+"""The objects that koids and pointers of a trace refer to, such as threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Objects:
     """
 
     def __init__(self) -> None:
-        # By type, and by None for any, in front of the koid.
+        # By type (None for any), provider and koid.
         self._kernel: dict[tuple[int | None, int | None, int], KernelObject] = {}
         self._any_kernel: dict[tuple[int | None, int], KernelObject] = {}
         self._userspace: dict[tuple[int | None, int, int], UserspaceObject] = {}
@@ -34,7 +34,7 @@ class Objects:
         self._processes: dict[int, int] = {}
 
     def add(self, record: Record) -> None:
-        """Take what a record says of objects, if it is one that does."""
+        """Take the description of an object, if a record has one."""
         if isinstance(record, KernelObject):
             self._add_kernel_object(record)
         elif isinstance(record, UserspaceObject):
@@ -65,25 +65,25 @@ class Objects:
     def userspace_object(
         self, pointer: int, process: int, provider: int | None = None
     ) -> UserspaceObject | None:
-        """The description of what is at a pointer of a process."""
+        """The description of the object at a pointer of a process."""
         found = self._userspace.get((provider, process, pointer))
         return self._any_userspace.get((process, pointer)) if found is None else found
 
     def process_of(self, thread: int) -> int | None:
-        """The koid of the process of a thread; None where nothing tells it."""
+        """The koid of the process of a thread; None if unknown."""
         return self._processes.get(thread)
 
     def name_of(
         self, koid: int, provider: int | None = None, kind: int | None = None
     ) -> str | None:
-        """What a process, a thread or another kernel object is called."""
+        """The name of a process, a thread or another kernel object."""
         found = self.kernel_object(koid, provider, kind)
         return found.name if found is not None else None
 
     def referent(
         self, argument: Argument, process: int, provider: int | None = None
     ) -> KernelObject | UserspaceObject | None:
-        """What a koid or a pointer that an event of a process has stands for."""
+        """The object that an argument of an event of a process refers to."""
         if not isinstance(argument.value, int):
             return None
         if argument.type == "koid":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 HEAD_SIZE = 1 << 16
-"""How many bytes of a file are enough to tell; the largest record has half of them."""
+"""Bytes of a file that are enough to recognize it; twice the largest record."""
 
 _WORD = 8
 _SCHEDULING, _LARGE = 8, 15
@@ -172,12 +172,12 @@ class Trace:
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong with what has been read."""
+        """Errors in what has been read."""
         return self._decoder.problems
 
     @property
     def byteorder(self) -> Literal["little", "big"]:
-        """That of what has been read."""
+        """The byte order of what has been read."""
         return self._decoder.byteorder
 
     def counts(self) -> Counts:
@@ -202,7 +202,7 @@ class Trace:
         for piece in pieces:
             if head or len(piece) < len(_GZIP_MAGIC):
                 head += bytes(piece)
-                piece = memoryview(head)  # noqa: PLW2901 - what was read up to now
+                piece = memoryview(head)  # noqa: PLW2901 - all that was read
             if len(piece) >= len(_GZIP_MAGIC):
                 whole = chain((piece,), pieces)
                 is_compressed = piece[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
@@ -217,7 +217,7 @@ class Trace:
                 size += len(piece)
                 yield piece
         except ValueError as error:
-            reason = f"the gzip stream around it is damaged: {error}"
+            reason = f"the gzip stream is damaged: {error}"
             if self._strict:
                 raise FormatError(reason, path=self.path, offset=size) from error
             self.problems.append(Problem(size, reason))

@@ -10,7 +10,7 @@ from gsym.records import NamedTuple
 
 
 class ProviderInfo(NamedTuple):
-    """Names a provider; what follows comes from it."""
+    """The name of a provider, which wrote the records that follow."""
 
     name: str
     provider: int
@@ -18,14 +18,14 @@ class ProviderInfo(NamedTuple):
 
 
 class ProviderSection(NamedTuple):
-    """What follows comes from this provider."""
+    """The records that follow are of this provider."""
 
     provider: int
     offset: int = 0
 
 
 class ProviderEvent(NamedTuple):
-    """Something befell a provider; *event* 0: its buffer filled up."""
+    """An event of a provider; *event* 0: its buffer filled up."""
 
     event: int
     provider: int
@@ -101,7 +101,7 @@ ARGUMENT_TYPES = (
     "blob",
 )
 THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
-# What stands for a string or a thread that no record in front has defined.
+# In place of a string or a thread that no earlier record has defined.
 UNKNOWN_STRING = "<unknown>"
 UNKNOWN_KOID = UINT64_MAX
 
@@ -215,7 +215,7 @@ class ThreadWakeup(NamedTuple):
 
 
 class LegacyContextSwitch(NamedTuple):
-    """A context switch as older systems tell of it."""
+    """A context switch as older systems record it."""
 
     ticks: int
     cpu: int
@@ -318,12 +318,12 @@ class LargeBlob(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A record without a meaning here.
+    """A record of an unknown type.
 
     Attributes:
         type: Type of the record.
         subtype: Of records whose type has some; None for others.
-        data: The whole record, header included, as it stands.
+        data: The complete record, header included.
         provider: See the module.
         offset: See the module.
     """

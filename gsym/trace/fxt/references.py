@@ -33,7 +33,7 @@ _MOST_RECORD_SIZE = lib.GSYM_FXT_MAX_RECORD_SIZE
 
 
 class Words:
-    """Makes words in a byte order, and what has a header."""
+    """Makes words in a byte order, and records and arguments."""
 
     def __init__(self, byteorder: str) -> None:
         self._order = "<" if byteorder == "little" else ">"
@@ -64,10 +64,10 @@ class Words:
         Args:
             kind: Number of the type.
             header: The other bits of the header in their places.
-            body: What is behind the header, whole words.
+            body: Whole words after the header.
 
         Raises:
-            LimitError: It has more bytes than its header can tell.
+            LimitError: It has more bytes than its header can hold.
         """
         size = 8 + len(body)
         if size > _MOST_RECORD_SIZE:
@@ -78,7 +78,7 @@ class Words:
 
 
 def field(value: int, first: int, count: int, what: str) -> int:
-    """A number in its place in a word: *count* bits from bit *first* on.
+    """A number in *count* bits of a word, from bit *first* on.
 
     Raises:
         OverflowError: It does not fit.
@@ -198,10 +198,10 @@ class References:
 
 
 class _Table:
-    """What stands at each index from 1 on.
+    """The entries at each index from 1 on.
 
-    Where all are taken, entries are replaced in turn: what a record has just been given
-    stays until all others were replaced.
+    If all are taken, entries are replaced in turn: one that a record has just got stays
+    until all others were replaced.
     """
 
     def __init__(self, most: int) -> None:
@@ -212,7 +212,7 @@ class _Table:
         self.find = self._indexes.get
 
     def put(self, index: int, entry: Hashable) -> None:
-        """Have an entry at an index; what was there is gone."""
+        """Put an entry at an index; it replaces the one there."""
         old = self._entries.get(index)
         if self._indexes.get(old) == index:
             del self._indexes[old]

@@ -1,8 +1,4 @@
-"""What has to be known of a whole trace before its records make sense.
-
-When it begins and ends, who wrote it, what its objects are called, and whether records
-were dropped as it was written.
-"""
+"""A summary of a trace: its times, providers, objects, and counts of events."""
 
 from __future__ import annotations
 
@@ -45,23 +41,23 @@ DESCRIBING_KINDS = (
     "kernel_object",
 )
 BUFFER_FULL = 0
-"""The event of a provider that says that its buffer filled up and records were lost."""
+"""The event of a provider whose buffer filled up, so that records were lost."""
 
 _EVENT_NUMBERS = bytes(range(len(EVENT_KINDS)))
-# Those that have a time of the kinds that are no events.
+# The kinds other than events that have a time.
 _TIMED = frozenset(
     number for number, layout in enumerate(LAYOUTS, len(EVENT_KINDS)) if layout.is_timed
 )
 
 
 class Provider:
-    """Who wrote a part of a trace.
+    """The writer of a part of a trace.
 
     Attributes:
-        id: Its number; None for what stands in front of any provider.
+        id: Its number; None for records before any provider.
         name: The last one it was given; "" without one.
-        ticks_per_second: The unit of its times; None where it tells none.
-        dropped: How many times it told that records were dropped.
+        ticks_per_second: The unit of its times; None if it has none.
+        dropped: How many times it reported that records were dropped.
         events: How many it wrote.
     """
 
@@ -76,7 +72,7 @@ class Provider:
 
 
 class Survey:
-    """Takes a trace in, in two passes: its times, and what describes it.
+    """Summarizes a trace in two passes: its times, and the records that describe it.
 
     Attributes:
         begin_ns: The earliest time in it, in nanoseconds; None without any.
@@ -177,7 +173,7 @@ class Survey:
 
 
 def _other_times(columns: Columns) -> Sequence[int]:
-    """The times of records that are no events, of those that have one."""
+    """The times of records other than events that have one."""
     kinds = columns.kinds.tobytes().translate(None, _EVENT_NUMBERS)
     times = columns.other_column("ns")
     if _TIMED.issuperset(kinds):
@@ -195,7 +191,7 @@ def describe_trace(
     """The description.
 
     Args:
-        survey: Of the trace, or of what is wanted of it.
+        survey: Of the trace, or of the selected records.
         kinds: How many records of each kind there are.
         objects: The names of processes and threads.
     """
@@ -244,7 +240,7 @@ def _processes(survey: Survey, objects: Objects) -> list[dict[str, Any]]:
 
 
 class EventKey(NamedTuple):
-    """What events have in common: *provider* is an id, or None, *kind* a word."""
+    """A group of events: *provider* is an id, or None, *kind* a word."""
 
     provider: int | None
     category: str
@@ -252,24 +248,24 @@ class EventKey(NamedTuple):
     kind: str
 
 
-# A trace may give each event a name of its own; what is new behind so many groups is
+# A trace may give each event a name of its own; after so many groups, new ones are
 # counted as others, for each provider and kind.
 MOST_GROUPS = 1 << 16
 OTHERS = "(others)"
 
 
 class EventSums:
-    """How many events have what in common, and how many bytes they take.
+    """Counts and bytes of events by group.
 
     Attributes:
-        sums: Both by what they have in common.
+        sums: Both by group.
     """
 
     def __init__(self) -> None:
         self.sums: dict[EventKey, tuple[int, int]] = {}
 
     def add(self, key: EventKey, events: int, size: int) -> None:
-        """Count events that have this in common."""
+        """Count events of a group."""
         if key not in self.sums and len(self.sums) >= MOST_GROUPS:
             key = EventKey(key.provider, OTHERS, OTHERS, key.kind)
         known = self.sums.get(key, (0, 0))
@@ -293,7 +289,7 @@ class Tally:
         self._sums = EventSums()
 
     def add(self, columns: Columns) -> None:
-        """Take the events of columns in."""
+        """Count the events of columns."""
         if columns.first_new_string == 1:
             self._name_groups()
             self._texts.clear()
@@ -302,12 +298,12 @@ class Tally:
         columns.count_into(self._tally)
 
     def sums(self) -> dict[EventKey, tuple[int, int]]:
-        """How many events have what in common, and how many bytes they take."""
+        """Counts and bytes of events by group."""
         self._name_groups()
         return dict(self._sums.sums)
 
     def _name_groups(self) -> None:
-        """Give what was counted by number its names; numbers may mean others soon."""
+        """Name the groups counted by number, before numbers get other meanings."""
         place, count = ffi.new("const gsym_fxt_group **"), ffi.new("size_t *")
         lib.gsym_fxt_tally_view(self._tally, place, count)
         for group in ffi.unpack(place[0], count[0]) if count[0] else ():

@@ -255,12 +255,12 @@ class Encoder:
     """Writes a trace; same records, same bytes.
 
     It begins with the magic number. A record of another provider than the one before
-    gets a section in front of it; one without a provider (None) goes with those before.
+    gets a section before it; one without a provider (None) goes with those before.
 
     Args:
         byteorder: Of words.
-        interning: Strings that are likely to come again, and threads, stand in tables
-            of their provider; without, where they are used.
+        interning: Strings that are likely to come again, and threads, go into tables of
+            their provider; without, they are stored where they are used.
     """
 
     def __init__(
@@ -299,7 +299,7 @@ class Encoder:
         self._has_records = True
 
     def take(self) -> bytes:
-        """What was written since it was asked for last."""
+        """The bytes written since the last call."""
         taken = bytes(self._out)
         self._out.clear()
         return taken

@@ -66,8 +66,8 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
         most_bytes: How large the file may be, inflated.
 
     Raises:
-        FormatError: A line is no address, what is compressed is damaged, or inflates to
-            more than *most_bytes*.
+        FormatError: A line is not an address, compressed data is damaged, or inflates
+            to more than *most_bytes*.
         OSError: The file cannot be read.
     """
     name = os.fspath(path)
@@ -97,7 +97,7 @@ def profile_of_addresses(
         return_addresses: They are where calls return to.
 
     Raises:
-        FormatError: A line is no address.
+        FormatError: A line is not an address.
     """
     builder = ProfileBuilder()
     reader = _Reader(builder, own, dict(build_ids or {}))
@@ -107,14 +107,14 @@ def profile_of_addresses(
             continue
         place = reader.find(text)
         if place is None:
-            raise FormatError(f"line {number} is no address: {text[:80]!r}")
+            raise FormatError(f"line {number} is not an address: {text[:80]!r}")
         location = builder.location(*place, is_return=return_addresses)
         builder.sample(builder.stack((location,)))
     return builder.profile
 
 
 class _Reader:
-    """Tells the address and the mapping that a line means."""
+    """Finds the address and the mapping of a line."""
 
     def __init__(
         self, builder: ProfileBuilder, own: Mapping | None, build_ids: dict[str, str]
@@ -124,7 +124,7 @@ class _Reader:
         self._build_ids = build_ids
 
     def find(self, text: str) -> tuple[int, int | None] | None:
-        """None for a line that is no address."""
+        """None for a line that is not an address."""
         found = _ADDRESS.fullmatch(text)
         if found is not None:
             own = None if self._own is None else self._builder.mapping(self._own)

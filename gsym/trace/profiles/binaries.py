@@ -58,8 +58,7 @@ class Binaries:
     A file counts only with the build id of the mapping, whatever its name is.
 
     Args:
-        folders: Where binaries or their debug files stand under their own names, or
-            below `.build-id`.
+        folders: Of binaries or debug files, under their own names or below `.build-id`.
         debug_folders: Where installed debug files are, below `.build-id`.
     """
 
@@ -128,6 +127,6 @@ def _segments(path: str, build_id: str) -> tuple[Segment, ...]:
             if binary.uuid.hex() == build_id:
                 return load_segments(binary.data, path)
     except (GsymError, OSError, ValueError):
-        # It is no binary, or not to be had: there may be another one.
+        # Not a binary, or not readable: there may be another one.
         pass
     return _NONE

@@ -1,7 +1,7 @@
 """The stacks of profiles as one tree of calls, from the roots to the innermost frames.
 
-Calls of one function from one place of the tree are one node, whatever the lines. Nodes
-are columns: the parent of a node stands in front of it.
+Calls of one function from one node are one node, whatever the lines. Nodes are columns:
+the parent of a node precedes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def call_stacks(
     Args:
         profile: Whose samples they are.
         value: Which of its value types is summed, counted from 0.
-        roots: Which of `ROOTS` stand in front of each stack.
+        roots: Which of `ROOTS` each stack begins with.
 
     Yields:
         Stacks in the order in which they first come; those whose sum is 0 as well.
@@ -60,7 +60,7 @@ def summed_stacks(
 
 
 def thread_frames(thread: Thread, roots: tuple[str, ...]) -> tuple[Frame, ...]:
-    """Frames that stand for a process and a thread, as *roots* asks for them."""
+    """Frames for a process and a thread, as *roots* asks for them."""
     texts = {
         "process": _text("process", thread.process, thread.process_name),
         "thread": _text("thread", thread.thread, thread.thread_name),
@@ -73,7 +73,7 @@ def _text(kind: str, number: int, name: str) -> str:
 
 
 class TreeFunction(NamedTuple):
-    """What tells nodes apart.
+    """The identity of a node.
 
     Attributes:
         name: As people write it.
@@ -86,7 +86,7 @@ class TreeFunction(NamedTuple):
     path: str = ""
 
 
-# What stands for nodes that were left out.
+# In place of nodes that were left out.
 OTHERS = TreeFunction("(others)")
 
 
@@ -134,7 +134,7 @@ class CallTree:
         return found
 
     def totals(self, profile: int = 0) -> array[int]:
-        """For each node, what ended there and below."""
+        """For each node, the weight of it and of all nodes below."""
         sums = self.weights[profile][:]
         for node in range(len(sums) - 1, -1, -1):
             if self.parent[node] >= 0:
@@ -144,7 +144,7 @@ class CallTree:
     def pruned(self, most: int) -> CallTree:
         """The tree with its *most* heaviest nodes.
 
-        What was below a node and is left out stands there as one node `OTHERS`.
+        Nodes that are left out below a node become one node `OTHERS`.
         """
         if len(self) <= most:
             return self
@@ -180,7 +180,7 @@ def call_tree(
     Args:
         profiles: Each has weights of its own in the tree.
         value: Which of their value types is summed, counted from 0.
-        roots: Which of `call_stacks.ROOTS` stand in front of each stack.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
     """
     tree = CallTree(len(profiles))
     for profile, weights in zip(profiles, tree.weights, strict=True):

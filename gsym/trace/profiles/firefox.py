@@ -80,10 +80,10 @@ def firefox_profile(
 
     Args:
         profile: Its samples are in the order of their times. Where one has no time,
-            all stand a period apart, or a millisecond if that is no time.
+            all are a period apart, or a millisecond if that is not a time.
         value: Which of its value types is the weight, counted from 0. Values without
             a unit in the profiler are called samples.
-        product: What is said to have been recorded.
+        product: The name of the recorded program.
     """
     libraries = _Libraries(profile)
     interval = _interval(profile)

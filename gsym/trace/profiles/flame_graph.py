@@ -40,7 +40,7 @@ def flame_graph(
             by the share that functions have of each.
         title: Of the page.
         value: Which of the value types of the profiles is drawn, counted from 0.
-        roots: Which of `call_stacks.ROOTS` stand in front of each stack.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
         most_nodes: How many nodes are kept, the heaviest; the others stand as one node
             wherever some were.
     """

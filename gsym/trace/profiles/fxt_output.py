@@ -1,9 +1,9 @@
 """A profile as events of a Fuchsia trace, which Perfetto shows.
 
-Perfetto passes over profiler records. What reads well in it is what it draws for any
-thread: durations that nest. So each function of a stack is a duration, from the first
-to the last of the samples in a row that have it at that depth. Moments with the stack
-in an argument would keep each sample apart, but nobody sees there what calls what.
+Perfetto ignores profiler records, but draws nested durations for each thread. So each
+function of a stack is a duration, from the first to the last consecutive sample that
+has it at that depth. Instants with the stack in an argument would keep samples apart,
+but do not show who calls whom.
 """
 
 from __future__ import annotations
@@ -51,16 +51,15 @@ def fxt_file(profile: Profile) -> bytes:
 
 
 def with_samples(records: Iterable[Record], profile: Profile) -> Iterator[Record]:
-    """The records of a trace as they are, and behind them its samples as events.
+    """The records of a trace, unchanged, and after them its samples as events.
 
     Args:
         records: Of the trace, in its order.
         profile: Of the same trace.
 
     Yields:
-        As events of a provider of their own. A thread that has durations already gets
-        a second track for its samples: what was measured and what was sampled do not
-        nest.
+        As events of a provider of their own. A thread with durations gets a second
+        track for its samples, as measured and sampled durations do not nest.
     """
     providers: set[int | None] = set()
     koids: set[int] = set()
@@ -89,9 +88,9 @@ def sample_records(
 ) -> Iterator[Record]:
     """The samples of a profile as records of one provider.
 
-    A sample lasts until the next one of its thread, or for the usual time between two
-    where that does not come. Samples without times stand one behind the other and last
-    as long as what they count, or a millisecond for each.
+    A sample lasts until the next one of its thread, but not much longer than the usual
+    period. Samples without times follow each other and last as long as they count in
+    nanoseconds, or a millisecond each.
 
     Args:
         profile: Whose samples they are.
@@ -219,7 +218,7 @@ def _durations(
 ) -> list[tuple[int, int, int, _Row, int]]:
     """Begin, end, depth, function and number of samples of each duration.
 
-    They stand in the order of their begins, what encloses others in front of these.
+    They are in the order of their begins, enclosing ones first.
     """
     made: list[tuple[int, int, int, _Row, int]] = []
     going: list[tuple[int, _Row, int]] = []  # begin, function, number of samples
@@ -253,7 +252,7 @@ def _is_same(one: _Row, other: _Row) -> bool:
 
 
 def _arguments(frame: Frame, location: Location, count: int) -> tuple[Argument, ...]:
-    """What is known of a function besides its name."""
+    """The arguments for a function."""
     values: dict[str, str | int] = {"samples": count}
     if frame.path:
         values["file"] = frame.path[:_MOST_TEXT]

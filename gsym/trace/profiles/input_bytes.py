@@ -1,4 +1,4 @@
-"""The bytes of an input, inflated where compressed, and its lines."""
+"""The inflated bytes of an input, and its lines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_BYTES = 64 << 20
-"""How large a profile may be, inflated, where nobody says otherwise.
-
-In memory, a profile that was made to take as much as it can is thirty times as large.
-"""
+"""The default limit of inflated profiles; they take up to 30 times as much memory."""
 
 _INFLATERS = ((b"\x1f\x8b", inflate_gzip), (b"\x28\xb5\x2f\xfd", inflate_zstd))
 _PIECE = 1 << 20
@@ -34,7 +31,7 @@ def read_inflated(
         most_bytes: The limit on their number; lower for a small compressed file.
 
     Raises:
-        FormatError: The file is empty or no regular file, or what is compressed is
+        FormatError: The file is empty or not a regular file, or compressed data is
             damaged, or inflates to more than *most_bytes*.
         OSError: It cannot be read.
     """
@@ -67,16 +64,16 @@ def read_pieces(
                 raise FormatError(reason, path=path)
             yield piece
     except ValueError as error:
-        reason = f"what is compressed in it is damaged: {error}"
+        reason = f"compressed data is damaged: {error}"
         raise FormatError(reason, path=path) from error
 
 
 MOST_CHARACTERS = 1 << 20
-"""In a line: more than the longest name of a function that was ever seen."""
+"""In a line: more than the longest known name of a function."""
 
 
 def lines_of(pieces: Iterable[bytes], path: str | None) -> Iterator[str]:
-    """The lines of a text without their ends; what is no UTF-8 is replaced.
+    """The lines of a text without their ends; invalid UTF-8 is replaced.
 
     Raises:
         FormatError: A line has more than `MOST_CHARACTERS`.

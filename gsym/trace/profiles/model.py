@@ -1,7 +1,7 @@
-"""What a profile holds, whatever file it comes from and whatever is made of it.
+"""The model of a profile, for all inputs and outputs.
 
 The nouns are those of pprof (profile.proto): a sample has a stack of locations, a
-location is an address in a mapping, and what is at it are frames.
+location is an address in a mapping, and has frames.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ValueType(NamedTuple):
-    """What the numbers of samples count, and in which unit."""
+    """The meaning and the unit of the values of samples."""
 
     type: str
     unit: str
@@ -26,14 +26,13 @@ class Mapping(NamedTuple):
 
     Attributes:
         start: Its first address while the program ran.
-        limit: The address behind its last.
-        link_start: The link-time address of what was loaded at *start*; None where
-            only its place in the file is known. From the base address of the
-            module where *is_relative*.
-        file_offset: Where that stands in the file, in bytes.
-        path: Of the file, as far as it is known; "" where it is not.
-        build_id: Hexadecimal digits, lower-case; "" where it is not known.
-        is_relative: What *link_start* counts from.
+        limit: The address after its last.
+        link_start: The link-time address loaded at *start*; None if only its file
+            offset is known. From the base address of the module if *is_relative*.
+        file_offset: The file offset of *start*.
+        path: Of the file; "" if unknown.
+        build_id: Hexadecimal digits, lower-case; "" if unknown.
+        is_relative: Whether *link_start* counts from the base address.
     """
 
     start: int
@@ -46,7 +45,7 @@ class Mapping(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A function at a location; "" and 0 for what is not known.
+    """A function at a location; "" and 0 if unknown.
 
     Attributes:
         name: As people write it.
@@ -66,13 +65,12 @@ class Location(NamedTuple):
 
     Attributes:
         address: While the program ran.
-        mapping: Index into `Profile.mappings`; None where none covers the address.
-        is_return: Whether it is where a call returns to, so that the call itself
-            stands in front of it.
+        mapping: Index into `Profile.mappings`; None if none covers the address.
+        is_return: Whether it is a return address, so that the call is before it.
         frames: The functions there, innermost first: all but the last are inlined.
-        reason: Why there are none; "" where there are, and before somebody asked.
-        is_named_only: Whether the frames are only symbols of the profiler itself,
-            so that those of the module are better.
+        reason: Why there are none; "" if there are, or before symbolization.
+        is_named_only: Whether the frames are symbols of the profiler, which those of
+            the module replace.
     """
 
     address: int
@@ -93,15 +91,14 @@ class Thread(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A stack that was seen.
+    """A sampled stack.
 
     Attributes:
         stack: Index into `Profile.stacks`.
-        thread: Index into `Profile.threads`; None where it is not known.
-        time: Nanoseconds, from a start that the profile's source chose; None where
-            it is not known.
+        thread: Index into `Profile.threads`; None if unknown.
+        time: Nanoseconds, from a start that the source chose; None if unknown.
         values: One for each of `Profile.value_types`.
-        labels: What else its source says of it: key, value and unit of a number.
+        labels: Key, value, and unit of a number.
     """
 
     stack: int
@@ -113,25 +110,25 @@ class Sample(NamedTuple):
 
 SAMPLES = ValueType("samples", "count")
 MOST_FRAMES = 1 << 16
-"""Locations of a stack; a file that says more is damaged."""
+"""Locations of a stack; a file with more is damaged."""
 
 
 class Profile:
-    """Samples and what they point at.
+    """Samples and the tables that they refer to.
 
     Attributes:
-        value_types: What the values of each sample count.
+        value_types: The meanings of the values of each sample.
         mappings: Where modules were loaded.
         locations: The addresses of all stacks.
         stacks: Each the indexes of its locations, innermost first.
-        threads: Those that samples were taken of.
+        threads: Of the samples.
         samples: In the order of their source.
-        period_type: What the source counted between two samples; None: not known.
-        period: How much of it.
-        start_time: Nanoseconds since 1970 began; 0 where it is not known.
-        duration: How long samples were taken, in nanoseconds; 0: not known.
-        comments: What the source says besides.
-        losses: What could not be taken over, and how often.
+        period_type: The meaning of *period*; None if unknown.
+        period: The count between two samples.
+        start_time: Nanoseconds since 1970; 0 if unknown.
+        duration: Of the recording, in nanoseconds; 0 if unknown.
+        comments: Of the source.
+        losses: How often each kind of data could not be taken over.
         assumed_build_ids: Those that are not in the source, but were read from the
             files that are at the paths of mappings now.
     """
@@ -170,8 +167,8 @@ class Profile:
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.
 
-        A location without frames stands as one whose name is its address, with the
-        module's base name in front where that is known.
+        A location without frames is one frame whose name is its address, after the
+        base name of the module if that is known.
         """
         found: list[Frame] = []
         for index in self.stacks[stack]:
@@ -180,7 +177,7 @@ class Profile:
         return tuple(found)
 
     def unresolved(self, location: Location) -> Frame:
-        """What stands for a location without frames."""
+        """The frame for a location without frames."""
         address = f"{location.address:#x}"
         if location.mapping is None:
             return Frame(address)
@@ -189,13 +186,13 @@ class Profile:
 
 
 class ProfileBuilder:
-    """Takes samples in and hands out numbers for what they share.
+    """Builds a profile; equal mappings, locations, stacks and threads are one.
 
     Args:
-        value_types: What the values of each sample count.
+        value_types: The meanings of the values of each sample.
 
     Attributes:
-        profile: What there is so far.
+        profile: The profile so far.
     """
 
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
@@ -212,7 +209,7 @@ class ProfileBuilder:
     def location(
         self, address: int, mapping: int | None, *, is_return: bool = False
     ) -> int:
-        """The index of the location at an address, without frames as yet."""
+        """The index of the location at an address, without frames so far."""
         key = (address, mapping, is_return)
         found = self._locations.get(key)
         if found is None:
@@ -257,7 +254,7 @@ class ProfileBuilder:
         self.profile.samples.append(Sample(stack, thread, time, values, labels))
 
     def lose(self, kind: str, count: int = 1) -> None:
-        """Count something of the source that a profile cannot hold."""
+        """Count data of the source that a profile cannot hold."""
         losses = self.profile.losses
         losses[kind] = losses.get(kind, 0) + count
 

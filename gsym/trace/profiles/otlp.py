@@ -1,12 +1,18 @@
 """Profiles of OpenTelemetry -> `Profile`.
 
+The format is under development and changes without a version in its files. Supported
+are the layouts with a table of stacks: that of version 1.10 of the protocol, and that of
+1.9, in which the fields of a sample have other numbers. `decode` distinguishes them by
+the wire types of these fields; messages of both have the same attributes.
+
 OpenTelemetry's eBPF profiler gives link-time addresses, with those of callers one lower
 than where calls return to, so that all are exact here; a mapping starts at the
 link-time address of its first byte, too. A mapping at an address where only a loader
 puts code is one in memory.
 
-Source: docs of `gsym.trace.profiles.otlp`; opentelemetry-ebpf-profiler,
-processmanager/manager.go and processinfo.go.
+Source: github.com/open-telemetry/opentelemetry-proto, profiles/v1development/
+profiles.proto, common/v1/common.proto and resource/v1/resource.proto;
+opentelemetry-ebpf-profiler, processmanager/manager.go and processinfo.go.
 """
 
 from __future__ import annotations
@@ -122,7 +128,7 @@ _MESSAGES = {
         "unit_strindex 3 int32",
     ),
     "KeyValue": ("key 1 bytes", "value 2 AnyValue", "key_strindex 3 int32"),
-    # One of these is there. As lists, which look the same in a file, they tell which.
+    # One of these is present. Lists, which are stored in the same way, show which.
     "AnyValue": (
         "string_value 1 bytes*",
         "bool_value 2 bool*",
@@ -153,7 +159,7 @@ def decode(data: bytes, path: str | None = None) -> Any:
         path: Where they come from, for errors.
 
     Raises:
-        FormatError: They are no such message.
+        FormatError: They are not such a message.
         UnsupportedError: They are of a layout that is not read, or the runtime of
             protobuf is not installed.
     """
@@ -179,7 +185,7 @@ def _profiles(message: Any) -> Iterator[Any]:
 
 
 def _is_of_older_layout(profile: Any) -> bool:
-    """Whether the first sample that tells is of 1.9."""
+    """Whether the first sample that differs is of 1.9."""
     for sample in profile.samples:
         if _ONLY_OLDER.intersection(unknown_fields(sample)):
             return True
@@ -233,7 +239,7 @@ class Dictionary(MessageTables):
         """The index that a stack has in the profile.
 
         Raises:
-            FormatError: An index leads nowhere.
+            FormatError: An index is out of range.
         """
         found = self._stacks.get(index)
         if found is None:
@@ -249,7 +255,7 @@ class Dictionary(MessageTables):
         """Key, value and unit; None for a value of a kind that labels have not.
 
         Raises:
-            FormatError: An index leads nowhere.
+            FormatError: An index is out of range.
         """
         found = self.at("attribute", self._message.attribute_table, index)
         value = self.value(found.value)
@@ -276,7 +282,7 @@ class Dictionary(MessageTables):
         """The labels that stand for the span of a sample.
 
         Raises:
-            FormatError: There is none of this index.
+            FormatError: The index is out of range.
         """
         if index == 0:
             return ()

@@ -1,4 +1,4 @@
-"""The forms that a profile can be written in, and what their files are called."""
+"""Output formats of profiles: collapsed stacks, speedscope, and a writer for each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def collapsed_lines(
     Args:
         profile: Whose stacks they are; equal ones are one line.
         value: Which of its value types is summed, counted from 0.
-        roots: Which of `call_stacks.ROOTS` stand in front of each stack.
+        roots: Which of `call_tree.ROOTS` each stack begins with.
 
     Yields:
         Names have `:` in place of `;`, and a space in place of a control character.
@@ -59,7 +59,9 @@ _UNITS = {
 def speedscope_file(
     profile: Profile, value: int = 0, name: str = "profile"
 ) -> dict[str, Any]:
-    """The file, ready for JSON.
+    """The file of speedscope, ready for JSON: a profile of samples for each thread.
+
+    Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1.
 
     Args:
         profile: Whose samples it has, in the order of their times where all have one.
@@ -197,7 +199,7 @@ _ENDINGS = {
 
 
 def form_of(path: str) -> str | None:
-    """The form that the name of a file stands for; None for an unknown one."""
+    """The form of a file by its name; None for an unknown one."""
     name = path.lower()
     return next((form for end, form in _ENDINGS.items() if name.endswith(end)), None)
 
@@ -216,10 +218,10 @@ def write_form(
         profile: What to write.
         form: One of `FORMS`.
         value: Which of its value types is written, counted from 0, by forms that hold
-            one only.
-        title: Of the whole, in forms that have one.
-        roots: Which of `call_stacks.ROOTS` stand in front of each stack, in forms that
-            hold stacks alone.
+            only one.
+        title: In forms that have one.
+        roots: Which of `call_tree.ROOTS` each stack begins with, in forms that hold
+            only stacks.
 
     Raises:
         GsymError: A number is too large for the form.

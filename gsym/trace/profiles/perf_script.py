@@ -1,12 +1,12 @@
 """What `perf script` of Linux prints: lines -> samples and mappings.
 
-A sample is a line that says who, when and what, and the lines of its stack behind it,
-or one line with the only address at its end:
+A sample is a line with thread, time and event, followed by the lines of its stack, or
+one line with its only address at the end:
 
     app  123/124 [001] 35050.297808:     250000 cpu-clock:
                  804 leaf+0x34 (/usr/bin/app)
 
-Other lines that perf prints, of events that are no samples, are left out.
+Lines of other events are skipped.
 
 Source: linux, tools/perf/builtin-script.c, util/evsel_fprintf.c and util/event.c.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PerfFrame(NamedTuple):
-    """A line of a stack; "" and 0 for what is not known.
+    """A line of a stack; "" and 0 if unknown.
 
     Attributes:
         address: As it is printed: in memory, or in the file of the module.
@@ -48,7 +48,7 @@ class PerfFrame(NamedTuple):
 
 
 class PerfSample(NamedTuple):
-    """A sample; None for what was not printed.
+    """A sample; None for fields that were not printed.
 
     Attributes:
         command: Name of the thread.
@@ -56,8 +56,8 @@ class PerfSample(NamedTuple):
         thread: Likewise.
         cpu: Where it ran.
         time: Nanoseconds since the machine started.
-        period: Events that it stands for.
-        event: What was counted.
+        period: The number of events it represents.
+        event: The counted event.
         frames: Innermost first.
     """
 
@@ -102,7 +102,7 @@ _FRAME = re.compile(
     r"\s{0,64}(?P<address>[0-9a-f]{1,16})(?:\s(?P<what>.*))?$", re.ASCII
 )
 _SOURCE = re.compile(r"\s{1,64}(?P<path>\S.*):(?P<line>\d{1,9})$", re.ASCII)
-# What stands there where the line is not known: module and address, or nothing.
+# Printed if the line is unknown: module and address, or nothing.
 _NO_SOURCE = re.compile(
     r"\s{1,64}(?::0|\S.{0,4096}(?:\[|\+0x)[0-9a-f]{1,16}\]?)$", re.ASCII
 )
@@ -140,7 +140,7 @@ def parse_perf_script(
         unknown: Counts the lines that are not understood.
 
     Yields:
-        Samples when the line behind their last has come, mappings at once.
+        Samples at the line after their last, mappings at once.
 
     Raises:
         FormatError: A stack has more frames than any can have.
@@ -183,7 +183,7 @@ class _Parser:
         self._known: BoundedCache[str, PerfFrame] = BoundedCache(_MOST_KNOWN)
 
     def take(self, number: int, text: str) -> PerfSample | PerfMapping | None:
-        """Take a line in; what it tells, or the sample that it ends."""
+        """Take a line; return its mapping, or the sample that it ends."""
         if not text.strip():
             return self.end()
         # A name of a thread may look like an address: `add`, `face`.
@@ -230,9 +230,9 @@ class _Parser:
 
 
 def _is_only_frame(rest: str) -> bool:
-    """Whether what stands behind the name of an event is its only address.
+    """Whether the text after the name of an event is its only address.
 
-    Behind a tracepoint stand its fields.
+    After a tracepoint its fields are printed.
     """
     found = _FRAME.match(rest)
     if found is None:
@@ -289,7 +289,7 @@ def _split_module(what: str) -> tuple[str, str]:
 
 
 def _split_offset(text: str) -> tuple[str, int | None]:
-    """A name and what is added to it."""
+    """A name and the offset added to it."""
     found = _SYMBOL.match(text)
     return (text, None) if found is None else (found["name"], int(found["offset"], 16))
 

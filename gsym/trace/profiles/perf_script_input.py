@@ -3,6 +3,11 @@
 The innermost address of a stack is where the program was, and so is the first one of
 user space behind addresses of the kernel, which interrupted it there. The others are
 where calls return to, or are one lower, as perf prints them when it unwinds by DWARF.
+
+In stacks, perf since Linux 5.19 prints the offset in the file of the module instead of
+the address in memory; in a line with an only address, and before that, the address. A
+mapping in the text decides; without one, an address beyond the largest file is one in
+memory.
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
 MOST_MAPPINGS = 1 << 16
-"""Of a process; Linux allows as many, where nobody changed it."""
+"""Of a process; the default limit of Linux."""
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _MOST_LIST_BYTES = 64 << 20
@@ -51,7 +56,7 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
     """What `perf buildid-list` prints: the build ids of modules by their paths.
 
     Raises:
-        FormatError: A line is no build id with a path behind it.
+        FormatError: A line is not a build id followed by a path.
         OSError: The file cannot be read.
     """
     found: dict[str, str] = {}
@@ -65,7 +70,7 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
         if not build_id:
             continue
         if not module or not _HEXADECIMAL.issuperset(build_id.lower()):
-            reason = f"line {number} is no build id with a path behind it"
+            reason = f"line {number} is not a build id followed by a path"
             raise FormatError(reason, path=name)
         found[module.strip()] = build_id.lower()
     return found
@@ -106,8 +111,8 @@ class ModulePlaces:
     def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
         """The address of a frame, and the index of its mapping.
 
-        A mapping whose place in the file is not known has no build id, so that nobody
-        looks anything up in it.
+        A mapping whose file offset is unknown has no build id, so that nothing is
+        looked up in it.
         """
         address, module = frame.address, frame.module
         if frame.module_offset is not None:
@@ -172,7 +177,7 @@ class ModulePlaces:
 
 
 class _Loaded:
-    """What of files a process has in its memory; what comes later takes the place."""
+    """The parts of files that a process has mapped; later ones replace others."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -238,8 +243,8 @@ def read_perf_script(
         most_bytes: How large it may be, inflated.
 
     Raises:
-        FormatError: There is no sample in it, a line is longer than any can be, what is
-            compressed is damaged, or inflates to more than *most_bytes*.
+        FormatError: There is no sample in it, a line is too long, compressed data is
+            damaged, or inflates to more than *most_bytes*.
         OSError: It cannot be read.
     """
     name = os.fspath(path)
@@ -272,9 +277,9 @@ def profile_of_lines(
     except FormatError as error:
         raise FormatError(error.reason, path=path) from None
     if not reader.events:
-        raise FormatError("there is no sample of perf in it", path=path)
+        raise FormatError("no perf sample found", path=path)
     if unknown.count:
-        kind = f"lines that are not understood, the first of them {unknown.first}"
+        kind = f"unrecognized lines, the first is line {unknown.first}"
         reader.builder.lose(kind, unknown.count)
     return reader.finish()
 
@@ -284,8 +289,8 @@ class _Reader:
 
     Attributes:
         builder: Makes the profile.
-        places: Tells the mappings of frames.
-        events: What was counted, in the order in which it came.
+        places: Finds the mappings of frames.
+        events: The counted events, in the order of the text.
     """
 
     def __init__(
@@ -354,7 +359,7 @@ class _Reader:
     def _stack_locations(self, sample: PerfSample) -> list[int]:
         stack: list[int] = []
         was_kernel = True
-        # A function that is inlined has the address of the line behind it.
+        # A function that is inlined has the address of the next line.
         for _, lines in groupby(sample.frames, key=lambda frame: frame.address):
             group = list(lines)
             *_, frame = group
@@ -375,7 +380,7 @@ class _Reader:
         frames: tuple[Frame, ...] = ()
         if is_kept and all(line.symbol for line in group):
             frames = tuple(_frames(group))
-        # Addresses in files that are not named are many things: the frames tell.
+        # Without a file, an address does not identify a location: its frames do.
         key = address, mapping, is_exact, None if mapping is not None else frames
         found = self._locations.get(key)
         if found is None:
@@ -390,7 +395,7 @@ class _Reader:
 def _frames(group: list[PerfFrame]) -> Iterable[Frame]:
     previous = None
     for line in group:
-        # A function with two names stands there twice, first as if it was inlined.
+        # A function with two names is printed twice, first as if it was inlined.
         if line.symbol != previous:
             yield Frame(*_names(line.symbol), line.path, line.line)
         previous = line.symbol

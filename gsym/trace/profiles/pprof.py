@@ -1,7 +1,10 @@
 """pprof -> `Profile`.
 
+Fields that are not in the schema are kept with a message and written again. Texts are
+bytes: profilers write any, and a reader of strict UTF-8 would refuse the whole file.
+
 Locations are taken for exact addresses, also those of callers: pprof looks up an
-address as it stands, so that those who write profiles leave return addresses one lower
+address unchanged, so that writers of profiles store return addresses one lower
 (Go's runtime, perf_to_profile, and pprof itself for what gperftools writes).
 
 Source: github.com/google/pprof, proto/profile.proto; its profile/legacy_profile.go and
@@ -101,14 +104,14 @@ def new_profile() -> Any:
 
 
 def decode(data: bytes, path: str | None = None) -> Any:
-    """The `Profile` message of a file, which is no longer compressed.
+    """The `Profile` message of an inflated file.
 
     Args:
         data: All of its bytes.
         path: Where they come from, for errors.
 
     Raises:
-        FormatError: They are no such message.
+        FormatError: They are not such a message.
         UnsupportedError: The runtime of protobuf is not installed.
     """
     return decode_message(_types()["Profile"], data, path)
@@ -249,9 +252,9 @@ def read_pprof(
         most_bytes: How large it may be, inflated.
 
     Raises:
-        FormatError: It is damaged: no such message, an index that leads nowhere, an id
-            that comes twice, a sample with more or fewer values than the profile has
-            types, or larger than *most_bytes*.
+        FormatError: It is damaged: not such a message, an index out of range, an id
+            that is not unique, a sample with another number of values than the profile
+            has types, or larger than *most_bytes*.
         OSError: It cannot be read.
         UnsupportedError: The runtime of protobuf is not installed.
     """
@@ -331,7 +334,7 @@ class _SampleReader:
         return key in self._time_keys and not text and not unit
 
     def _describe(self, numbers: tuple[_Label, ...]) -> _Description:
-        """The thread that labels tell, and the others among them."""
+        """The thread that labels name, and the other labels."""
         found = self._known.get(numbers)
         if found is None:
             labels = [self._label(*each) for each in numbers]

@@ -1,7 +1,7 @@
 """`Profile` -> pprof.
 
 Where a call returns to is written one lower, as all who write pprof do: those who read
-it look an address up as it stands.
+it look an address up unchanged.
 
 Source: github.com/google/pprof, proto/profile.proto.
 """
@@ -93,7 +93,7 @@ class FunctionTable:
         self._mappings: dict[int, Any] | None = None
 
     def add_lines(self, location: Any, frames: Sequence[Frame]) -> None:
-        """Give a location lines, and tell in its mapping what is known there.
+        """Give a location lines, and set the flags of its mapping.
 
         Args:
             location: A `Location` message, whose mapping is there.
@@ -149,7 +149,7 @@ def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:
     try:
         _Writer(message).write(profile, merge=merge)
     except ValueError as error:
-        raise GsymError(f"pprof has no room for this: {error}") from error
+        raise GsymError(f"a value does not fit in a pprof file: {error}") from error
     return compressed(message)
 
 
@@ -286,7 +286,11 @@ def symbolize_pprof(
     return_addresses: bool = False,
     path: str | None = None,
 ) -> tuple[bytes, Profile]:
-    """A file of pprof with what is at its locations.
+    """A file of pprof with the functions of its locations; all else is kept.
+
+    Locations with lines keep them; the others get theirs, and their mappings the flags
+    for that. Functions and texts are added after the existing ones. Samples, labels,
+    comments and unknown fields are not touched.
 
     Args:
         data: The bytes of the file, no longer compressed.

@@ -26,8 +26,8 @@ class Field(NamedTuple):
         number: From 1 on.
         wire_type: How its value is written.
         start: Where its key starts.
-        content: Where its value starts; behind the length, where there is one.
-        end: Behind its value.
+        content: Where its value starts, after the length if it has one.
+        end: After its value.
     """
 
     number: int
@@ -58,7 +58,7 @@ def each_field(data: bytes) -> Iterator[Field]:
         key, at = _varint(data, at, start)
         number, wire_type = key >> 3, key & 7
         if not 0 < number <= _MOST_NUMBER:
-            raise FormatError(f"no protobuf field has number {number}", offset=start)
+            raise FormatError(f"invalid protobuf field number {number}", offset=start)
         content = at
         if wire_type == VARINT:
             _, at = _varint(data, at, start)
@@ -83,7 +83,7 @@ def _varint(data: bytes, at: int, start: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follows
             return value, at + index + 1
-    raise FormatError("a number of a protobuf field breaks off", offset=start)
+    raise FormatError("a number of a protobuf field is truncated", offset=start)
 
 
 _MOST_TRIED = 1 << 20
@@ -123,7 +123,7 @@ def message_types(package: str, messages: Messages) -> dict[str, Any]:
             else:
                 made.type = kinds.TYPE_MESSAGE
                 made.type_name = f".{package}.{element}"
-    # A pool of our own: the program round us may have its own notion of these names.
+    # A pool of our own: the program may define the same names.
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
@@ -143,8 +143,8 @@ def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
         path: Where they come from, for errors.
 
     Raises:
-        FormatError: They are no such message; the offset is that of the field at
-            fault, among the fields of the message itself.
+        FormatError: They are not such a message; the offset is that of the damaged
+            field, among the fields of the message itself.
     """
     from google.protobuf.message import DecodeError
 
@@ -152,12 +152,12 @@ def decode_message(kind: Any, data: bytes, path: str | None) -> Any:
         return kind.FromString(data)
     except DecodeError:
         offset = _fault(kind, data, path)
-    reason = f"no {kind.DESCRIPTOR.name} message: a field is damaged"
+    reason = f"not a {kind.DESCRIPTOR.name} message: a field is damaged"
     raise FormatError(reason, path=path, offset=offset)
 
 
 def unknown_fields(message: Any) -> list[tuple[int, int]]:
-    """Numbers and wire types of the fields that the table of a message has not."""
+    """Numbers and wire types of the fields that are not in the schema of a message."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     fields: Any = UnknownFieldSet(message)
@@ -165,10 +165,10 @@ def unknown_fields(message: Any) -> list[tuple[int, int]]:
 
 
 def _fault(kind: Any, data: bytes, path: str | None) -> int | None:
-    """The offset of the first field that the runtime does not take; None: far behind.
+    """The offset of the first field that the runtime rejects; None: too far away.
 
     Raises:
-        FormatError: The message breaks off in front of it.
+        FormatError: The message is truncated before it.
     """
     try:
         for number, field in enumerate(each_field(data)):

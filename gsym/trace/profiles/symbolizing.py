@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         """What opens modules, such as a `Symbolizer`."""
 
         def open(self, key: ModuleKey) -> OpenModule:
-            """The module, or why it is not to be had."""
+            """The module, or why it is not available."""
 
 
 class Unresolved(NamedTuple):
@@ -69,9 +69,8 @@ def symbolize(
     Args:
         profile: What to complete.
         modules: Finds modules by the build ids of the mappings.
-        binaries: Tells the segments of modules, where only the place in the file is
-            known; by default the binaries of this machine. Modules that were looked up
-            without are counted among the losses of the profile.
+        binaries: Finds the segments of modules of which only file offsets are known; by
+            default on this machine. Modules without are counted among the losses.
     """
     binaries = binaries or Binaries()
     locations = profile.locations
@@ -117,10 +116,10 @@ def link_address(
         mapping: What covers it.
         base: The base address of the module. File offsets count from it, too, where
             neither the mapping nor *segments* say more.
-        segments: Of the binary; none where it is not to be had.
+        segments: Of the binary; none if it is not available.
 
     Returns:
-        None where the binary has nothing loaded there.
+        None if the binary has no segment there.
     """
     offset = location.address - mapping.start - location.is_return
     if mapping.link_start is not None:
@@ -135,12 +134,12 @@ def link_address(
 
 
 def _is_kernel(mapping: Mapping) -> bool:
-    """Whether it is as perf tells of the kernel, which is not loaded from a file."""
+    """Whether it is of the kernel as perf describes it, not loaded from a file."""
     return mapping.file_offset == mapping.start != 0
 
 
 def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool:
-    """Whether offsets in the file are all that tells the addresses of a mapping."""
+    """Whether only file offsets are known of the addresses of a mapping."""
     mapping = None if index is None else profile.mappings[index]
     if mapping is None or mapping.link_start is not None or _is_kernel(mapping):
         return False
@@ -153,7 +152,7 @@ def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
 
 
 def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
-    """Whether two answers for an address name one function, inlined calls apart.
+    """Whether two answers for an address name one function, ignoring inlined calls.
 
     perf omits the parameters and the return type of a C++ function.
     """

@@ -1,4 +1,4 @@
-"""Where a profile's samples are: functions, modules, files, threads by their weight."""
+"""Functions, modules, files and threads of a profile by weight; comparisons of two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FRAME_GROUPS: dict[str, Naming] = {
     "line": lambda frame, _: f"{frame.path}:{frame.line}" if frame.path else frame.name,
 }
 _THREAD_GROUPS = ("thread", "process")
-# What rows can stand for.
+# What rows can be grouped by.
 GROUPS = (*_FRAME_GROUPS, *_THREAD_GROUPS)
 
 
@@ -89,7 +89,7 @@ def time_range(profile: Profile) -> tuple[int | None, int]:
     """When the first sample was taken, and how long after it the last, in nanoseconds.
 
     Returns:
-        None and 0 where there is no sample, or one has no time.
+        None and 0 without samples, or if one has no time.
     """
     times = [sample.time for sample in profile.samples if sample.time is not None]
     if not times or len(times) < len(profile.samples):
@@ -217,8 +217,8 @@ def sparkline(numbers: Sequence[int], highest: int | None = None) -> str:
     """A bar for each number: a space for 0 and below, else as high as it is.
 
     Args:
-        numbers: What to show.
-        highest: What a full bar stands for; None: the highest of the numbers.
+        numbers: To show.
+        highest: The number of a full bar; None: the highest of the numbers.
     """
     top = max(numbers, default=0) if highest is None else highest
     if top <= 0:

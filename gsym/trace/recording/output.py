@@ -2,7 +2,7 @@
 
 Each block holds whole records and is appended by one call: a trace that is cut off can
 be read up to there, and several processes can write one file. Records are held until
-there are many, or for a second: what a program that is killed has not told is little.
+there are many, or for a second: a program that is killed loses little.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 
 _STRING, _THREAD = 2, 3  # types of records
 _MOST_STRINGS, _MOST_THREADS = 0x7FFF, 0xFF
-# Texts are values of any kind: they must not take all places of names, and longer ones
-# are seldom the same again.
+# Texts are values of any kind: they must not take all entries of names, and longer ones
+# seldom repeat.
 _MOST_TEXTS = _MOST_STRINGS // 2
 _LONGEST_TEXT, _LONGEST_NAME = 64, 256  # characters
 _INLINE = 0x8000
 
 
 class ProcessTables:
-    """Makes references for the records of one process.
+    """Tables of strings and threads that many threads use as they write.
+
+    An entry never changes while a thread may use it. If a table is full, strings and
+    threads are stored in their records; the entry of a thread that has ended is free.
 
     Args:
         words: Makes words.
@@ -68,7 +71,7 @@ class ProcessTables:
         return index, b"" if index else self._words(process, thread)
 
     def enter_thread(self, process: int, thread: int) -> int:
-        """The index of a thread from now on; 0 where there is no place."""
+        """The index of a thread from now on; 0 if the table is full."""
         with self._lock:
             if not self._free_threads:
                 return 0
@@ -102,7 +105,7 @@ class ProcessTables:
                 index = len(self._strings) + 1
                 header = field(index, 16, 15, "the index") | len(data) << 32
                 self._put(self._words.with_header(_STRING, header, stream(data)))
-                # Not before the record: whoever finds it here writes behind that.
+                # Not before the record: a thread that finds it here writes after that.
                 self._strings[text] = index
         return index, b""
 
@@ -118,13 +121,13 @@ class TraceOutput:
 
     Args:
         descriptor: Of the file.
-        fail: Is told of records that could not be written: how many, and why.
+        fail: Called for records that could not be written: how many, and why.
 
     Attributes:
-        records: What is held; `append` may be called by many threads at once.
-        due: When it has to be written, by the clock of the events.
-        lock: Guards what has to be in the order of the file.
-        section: What each block begins with.
+        records: Not written yet; `append` is thread-safe.
+        due: When they have to be written, by the clock of the events.
+        lock: Guards records whose order in the file matters.
+        section: The first record of each block.
     """
 
     def __init__(self, descriptor: int, fail: Callable[[int, str], None]) -> None:
@@ -136,7 +139,7 @@ class TraceOutput:
         self._descriptor = descriptor
         self._fail = fail
         self._is_writing = False
-        self._end = ""  # why nothing is written any more
+        self._end = ""  # why writing stopped
         self._large_size = 0
 
     def put(self, record: bytes) -> None:
@@ -148,14 +151,14 @@ class TraceOutput:
                 self.flush()
 
     def flush(self, now: int = 0) -> None:
-        """Write what is held.
+        """Write the records that are held.
 
         Args:
             now: The time of the clock of the events, if a second begins.
         """
         with self.lock:
-            # A signal handler, or what the collector of garbage runs, gets here while
-            # this very thread writes: what it appended has to stay behind that.
+            # A signal handler or finalizer may get here while this thread writes: its
+            # records have to stay after those being written.
             if self._is_writing:
                 return
             self._is_writing = True
@@ -167,7 +170,7 @@ class TraceOutput:
                 self.due = now + _HELD_FOR
 
     def close(self) -> None:
-        """Write what is held; what comes later is lost, and told."""
+        """Write the records that are held; later ones are lost, and reported."""
         self.flush()
         with self.lock:
             if self._descriptor >= 0:

@@ -1,7 +1,7 @@
-"""What one process tells in a trace: its threads, and events of any kind.
+"""The trace of one process: its threads, and events of any kind.
 
-An event costs a running program time, so that the usual ones have a way of their own:
-names in the table, numbers, short texts. The others take that of all records
+Events cost a running program time, so there is a fast path for common ones, with names
+in the table, numbers and short texts. The others are written as any record is
 (`gsym.trace.fxt.writer`).
 """
 
@@ -46,7 +46,7 @@ _SECOND = 1_000_000_000
 _EVENT = 4  # type of record
 _COMPLETE = 4  # index into EVENT_KINDS
 _MOST_HEADERS = 1 << 16
-# By number of words: two in front, two for each argument, one behind.
+# By number of words: two before the arguments, two for each, one after them.
 _PACKERS = [struct.Struct(f"<{count}Q").pack for count in range(2 + 2 * 15 + 2)]
 _PACK_2, _PACK_3, _, _PACK_5 = _PACKERS[2:6]
 
@@ -57,7 +57,7 @@ class ProcessTrace:
     Args:
         output: Where to.
         name: What the provider and the process are called.
-        lose: Counts what could not be told.
+        lose: Counts losses.
         is_first: Whether the trace begins with this process.
 
     Attributes:
@@ -95,11 +95,11 @@ class ProcessTrace:
         self.output.section = record_bytes(section, self._words, self._tables)
 
     def name_process(self, name: str) -> None:
-        """Tell what the process is called."""
+        """Name the process."""
         self.put(KernelObject(self.process, PROCESS, name))
 
     def name_thread(self, name: str, thread: int | None = None) -> None:
-        """Tell what a thread is called, by default the current one."""
+        """Name a thread, by default the current one."""
         koid = self.current.thread if thread is None else thread
         process = process_argument(self.process)
         self.put(KernelObject(koid, THREAD, name, (process,)))
@@ -117,7 +117,7 @@ class ProcessTrace:
         args: dict[str, Any],
         last: int | None = None,
     ) -> None:
-        """Write an event of the current thread; no fault of it gets out.
+        """Write an event of the current thread; an error is a loss.
 
         Args:
             kind: Index into EVENT_KINDS.
@@ -184,7 +184,7 @@ class ProcessTrace:
     def _keep_call(
         self, function: int, key: tuple[int, str, str], args: dict[str, Any]
     ) -> None:
-        """Keep the words of a call, if they are five and there is room."""
+        """Keep the words of a call, if they are five and not too many are kept."""
         current, words = self.current, [0]
         header = current.headers.get(key)
         if header is None or len(current.calls) > _MOST_HEADERS:
@@ -256,7 +256,7 @@ class _CurrentThread(threading.local):
 
 
 class _Place:
-    """The place of a thread in the table, which is left when the thread ends."""
+    """The entry of a thread in the table, which is freed when the thread ends."""
 
     def __init__(self, tables: ProcessTables, process: int, thread: int) -> None:
         self._leave = (tables, process, thread)

@@ -1,4 +1,9 @@
-"""Runs a Python program within this process, as `python` itself runs it."""
+"""Run a Python program in this process and record its calls.
+
+From Python 3.12 on `sys.monitoring` reports calls, and can be switched off for single
+functions; before, `sys.setprofile` reports all. A generator is a duration each time it
+runs. The category is the module; file and line of the function are arguments.
+"""
 
 from __future__ import annotations
 
@@ -108,12 +113,12 @@ def _print(error: BaseException) -> None:
 
 
 _MOST_FUNCTIONS = 1 << 16
-# What runs the program is none of it.
+# These run the program and are not part of it.
 _EXCLUDED = ("gsym.trace.*", "gsym.cli.*", "runpy")
 
 
 class FunctionCalls:
-    """Tells a tracer of calls from `start` to `stop`.
+    """Records calls in a tracer from `start` to `stop`.
 
     Args:
         tracer: Writes the trace.
@@ -145,7 +150,7 @@ class FunctionCalls:
         """Begin.
 
         Raises:
-            ValueError: Another profiler is at work.
+            ValueError: Another profiler is active.
         """
         monitoring = getattr(sys, "monitoring", None)
         if monitoring is None:
@@ -169,7 +174,7 @@ class FunctionCalls:
         monitoring.set_events(tool, sum(callbacks))
 
     def stop(self) -> None:
-        """End. Calls that go on are not told."""
+        """Stop. Calls that have not ended are not recorded."""
         monitoring = getattr(sys, "monitoring", None)
         if monitoring is None:
             sys.setprofile(None)
@@ -244,14 +249,14 @@ class FunctionCalls:
 
 
 class _Function:
-    """What is told of the calls of a function.
+    """The data of events for the calls of a function.
 
     Attributes:
         code: Kept, so that its id stays its own.
         module: Its module.
         name: Its name within that.
         args: Arguments of its events.
-        is_wanted: Whether its calls are told.
+        is_wanted: Whether its calls are recorded.
     """
 
     __slots__ = ("args", "code", "is_wanted", "module", "name")

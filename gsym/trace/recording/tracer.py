@@ -4,9 +4,9 @@
         with tracer.duration("disk", "read", bytes=4096):
             ...
 
-Times are those of the monotonic clock, in nanoseconds. A tracer never breaks the
-program that it is used in: what cannot be told is counted, and named when the trace is
-closed. A process that is forked writes to the same file, as a provider of its own.
+Times are those of the monotonic clock, in nanoseconds. A tracer raises no error in the
+program: losses are counted, and reported when the trace is closed. A forked process
+writes to the same file, as a provider of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FLOW_BEGIN, _FLOW_STEP, _FLOW_END = 8, 9, 10
 
 
 class Duration:
-    """A `with` block, or with `@` in front of a function each of its calls.
+    """A `with` block; as a decorator, each call of the function.
 
     It is written when it ends. An exception that leaves it is its argument `error`.
     """
@@ -94,7 +94,7 @@ class Duration:
 
 
 class _Chain:
-    """Events of one id, the first of which is told at once."""
+    """Events of one id, the first of which is written at once."""
 
     __slots__ = ("_category", "_id", "_name", "_tracer")
 
@@ -111,7 +111,7 @@ class _Chain:
         self._tell(self._begin_kind, args)
 
     def end(self, **args: Any) -> None:
-        """Tell that it has ended."""
+        """Write its end."""
         self._tell(self._end_kind, args)
 
     def _tell(self, kind: int, args: dict[str, Any]) -> None:
@@ -121,9 +121,9 @@ class _Chain:
 
 
 class Operation(_Chain):
-    """Something that goes on beside other things, on any thread.
+    """An asynchronous operation, on any thread.
 
-    It has begun when it is made. As a `with` block it ends with that.
+    It begins when it is made. As a `with` block it ends with that.
     """
 
     __slots__ = ()
@@ -132,7 +132,7 @@ class Operation(_Chain):
     _end_kind = _ASYNC_END
 
     def instant(self, **args: Any) -> None:
-        """Tell of a moment of it."""
+        """Write an instant of it."""
         self._tell(_ASYNC_INSTANT, args)
 
     def __enter__(self) -> Self:
@@ -148,7 +148,7 @@ class Operation(_Chain):
 
 
 class Flow(_Chain):
-    """What leads from duration to duration, also of other threads: arrows in a viewer.
+    """A connection of durations, also of other threads: arrows in a viewer.
 
     Each of its events belongs to the duration around it.
     """
@@ -159,7 +159,7 @@ class Flow(_Chain):
     _end_kind = _FLOW_END
 
     def step(self, **args: Any) -> None:
-        """Tell that it passes here."""
+        """Write a step of it, in the current duration."""
         self._tell(_FLOW_STEP, args)
 
 
@@ -172,18 +172,17 @@ _ID_BITS = 32
 class Tracer:
     """Writes a trace of this program.
 
-    Its methods may be called by all threads at once. Category and name of events are
-    texts that come again and again: they stand in a table of 32767, and take more time
-    and room where that is full. Arguments are values of any type: numbers, texts,
-    bytes, truth values and None as they are, others as `str` gives them.
+    Its methods are thread-safe. Categories and names of events go into a table of
+    32767, and take more time and space if that is full. Arguments are values of any
+    type: numbers, texts, bytes, truth values and None unchanged, others as `str`.
 
     Args:
         path: Of the file, which is emptied.
-        name: What the program is called; by default as its script is.
+        name: Of the program; by default that of its script.
 
     Attributes:
-        losses: What could not be told, and how often.
-        process: What this process tells.
+        losses: How often each kind of data was lost.
+        process: The trace of this process.
 
     Raises:
         OSError: The file cannot be opened.
@@ -206,14 +205,11 @@ class Tracer:
         atexit.register(self.close)
 
     def duration(self, category: str, name: str, /, **args: Any) -> Duration:
-        """A `with` block, or a function in front of which it stands with `@`.
-
-        It begins and ends in one thread.
-        """
+        """A `with` block or a decorator; it begins and ends in one thread."""
         return Duration(self, category, name, args)
 
     def instant(self, category: str, name: str, /, **args: Any) -> None:
-        """Tell of a moment."""
+        """Write an instant."""
         self.process.event(_INSTANT, category, name, monotonic_ns(), args)
 
     def counter(
@@ -224,22 +220,22 @@ class Tracer:
         /,
         **values: Any,
     ) -> None:
-        """Tell numbers that a viewer draws as curves.
+        """Write numbers that a viewer draws as curves.
 
         Args:
             category: Of the counter.
             name: Of the counter.
-            id: Tells counters of one name apart.
+            id: Of counters of one name.
             values: A curve for each.
         """
         self.process.event(_COUNTER, category, name, monotonic_ns(), values, id)
 
     def async_(self, category: str, name: str, /, **args: Any) -> Operation:
-        """Begin something that goes on beside other things; `end()` ends it."""
+        """Begin an asynchronous operation; `end()` ends it."""
         return Operation(self, category, name, args)
 
     def flow(self, category: str, name: str, /, **args: Any) -> Flow:
-        """Begin what leads from this duration to others: `step()`, `end()`."""
+        """Begin a flow from this duration to others: `step()`, `end()`."""
         return Flow(self, category, name, args)
 
     def log(self, message: str) -> None:
@@ -253,11 +249,11 @@ class Tracer:
             self._lose(f"messages that could not be written: {type(error).__name__}")
 
     def name_thread(self, name: str) -> None:
-        """Tell what this thread is called; without, the name that Python knows."""
+        """Set the name of this thread; the default is Python's name of it."""
         self.process.name_thread(str(name))
 
     def name_process(self, name: str) -> None:
-        """Tell what this process is called; without, as its script is."""
+        """Set the name of this process; the default is that of its script."""
         self.process.name_process(str(name))
 
     def new_id(self) -> int:
@@ -265,11 +261,11 @@ class Tracer:
         return self.process.process << _ID_BITS | next(self._ids)
 
     def flush(self) -> None:
-        """Write what is held: all that was told up to now is in the file."""
+        """Write all events so far to the file."""
         self.process.output.flush()
 
     def close(self) -> None:
-        """End the trace; losses are told by `logging` and in the trace itself."""
+        """End the trace; losses are reported by `logging` and in the trace itself."""
         if not self._is_open:
             return
         self._is_open = False
@@ -286,7 +282,7 @@ class Tracer:
                 logging.getLogger("gsym.trace").warning("%s: %s", self._name, line)
 
     def lines_of_losses(self) -> list[str]:
-        """What could not be told, for people."""
+        """The losses as text."""
         return [f"{kind} ({times})" for kind, times in self.losses.items()]
 
     def __enter__(self) -> Self:
@@ -329,7 +325,7 @@ class Tracer:
 
 
 _OPEN: weakref.WeakSet[Tracer] = weakref.WeakSet()
-"""Those that a fork has to do with."""
+"""Those that a fork affects."""
 
 
 def _close_with_multiprocessing(tracer: Tracer) -> None:

@@ -1,7 +1,6 @@
 """Values of a program that is traced -> arguments of its events.
 
-A program hands over what it has: values of other types become their text, what is too
-large is cut, and nothing of it raises an error.
+Values of other types become their text, large ones are cut, and none raises an error.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DOUBLE_BYTES, _AS_WORD = struct.Struct("<d").pack, struct.Struct("<Q").unpack
 
 
 def process_argument(process: int) -> Argument:
-    """What says of which process a thread is."""
+    """The argument that names the process of a thread."""
     return Argument("process", "koid", process)
 
 
@@ -118,17 +117,17 @@ def _number_words(header: int, value: float | None) -> tuple[int, ...]:
 def safe_arguments(
     args: dict[str, Any], lose: Callable[[str], None]
 ) -> tuple[Argument, ...]:
-    """Arguments for any values; as many as there is room for.
+    """Arguments for any values; as many as fit.
 
     Args:
         args: Values by name.
-        lose: Counts what is left out or cut.
+        lose: Counts arguments that are left out or cut.
     """
     made: list[Argument] = []
     room = _MOST_SIZE
     for name, value in args.items():
         if len(made) == _MOST_ARGUMENTS:
-            lose("arguments behind the 15th of an event")
+            lose("arguments after the 15th of an event")
             continue
         try:
             argument, size = _argument(name, value, room, lose)
