@@ -73,15 +73,15 @@ if TYPE_CHECKING:
     from gsym.store.sources.settings import open_source as open_source
     from gsym.store.symbolizer import Symbolizer as Symbolizer
     from gsym.symbfile.file_id import FileId as FileId
-    from gsym.symbolication.client.answers import (
+    from gsym.symbolication.client.jobs import (
         JobAnswer as JobAnswer,
         StackFrame as StackFrame,
     )
     from gsym.symbolication.client.remote_symbolizer import (
         RemoteSymbolizer as RemoteSymbolizer,
     )
-    from gsym.symbolication.client.settings import ClientSettings as ClientSettings
     from gsym.symbolication.client.symbolication_client import (
+        ClientSettings as ClientSettings,
         SymbolicationClient as SymbolicationClient,
     )
     from gsym.trace.recording.tracer import Tracer as Tracer
@@ -91,7 +91,7 @@ _MODULE_OF = {
     "ArchitectureError": "errors",
     "CallSite": "model",
     "CancelledError": "errors",
-    "ClientSettings": "symbolication.client.settings",
+    "ClientSettings": "symbolication.client.symbolication_client",
     "ClosedError": "errors",
     "ConversionReport": "conversion.report",
     "Creator": "writing.creator",
@@ -107,7 +107,7 @@ _MODULE_OF = {
     "GsymError": "errors",
     "Header": "model",
     "InlineInfo": "model",
-    "JobAnswer": "symbolication.client.answers",
+    "JobAnswer": "symbolication.client.jobs",
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
@@ -122,7 +122,7 @@ _MODULE_OF = {
     "RemoteSymbolizer": "symbolication.client.remote_symbolizer",
     "Resolver": "store.resolver",
     "ServerError": "errors",
-    "StackFrame": "symbolication.client.answers",
+    "StackFrame": "symbolication.client.jobs",
     "Store": "store.directory",
     "SymbolicationClient": "symbolication.client.symbolication_client",
     "Symbolizer": "store.symbolizer",

@@ -14,7 +14,7 @@ from gsym.cli.main import main
 from gsym.cli.verbs import store as command
 from gsym.cli.verbs.store_options import size_text
 from gsym.store.directory import Store
-from gsym.store.location import default_store
+from gsym.store.layout import default_store
 from tests.store_modules import (
     PE_CODE_ID,
     build_id,

@@ -14,7 +14,7 @@ from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.format import decode
-from gsym.symbolication.client.settings import UploadSettings
+from gsym.symbolication.client.symbfile_client import UploadSettings
 from tests.inputs import elf
 from tests.symbfile_receiver import Receiver, Reply
 from tests.test_symbfile_upload import (

@@ -18,8 +18,7 @@ from gsym.server.confined_process import (
     confinement_report,
     run_confined,
 )
-from gsym.server.confinement import ChildLimits
-from gsym.server.system_calls import NUMBERS, filter_program
+from gsym.server.confinement import NUMBERS, ChildLimits, filter_program
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="confinement is Linux's"
@@ -200,11 +199,11 @@ def failing(function: str, number: str) -> str:
         "import errno, json, sys\n"
         "order = json.load(sys.stdin.buffer)\n"
         "sys.path[:] = order['path']\n"
-        "from gsym.server import confined_tasks\n"
+        "from gsym.server import confined_process\n"
         "def fail(*_):\n"
         f"    raise OSError(errno.{number}, 'failed')\n"
-        f"confined_tasks.{function} = fail\n"
-        "confined_tasks.run_order(order)\n"
+        f"confined_process.{function} = fail\n"
+        "confined_process.run_order(order)\n"
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import gsym
 from gsym.errors import FormatError
-from gsym.server.symbfiles.faults import FAULTS
+from gsym.server.symbfiles.protocol import FAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,7 @@ from gsym.cli.main import main
 from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.import_places import open_import_place
-from gsym.store.importing import import_all
+from gsym.store.importing import import_all, open_import_place
 from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, symbols
 

@@ -7,8 +7,13 @@ import json
 import pytest
 from hypothesis import example, given, strategies as st
 
-from gsym.symbolication.stacks.modules import LoadedImages, module_of_path
-from gsym.symbolication.stacks.parts import PastedStack, PasteLimits, StackFrame
+from gsym.symbolication.stacks.parts import (
+    LoadedImages,
+    PastedStack,
+    PasteLimits,
+    StackFrame,
+    module_of_path,
+)
 from gsym.symbolication.stacks.recognition import parse_pasted_stack
 from tests import pasted_examples
 from tests.pasted_examples import (

@@ -16,8 +16,11 @@ import pytest
 from gsym.errors import ServerError
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.upload import ENDPOINTS, UploadPart
-from gsym.symbolication.client.settings import UploadSettings
-from gsym.symbolication.client.symbfile_client import PartOutcome, SymbfileClient
+from gsym.symbolication.client.symbfile_client import (
+    PartOutcome,
+    SymbfileClient,
+    UploadSettings,
+)
 from tests.fault_server import FaultServer
 from tests.symbfile_receiver import SUCCESS, Receiver, Reply
 

@@ -12,9 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-from gsym.server.metrics import FIGURES
+from gsym.server.monitoring import FIGURES
 from gsym.server.settings import Limits, Settings, setting_rows
-from gsym.server.symbfiles.faults import FAULTS
+from gsym.server.symbfiles.protocol import FAULTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = DOCS / "cli.md"

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.symbolication.client.answers import JobAnswer, StackFrame
+    from gsym.symbolication.client.jobs import JobAnswer, StackFrame
 
 
 def job_lines(number: int, answer: JobAnswer) -> Iterator[str]:

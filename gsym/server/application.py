@@ -9,35 +9,33 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from gsym.server.access import Cors, HostCheck, ReadTokens, options_response
 from gsym.server.compression import Compression
-from gsym.server.cors import Cors, HostCheck
-from gsym.server.downloads import download_routes
-from gsym.server.errors import Errors, on_http_exception
-from gsym.server.extensions import extension_routes
-from gsym.server.health import health_routes
-from gsym.server.large_answers import Pieces
-from gsym.server.limits import InFlight, RateLimit
+from gsym.server.downloads import download_routes, symbfile_download_routes
+from gsym.server.errors import Errors, ServerError, error_response
+from gsym.server.load_limits import InFlight, Pieces, RateLimit
 from gsym.server.logs import RequestLog
-from gsym.server.metrics import metrics_routes
+from gsym.server.monitoring import health_routes, metrics_routes
 from gsym.server.openapi import openapi_routes
-from gsym.server.page_routes import page_routes
+from gsym.server.page import page_routes
 from gsym.server.service import Service
 from gsym.server.symbfiles.receiving import symbfile_routes
-from gsym.server.symbfiles.symbfile_downloads import symbfile_download_routes
-from gsym.server.symbolication import symbolication_routes
-from gsym.server.tokens import ReadTokens
+from gsym.server.symbolication import extension_routes, symbolication_routes
 from gsym.server.uploads import upload_routes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.routing import Route
 
-    from gsym.server.metrics import Metrics
+    from gsym.server.monitoring import Metrics
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
 
+_INTERNAL_ERROR = 500
 # Each gives the routes of its endpoints.
 _PARTS = (
     symbolication_routes,
@@ -49,6 +47,19 @@ _PARTS = (
     metrics_routes,
     openapi_routes,
 )
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """The response for an error that was raised on the way."""
+    status = getattr(error, "status_code", _INTERNAL_ERROR)
+    headers = dict(getattr(error, "headers", None) or {})
+    allowed = headers.pop("Allow", None)
+    if allowed is not None:
+        if request.method == "OPTIONS":
+            return options_response(request, allowed)
+        headers["allow"] = f"{allowed}, OPTIONS"
+    title = error.detail if isinstance(error, ServerError) else ""
+    return error_response(status, title, headers)
 
 
 def create_app(

@@ -1,6 +1,6 @@
-"""Bodies of requests: whole, in time, within limits, inflated.
+"""Bodies of requests: complete, in time, within limits; inflated, or written to a file.
 
-What is large is inflated beside the event loop, which other requests wait for.
+Large ones are inflated beside the event loop, for which other requests wait.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import zlib
 from anyio import fail_after
 from starlette.requests import ClientDisconnect
 
+from gsym.errors import LimitError
 from gsym.server.errors import ServerError
 from gsym.server.zstd import zstd
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive
     from typing_extensions import Self
 
-    from gsym.server.room import Room
+    from gsym.server.load_limits import Room
 
     class Inflater(Protocol):
         """A decompressor of one kind of stream."""
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
             """The contents; None where there are more than *limit* bytes."""
 
     Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
+    from io import FileIO
+
+    from gsym.server.service import Service
+
+    class Digest(Protocol):
+        """One of `hashlib`."""
+
+        def update(self, data: bytes, /) -> None:
+            """Take the next bytes in."""
 
 
 _BAD_REQUEST = 400
@@ -180,3 +190,50 @@ _INFLATERS: dict[str, Inflater | None] = {
     "x-gzip": _inflate_gzip,
     "zstd": _inflate_zstd,
 }
+
+
+_WRITTEN_AT_ONCE = 1 << 20
+
+
+async def spool_body(
+    request: Request,
+    service: Service,
+    file: FileIO,
+    most: int,
+    digest: Digest | None = None,
+) -> None:
+    """Write the body of a request to a file.
+
+    Args:
+        request: Nothing of its body was read.
+        service: Has the threads that write.
+        file: Empty.
+        most: Bytes that it may have.
+        digest: Takes all that is written.
+
+    Raises:
+        ClientDisconnect: The client has gone.
+        LimitError: It has more.
+        OSError: There is no room for it.
+    """
+
+    def write(piece: bytes) -> None:
+        if digest is not None:
+            digest.update(piece)
+        left = memoryview(piece)
+        while left:
+            left = left[file.write(left) :]
+
+    size, waiting, has_more = 0, bytearray(), True
+    while has_more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        waiting += message.get("body", b"")
+        has_more = message.get("more_body", False)
+        if len(waiting) >= _WRITTEN_AT_ONCE or not has_more:
+            size += len(waiting)
+            if size > most:
+                raise LimitError(f"the body has more than {most} bytes")
+            await service.run(write, bytes(waiting))
+            waiting.clear()

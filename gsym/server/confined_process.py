@@ -1,8 +1,8 @@
-"""Runs a task in a process of its own that can do nothing but that.
+"""Runs a task in a confined process of its own.
 
-The process gets a folder: what it reads and writes is there. Its answer is a file in
-that folder too, of which only so much is read as an answer can have. When the time is
-up, or its parent is gone, it is killed.
+The process gets a folder, in which it reads and writes. Its answer is a file there too,
+of which only a limited size is read. When the time is up, or its parent is gone, it is
+killed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 
 from gsym.errors import FormatError, GsymError, LimitError
+from gsym.server.confinement import ChildLimits, confine
+from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from gsym.server.confinement import ChildLimits
 
 ANSWER = "answer.json"
 FULL = 28  # exit code of a process whose answer does not fit on the disk
@@ -33,7 +35,7 @@ _MEMORY_PER_BYTE = 6  # of input: it is mapped, inflated, and becomes tables
 _BOOTSTRAP = (
     "import json, sys; order = json.load(sys.stdin.buffer); "
     "sys.path[:] = order['path']; "
-    "from gsym.server.confined_tasks import run_order; run_order(order)"
+    "from gsym.server.confined_process import run_order; run_order(order)"
 )
 # What an engine with sanitizers needs; nothing else of the environment is handed on,
 # for it may hold credentials.
@@ -160,3 +162,60 @@ def _ending(status: int | None, seconds: int) -> str:
     if status < 0:
         return f"reading it ended with signal {-status}"
     return f"reading it ended without an answer (exit code {status})"
+
+
+_LIMITS = {errno.ENOMEM, errno.EFBIG}  # of this process
+_FULL = FULL_DISK - _LIMITS
+
+
+def run_order(order: dict[str, Any]) -> None:
+    """Give up all rights, do the task and write the answer."""
+    folder = order["folder"]
+    limits = ChildLimits(*order["limits"])
+    module, name = _TASKS[order["task"]]
+    # Imported first: without memory for its own code, Python raises misleading errors.
+    task = getattr(import_module(module), name)
+    holds = confine(
+        *(limits, order["seconds"], order["memory"]), folder, order["readable"]
+    )
+    try:
+        answer = {"holds": holds, **task(**order["arguments"])}
+    except LimitError as error:
+        answer = {"holds": holds, "error": error.reason, "is_limit": True}
+    except MemoryError:
+        answer = {"holds": holds, "error": "it takes too much memory", "is_limit": True}
+    except OSError as error:
+        answer = {"holds": holds, "error": _reason(error)}
+        answer |= {"is_limit": error.errno in _LIMITS, "is_full": error.errno in _FULL}
+    except (GsymError, ValueError) as error:
+        answer = {"holds": holds, "error": _reason(error)}
+    try:
+        with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
+            json.dump(answer, file)
+    except OSError as error:
+        raise SystemExit(FULL if error.errno in _FULL else 1) from None
+
+
+def probe() -> dict[str, Any]:
+    """Do nothing: the answer says how the process is confined."""
+    return {}
+
+
+def _reason(error: Exception) -> str:
+    """Without paths: they are those of the server."""
+    if isinstance(error, GsymError):
+        where = "" if error.offset is None else f"offset {error.offset:#x}: "
+        return where + error.reason
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error)
+
+
+# Module and function of each.
+_TASKS = {
+    "probe": (__name__, "probe"),
+    "take apart": ("gsym.server.upload_tasks", "take_apart"),
+    "convert": ("gsym.server.upload_tasks", "convert_members"),
+    "add": ("gsym.server.confined_modules", "add_alone"),
+    "assemble": ("gsym.server.symbfiles.assembly", "assemble"),
+}

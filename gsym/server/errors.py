@@ -1,4 +1,4 @@
-"""Answers of a server that are no success: always JSON, whatever a client accepts."""
+"""Answers to failed requests: always JSON, whatever a client accepts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from gsym.server.cors import options_response
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+def endpoint_path(scope: Scope) -> str:
+    """The path of a request, without what a proxy has in front of it."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
 
 _INTERNAL_ERROR = 500
 _LOG = logging.getLogger("gsym.server")
@@ -59,19 +63,6 @@ def error_response(
         headers={"vary": "Accept", **(headers or {})},
         media_type="application/json",
     )
-
-
-async def on_http_exception(request: Request, error: Exception) -> Response:
-    """The response for an error that was raised on the way."""
-    status = getattr(error, "status_code", _INTERNAL_ERROR)
-    headers = dict(getattr(error, "headers", None) or {})
-    allowed = headers.pop("Allow", None)
-    if allowed is not None:
-        if request.method == "OPTIONS":
-            return options_response(request, allowed)
-        headers["allow"] = f"{allowed}, OPTIONS"
-    title = error.detail if isinstance(error, ServerError) else ""
-    return error_response(status, title, headers)
 
 
 class Errors:

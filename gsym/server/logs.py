@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from gsym.server.metrics import Metrics
+    from gsym.server.monitoring import Metrics
     from gsym.server.settings import Settings
 
 _REQUESTS = logging.getLogger("gsym.requests")

@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from functools import partial
 
 from gsym.net.limits import TransferLimits
-from gsym.server.confined_adding import ConfinedAdder
+from gsym.server.confined_modules import ConfinedAdder
 from gsym.server.confinement import ChildLimits
 from gsym.server.settings import SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.location import default_store
+from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.resolver import Resolver, negative_cache_of
 from gsym.store.sources.negative_cache import MissLifetimes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import gc
 import logging
 import os
 import signal
@@ -12,7 +14,6 @@ from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer
-from gsym.server.process_memory import tune_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,29 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
+
+
+_NEW_OBJECTS = 100_000  # until cycles are looked for
+# Of glibc's malloc.h: parameters, and what they are set to.
+_MALLOC = (
+    (-1, 64 << 20),  # M_TRIM_THRESHOLD: bytes that are free before some are given back
+    (-3, 32 << 20),  # M_MMAP_THRESHOLD: bytes from which a block is mapped by itself
+    (-8, 2),  # M_ARENA_MAX: each keeps memory of its own
+)
+
+
+def tune_memory() -> None:
+    """Tune this process, once it is made of what it will be made of."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
+    try:
+        tune = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return  # another C library than glibc
+    for parameter, value in _MALLOC:
+        tune(parameter, value)
+
 
 _LOG = logging.getLogger("gsym.server")
 

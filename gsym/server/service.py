@@ -1,32 +1,137 @@
-"""What all endpoints of a worker share: settings, modules, threads, figures.
+"""What all endpoints of a worker share: settings, modules, threads, metrics.
 
-The event loop reads requests and sends answers. What computes runs in a few threads of
-its own, and what waits for other servers in others, so that a source that stalls delays
-nothing but what it is asked for.
+The event loop reads requests and sends answers. Computation runs in a few threads, and
+requests to other servers in others: a stalled source delays only what needs it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
-from gsym.server.metrics import Metrics
-from gsym.server.opening import ModuleOpening
-from gsym.server.room import Room
+from gsym.server.load_limits import Room
+from gsym.server.monitoring import Metrics
 from gsym.symbolication.answer_texts import AnswerTexts
-from gsym.symbolication.module_memory import ModuleMemory
+from gsym.symbolication.cache_budget import CacheBudget
 from gsym.symbolication.path_map import PathMap, read_rule
 from gsym.symbolication.request import RequestLimits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from concurrent.futures import Future
+    from typing import Protocol, TypeVar
+
+    from gsym.store.modules import ModuleKey
+    from gsym.store.symbolizer import OpenModule, Symbolizer
+
+    Result = TypeVar("Result")
+
+    class WantedModule(Protocol):
+        """A module of a request, such as a `ModuleWork`."""
+
+        key: ModuleKey | None
+        module: OpenModule | None
+        seconds: float
+
     from typing import TypeVar
 
     from gsym.server.settings import Settings
-    from gsym.store.symbolizer import Symbolizer
 
-    Result = TypeVar("Result")
+
+# Modules of one request that are searched for at a time: others want theirs as well.
+_MOST_OF_ONE_REQUEST = 8
+
+
+class _Search:
+    """A search, and how many requests wait for it."""
+
+    __slots__ = ("future", "waiting")
+
+    def __init__(self, future: Future[OpenModule]) -> None:
+        self.future = future
+        self.waiting = 0
+
+
+class ModuleOpening:
+    """Opens modules by threads of its own; used from one event loop."""
+
+    def __init__(self, symbolizer: Symbolizer, threads: int) -> None:
+        self._symbolizer = symbolizer
+        self._threads = ThreadPoolExecutor(threads, "gsym-fetch")
+        self._searches: dict[ModuleKey, _Search] = {}
+
+    async def open_all(self, works: Iterable[WantedModule]) -> None:
+        """Open the modules of a request; none fails, some are not found."""
+        places = asyncio.Semaphore(_MOST_OF_ONE_REQUEST)
+
+        async def open_one(work: WantedModule, key: ModuleKey) -> None:
+            async with places:
+                started = asyncio.get_running_loop().time()
+                work.module = await self.open(key)
+                work.seconds = asyncio.get_running_loop().time() - started
+
+        tasks = [
+            asyncio.ensure_future(open_one(work, work.key))
+            for work in works
+            if work.key is not None
+        ]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def open(self, key: ModuleKey) -> OpenModule:
+        """The module, as `Symbolizer.open` gives it."""
+        search = self._searches.get(key)
+        if search is None:
+            future = self._threads.submit(self._symbolizer.open, key)
+            search = self._searches[key] = _Search(future)
+        search.waiting += 1
+        try:
+            return await asyncio.shield(asyncio.wrap_future(search.future))
+        finally:
+            search.waiting -= 1
+            if not search.waiting:
+                search.future.cancel()  # in vain where it has begun
+                if search.future.done():
+                    self._searches.pop(key, None)
+                else:
+                    self._forget_later(key, search)
+
+    def _forget_later(self, key: ModuleKey, search: _Search) -> None:
+        loop = asyncio.get_running_loop()
+
+        def forget() -> None:
+            if self._searches.get(key) is search and not search.waiting:
+                del self._searches[key]
+
+        def on_done(_future: object) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(forget)
+
+        search.future.add_done_callback(on_done)
+
+    async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
+        """What *work* gives, which may open modules itself."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
+
+    def close(self, then: Callable[[], object] | None = None) -> None:
+        """Begin no search any more.
+
+        Args:
+            then: Called by another thread once those that have begun are over.
+        """
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if then is not None:
+            Thread(target=self._end, args=(then,), daemon=True).start()
+
+    def _end(self, then: Callable[[], object]) -> None:
+        self._threads.shutdown(wait=True)
+        then()
 
 
 class Service:
@@ -60,7 +165,7 @@ class Service:
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
         self.path_map = path_map or None
-        self.memory = ModuleMemory(settings.limits.cache_memory)
+        self.memory = CacheBudget(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
         self.body_room = Room(settings.limits.max_held_bodies)
         self.answer_room = Room(settings.limits.max_held_answers)

@@ -1,33 +1,37 @@
-"""`POST /symbolicate/v5` and `/symbolicate/v4`.
+"""`POST /symbolicate/v5`, `/symbolicate/v4`, `/source/v1` and `/asm/v1`.
 
-What is little and known already is answered at once, in the event loop: to hand it to a
-thread takes longer than the answer.
+A small request for known modules is answered in the event loop: handing it to a thread
+takes longer than the answer.
 """
 
 from __future__ import annotations
 
 from anyio import fail_after
+from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.errors import LimitError
 from gsym.server.bodies import HeldBody, read_body
 from gsym.server.errors import ServerError
-from gsym.server.large_answers import HeldAnswer
-from gsym.symbolication.metrics import debug_figures
-from gsym.symbolication.request import RequestError, read_v4, read_v5
-from gsym.symbolication.response import answer_v4, answer_v5
+from gsym.server.load_limits import HeldAnswer
+from gsym.symbolication.assembly import answer_assembly, read_assembly_request
+from gsym.symbolication.binary_search import BinarySearch
+from gsym.symbolication.request import ExtensionError, RequestError, read_v4, read_v5
+from gsym.symbolication.response import answer_v4, answer_v5, debug_figures
+from gsym.symbolication.source import SourceRoots, answer_source, read_source_request
 from gsym.symbolication.symbolication import Symbolication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from gsym.server.service import Service
     from gsym.symbolication.symbolication import ModuleWork
 
     Body = bytes | memoryview
+    from collections.abc import Callable
+
 
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
@@ -119,3 +123,49 @@ def symbolication_routes(service: Service) -> list[Route]:
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
 
     return [endpoint("v5"), endpoint("v4")]
+
+
+def extension_routes(service: Service) -> list[Route]:
+    """The endpoints that are switched on."""
+    settings, symbolizer = service.settings, service.symbolizer
+    roots = SourceRoots(settings.source_roots)
+    binaries = BinarySearch(settings.binary_dirs)
+
+    def source(body: bytes) -> bytes:
+        return answer_source(
+            read_source_request(body),
+            symbolizer,
+            roots,
+            path_map=service.path_map,
+            most=settings.limits.max_source,
+        )
+
+    def assembly(body: bytes) -> bytes:
+        return answer_assembly(
+            read_assembly_request(body),
+            symbolizer,
+            binaries,
+            most=settings.limits.max_code,
+        )
+
+    routes = []
+    if settings.enable_source:
+        routes.append(_route("/source/v1", source, service))
+    if settings.enable_asm:
+        routes.append(_route("/asm/v1", assembly, service))
+    return routes
+
+
+def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Route:
+    async def endpoint(request: Request) -> Response:
+        settings = service.settings
+        with HeldBody(service.body_room) as held:
+            limits = settings.limits.max_body, settings.limits.body_timeout
+            body = await read_body(request, held, *limits, service.run)
+            try:
+                text = await service.opening.run(answer, body)
+            except ExtensionError as error:
+                raise ServerError(error.status, error.reason) from None
+        return Response(text, media_type="application/json")
+
+    return Route(path, endpoint, methods=["POST"])

@@ -1,7 +1,10 @@
-"""Processes that serve: one, or several.
+"""The processes of a server, one or several, and where they listen.
 
-A worker that dies is started again. SIGHUP reads the configuration once more, without
-an end of requests or of modules that are open; where it has a fault the old one stays.
+A worker that dies is started again. SIGHUP reads the configuration again, without an
+end of requests or of open modules; if it has an error the old one stays.
+
+Workers have a socket each, among which the kernel spreads connections. Of a shared one,
+the first to wake would accept all connections that come at once, and keep them.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ import contextlib
 import logging
 import os
 import signal
+import socket
+import sys
 import tempfile
 import threading
 from functools import partial
@@ -18,18 +23,68 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
-from gsym.server.metrics import FOLDER_VARIABLE
+from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from gsym.server.reloading import ReloadingApp
     from gsym.server.settings import Settings
+
+
+_BACKLOG = 2048
+# Elsewhere the last socket may get all connections.
+_CAN_SPREAD = sys.platform == "linux"
+
+
+def bind(settings: Settings) -> socket.socket:
+    """A socket where the settings say: it listens, or is to be handed to workers.
+
+    Raises:
+        OSError: The address is in use, or none of this machine.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    address = (settings.host, settings.port)
+    try:
+        listener = _bound(socket.socket, family, address)
+        if settings.workers == 1 or not _CAN_SPREAD:
+            listener.listen(_BACKLOG)
+            return listener
+        # Sockets that spread connections do not tell that the address is in use.
+        address = listener.getsockname()
+        listener.close()
+        return _bound(WorkerSocket, family, address)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        raise OSError(error.errno, error.strerror, where) from None
+
+
+class WorkerSocket(socket.socket):
+    """A socket that becomes another one in each process it is handed to."""
+
+    def __reduce__(self) -> tuple[Callable[..., socket.socket], tuple[object, ...]]:
+        return _bound, (WorkerSocket, self.family, self.getsockname())
+
+
+def _bound(
+    kind: type[socket.socket], family: int, address: tuple[object, ...]
+) -> socket.socket:
+    listener = kind(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if kind is WorkerSocket:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    listener.set_inheritable(True)
+    return listener
+
 
 _LOG = logging.getLogger("gsym.server")
 # Seconds after which a worker that says nothing is taken for hung. On a busy machine it

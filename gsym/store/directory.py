@@ -21,15 +21,16 @@ from gsym.store.layout import (
     build_id_digits,
     checked_identity,
     debug_ids_of_build_id,
+    is_store,
     link_of_code_id,
     link_of_debug_id,
     links_of_build_id,
     lock_name,
+    make_store,
     name_fault,
     names_in,
     normal_debug_id,
 )
-from gsym.store.location import is_store, make_store
 from gsym.store.locking import held, owned_folder, remove_abandoned
 from gsym.store.publication import publish_module, remove_module, swap_lock
 from gsym.store.sidecar import read_entry

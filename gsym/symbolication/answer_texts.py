@@ -7,7 +7,7 @@ import msgspec
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import ffi, lib, new_error, to_bytes, to_str
 from gsym.model import join_path
-from gsym.symbolication.module_memory import ModuleMemory
+from gsym.symbolication.cache_budget import CacheBudget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class AnswerTexts:
     """
 
     def __init__(
-        self, path_map: PathMap | None = None, memory: ModuleMemory | None = None
+        self, path_map: PathMap | None = None, memory: CacheBudget | None = None
     ) -> None:
         self._path_map = path_map
-        self._memory = ModuleMemory(_MEMORY) if memory is None else memory
+        self._memory = CacheBudget(_MEMORY) if memory is None else memory
 
     def of(self, module: OpenModule) -> ModuleTexts:
         """The texts of a module.
@@ -57,7 +57,7 @@ class ModuleTexts:
 
     Attributes:
         owner: Has made it.
-        kept_size: As `ModuleMemory` has it.
+        kept_size: As `CacheBudget` has it.
         last_used: Likewise.
     """
 
@@ -66,7 +66,7 @@ class ModuleTexts:
         owner: AnswerTexts,
         image: CData,
         path_map: PathMap | None,
-        memory: ModuleMemory,
+        memory: CacheBudget,
     ) -> None:
         self.owner = owner
         self.kept_size = self.last_used = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from gsym.containers.data_symbols import is_thumb_at
@@ -9,9 +11,9 @@ from gsym.conversion.identity import read_debug_id
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import UINT64_END
+from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
-from gsym.symbolication.disassembly import disassembler_for
-from gsym.symbolication.extension_request import (
+from gsym.symbolication.request import (
     ExtensionError,
     decode_request,
     read_number,
@@ -19,13 +21,122 @@ from gsym.symbolication.extension_request import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from gsym.containers.object_file import ObjectFile
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import Symbolizer
     from gsym.symbolication.binary_search import BinarySearch
-    from gsym.symbolication.disassembly import Instruction
+
+
+class Instruction(NamedTuple):
+    """An instruction.
+
+    Attributes:
+        offset: From the start of the code.
+        size: In bytes.
+        text: Name and operands.
+        target: Address that it may jump to; None if the instruction has none.
+    """
+
+    offset: int
+    size: int
+    text: str
+    target: int | None
+
+
+_X86_BRANCH = re.compile(r"j\w+|call|loop\w*")
+_ARM_BRANCH = re.compile(
+    r"b(?:l|lx|\.\w+)?(?:eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge"
+    r"|lt|gt|le|al)?(?:\.w)?|cbn?z|tbn?z"
+)
+_TARGET = re.compile(r"(?:.*, )?#?(0x[0-9a-f]+)")
+
+
+class Disassembler:
+    """Reads the code of one architecture.
+
+    Attributes:
+        name: Of the architecture, as the API has it.
+        syntax: Of the text.
+        alignment: Of instructions, in bytes.
+    """
+
+    def __init__(self, name: str, engine: Any, alignment: int) -> None:
+        self.name = name
+        self.syntax = "Intel" if alignment == 1 else "ARM"
+        self.alignment = alignment
+        self._engine = engine
+        self._branch = _X86_BRANCH if alignment == 1 else _ARM_BRANCH
+
+    def read(self, code: bytes, address: int, size: int) -> Iterator[Instruction]:
+        """The instructions that begin in the first *size* bytes of *code*.
+
+        Args:
+            code: May go on, so that the last instruction is whole.
+            address: Of its first byte; targets of jumps are told relative to it.
+            size: In bytes.
+        """
+        at = 0
+        while at < min(size, len(code)):
+            for start, length, name, operands in self._engine.disasm_lite(
+                code[at:], address + at
+            ):
+                if start - address >= size:
+                    return
+                text = f"{name} {operands}".rstrip()
+                target = self._target(name, operands)
+                yield Instruction(start - address, length, text, target)
+                at = start - address + length
+            if at < min(size, len(code)):
+                wrong = code[at : at + self.alignment]
+                numbers = ", ".join(f"{byte:#04x}" for byte in wrong)
+                text = f".byte {numbers} # Invalid instruction"
+                yield Instruction(at, len(wrong), text, None)
+                at += len(wrong)
+
+    def _target(self, name: str, operands: str) -> int | None:
+        if not self._branch.fullmatch(name):
+            return None
+        found = _TARGET.fullmatch(operands)
+        return int(found[1], 16) if found else None
+
+
+def disassembler_for(
+    architecture: str, *, is_big_endian: bool, is_thumb: bool
+) -> Disassembler:
+    """What reads the code of an architecture.
+
+    Args:
+        architecture: As LLVM's target triples name it.
+        is_big_endian: Whether the code is.
+        is_thumb: Whether code of a 32-bit ARM is Thumb's.
+
+    Raises:
+        UnsupportedError: None does; or the package is not installed.
+    """
+    try:
+        import capstone
+    except ImportError:
+        reason = "disassembly needs the package capstone: pip install 'gsym[asm]'"
+        raise UnsupportedError(reason) from None
+    arm64 = getattr(capstone, "CS_ARCH_AARCH64", None) or capstone.CS_ARCH_ARM64
+    order = capstone.CS_MODE_BIG_ENDIAN if is_big_endian else 0
+    if architecture in {"i386", "i686", "x86"}:
+        kind = "i686", capstone.CS_ARCH_X86, capstone.CS_MODE_32, 1
+    elif architecture.startswith("x86_64"):
+        kind = "x86_64", capstone.CS_ARCH_X86, capstone.CS_MODE_64, 1
+    elif architecture.startswith(("aarch64", "arm64")):
+        kind = "aarch64", arm64, order, 4
+    elif architecture.startswith(("arm", "thumb")):
+        mode = capstone.CS_MODE_THUMB if is_thumb else capstone.CS_MODE_ARM
+        kind = "arm", capstone.CS_ARCH_ARM, mode | order, 2 if is_thumb else 4
+    else:
+        raise UnsupportedError(f"Unrecognized architecture {architecture}")
+    name, number, mode, alignment = kind
+    return Disassembler(name, capstone.Cs(number, mode), alignment)
+
 
 _NOT_FOUND = 404
 _TOO_LARGE = 413

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import OpenModule
-    from gsym.symbolication.module_memory import ModuleMemory
+    from gsym.symbolication.cache_budget import CacheBudget
 
 
 class Function(NamedTuple):
@@ -31,7 +31,7 @@ _UNKNOWN = "(no source file)"
 _OTHERS = "(others)"
 
 
-def contents_of(module: OpenModule, memory: ModuleMemory) -> ModuleContents | None:
+def contents_of(module: OpenModule, memory: CacheBudget) -> ModuleContents | None:
     """The contents of a module; None without a reader.
 
     Args:

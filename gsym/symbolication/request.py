@@ -1,9 +1,9 @@
-"""Bodies of symbolication requests -> jobs that are sound.
+"""Bodies of symbolication requests -> jobs that are valid.
 
 What is refused, in which order and with which text, is what Mozilla's server does, so
 that its clients need no other code. It answers 500 to some odd input; that is refused
 here with a title, as are these, which it lets through: a name or id with a newline at
-its end, `true` as a number, `jobs` that are no list, text that is not UTF-8 or opens
+its end, `true` as a number, `jobs` that are not a list, text that is not UTF-8 or opens
 with a byte order mark. Of a key that comes twice in an object the last one counts.
 """
 
@@ -15,12 +15,15 @@ from itertools import chain
 
 import msgspec
 
-from gsym.errors import CopyableError
+from gsym.errors import CopyableError, GsymError
 from gsym.model import UINT64_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeVar
+
+    Fields = TypeVar("Fields")
+
 
 _NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~-]*")
 _WIDE_NAME = re.compile(r"[A-Za-z0-9_.+{}@<> ~:\[\]-]*")
@@ -245,3 +248,47 @@ def _stack_fault(stack: Any, module_count: int) -> str:
         if type(offset) is not int or not -1 <= offset < UINT64_END:
             return f"frame {at} has an invalid module_offset"
     raise AssertionError("a stack without a fault")
+
+
+_LONGEST_NUMBER = 18  # characters: 0x and 64 bits
+
+
+class ExtensionError(GsymError):
+    """The request has no answer.
+
+    Attributes:
+        status: For HTTP.
+    """
+
+    def __init__(self, reason: str, status: int = _BAD_REQUEST) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def decode_request(body: bytes, kind: type[Fields]) -> Fields:
+    """The fields of a request; others in it are passed over.
+
+    Raises:
+        ExtensionError: One is missing or of another type, or it is no JSON.
+    """
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ExtensionError(f"Couldn't parse request: {error}") from None
+
+
+def read_number(text: str, name: str) -> int:
+    """A number, which JSON has as text with 0x in front.
+
+    Raises:
+        ExtensionError: It is none.
+    """
+    digits = text.removeprefix("0x")
+    if digits == text or len(text) > _LONGEST_NUMBER or not digits.isalnum():
+        raise ExtensionError(f"Couldn't parse request: {name} is no 0x number")
+    try:
+        return int(digits, 16)
+    except ValueError:
+        raise ExtensionError(
+            f"Couldn't parse request: {name} is no 0x number"
+        ) from None

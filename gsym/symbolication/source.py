@@ -9,7 +9,7 @@ import msgspec
 
 from gsym.errors import FormatError
 from gsym.store.modules import key_of_debug_id
-from gsym.symbolication.extension_request import (
+from gsym.symbolication.request import (
     ExtensionError,
     decode_request,
     read_number,

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import gsym
 from gsym.server.confinement import ChildLimits
-from gsym.server.symbfiles import symbfile_publication
-from gsym.server.symbfiles.assembly_tasks import assemble
-from gsym.server.symbfiles.part_head import PartHead
-from gsym.server.symbfiles.pending import PendingUploads
-from gsym.server.symbfiles.pending_upload import PendingLimits
-from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
+from gsym.server.symbfiles import publication as symbfile_publication
+from gsym.server.symbfiles.assembly import assemble
+from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
+from gsym.server.symbfiles.protocol import PartHead
+from gsym.server.symbfiles.publication import SymbfilePublication
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.verification import verify_store

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from gsym.server.symbfiles.faults import FAULTS
+from gsym.server.symbfiles.protocol import FAULTS
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer

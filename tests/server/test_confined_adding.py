@@ -11,15 +11,16 @@ import pytest
 import gsym.reading.reader
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError, UuidMismatchError
-from gsym.server.confined_adding import ConfinedAdder, _companions
-from gsym.server.confined_process import ConfinedError, run_confined
-from gsym.server.confinement import ChildLimits
-from gsym.server.described_module import (
+from gsym.server.confined_modules import (
+    ConfinedAdder,
+    _companions,
     describe,
     is_file_in,
     publish_described,
     read_descriptions,
 )
+from gsym.server.confined_process import ConfinedError, run_confined
+from gsym.server.confinement import ChildLimits
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.adding import add_file
@@ -265,7 +266,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_without_debug_information(
         allowed.extend([*given["readable"], *given["companions"]])
         return run_confined(*order, **given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gsym.server.confined_adding.run_confined", run)
+    monkeypatch.setattr("gsym.server.confined_modules.run_confined", run)
     found = ADD(
         Store(tmp_path / "store"),
         str(split.path),
@@ -281,7 +282,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_of_the_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("gsym.server.confined_adding.recognise_file", asked.append)
+    monkeypatch.setattr("gsym.server.confined_modules.recognise_file", asked.append)
     assert _companions(["/proc/version", __file__]) == []
     assert asked == [__file__]
 

@@ -16,7 +16,7 @@ import pytest
 from starlette.requests import Request
 
 from gsym.server.bodies import HeldBody, read_body
-from gsym.server.room import Room
+from gsym.server.load_limits import Room
 from gsym.server.zstd import zstd
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.server import protocol
-from gsym.server.lingering import LingeringTransport
+from gsym.server.protocol import LingeringTransport
 from gsym.store.symbolizer import Symbolizer
 from tests.server.running import RunningServer
 

@@ -11,10 +11,8 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gsym.server.symbfiles.faults import PartError
-from gsym.server.symbfiles.part_head import PartHead
-from gsym.server.symbfiles.pending import PendingUploads
-from gsym.server.symbfiles.pending_upload import PendingLimits, PendingUpload
+from gsym.server.symbfiles.pending import PendingLimits, PendingUpload, PendingUploads
+from gsym.server.symbfiles.protocol import PartError, PartHead
 from gsym.store.directory import Store
 from gsym.symbfile.file_id import FileId
 from tests.clock import Clock
@@ -90,7 +88,7 @@ def test_all_is_there_once_each_part_and_their_number_came(
     came: set[int] = set()
     is_told = False
     # What waits for the disk would take most of the time.
-    no_wait = mock.patch("gsym.server.symbfiles.pending_upload.sync")
+    no_wait = mock.patch("gsym.server.symbfiles.pending.sync")
     with tempfile.TemporaryDirectory() as folder, no_wait:
         receiver = Receiver(Path(folder))
         for part, tells in sent:

@@ -121,7 +121,7 @@ def test_the_manual_names_the_settings_that_only_a_start_reads() -> None:
     assert told
     read = {
         name
-        for module in ("listening", "workers")
+        for module in ("workers",)
         for name in re.findall(
             r"settings\.(?:limits\.)?(\w+)",
             (REPOSITORY / "gsym" / "server" / f"{module}.py").read_text("utf-8"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.server.symbfiles import symbfile_downloads
+from gsym.server import downloads
 from gsym.server.zstd import zstd
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.format import (
@@ -70,12 +70,12 @@ def test_ranges_that_are_replaced_meanwhile_are_handed_out(
 ) -> None:
     assert push(server, 46, ranges(46)).status == 200
     asked = iter(["/nowhere"])
-    found = vars(symbfile_downloads)["_ranges"]
+    found = vars(downloads)["_ranges"]
 
     def ranges_of(store: Store, executable: FileId) -> str:
         return next(asked, "") or str(found(store, executable))
 
-    monkeypatch.setattr(symbfile_downloads, "_ranges", ranges_of)
+    monkeypatch.setattr(downloads, "_ranges", ranges_of)
     assert records(download(server, 46, "ranges").body) == records(ranges(46))
 
 

@@ -12,7 +12,7 @@ from gsym.cli.main import main
 from gsym.cli.verbs import symbfile_push
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import decode, open_symbfile
-from gsym.symbolication.client.settings import UploadSettings
+from gsym.symbolication.client.symbfile_client import UploadSettings
 from tests.inputs import elf
 from tests.server.symbfile_pushes import KEY, is_clean, running
 

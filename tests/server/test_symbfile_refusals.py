@@ -165,7 +165,7 @@ def test_a_fault_of_the_disk_is_told_and_the_part_can_come_again(
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gsym.server.symbfiles.symbfile_publication.publish_described",
+                "gsym.server.symbfiles.publication.publish_described",
                 lambda *_, **__: raise_(error),
             )
             refused(push(server, 1, ANY), code)
@@ -182,7 +182,7 @@ def test_a_disk_that_is_full_for_who_reads_the_parts_loses_none(
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gsym.server.symbfiles.symbfile_publication.run_confined",
+                "gsym.server.symbfiles.publication.run_confined",
                 lambda *_, **__: raise_(OSError(errno.ENOSPC, "")),
             )
             refused(push(server, 1, ANY), "1503")
@@ -197,7 +197,7 @@ def test_a_fault_of_the_program_has_its_uuid_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(
-        "gsym.server.symbfiles.pending_upload.PendingUpload.whole",
+        "gsym.server.symbfiles.pending.PendingUpload.whole",
         lambda _: raise_(ValueError("a fault")),
     )
     with caplog.at_level("INFO", "gsym"), running(tmp_path / "store") as server:
@@ -293,7 +293,7 @@ def test_what_a_process_makes_up_that_reads_parts_is_refused(
         made.write_bytes(b"")
         return {"symbfile": str(made), **answer} if "modules" in answer else answer
 
-    target = "gsym.server.symbfiles.symbfile_publication.run_confined"
+    target = "gsym.server.symbfiles.publication.run_confined"
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(target, run)

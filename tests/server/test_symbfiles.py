@@ -13,8 +13,8 @@ import pytest
 
 from gsym.errors import FormatError, LimitError
 from gsym.server.confinement import ChildLimits
-from gsym.server.symbfiles import symbfile_publication
-from gsym.server.symbfiles.pending_upload import PendingUpload
+from gsym.server.symbfiles import publication as symbfile_publication
+from gsym.server.symbfiles.pending import PendingUpload
 from gsym.server.zstd import zstd
 from gsym.store.verification import verify_store
 from gsym.symbfile.format import Range, encode
@@ -277,9 +277,7 @@ def test_who_sends_a_part_again_while_its_upload_ends_gets_the_same_answer(
         assert may_end.wait(60)
         raise FormatError("no")
 
-    monkeypatch.setattr(
-        "gsym.server.symbfiles.symbfile_publication.publish_described", publish
-    )
+    monkeypatch.setattr("gsym.server.symbfiles.publication.publish_described", publish)
     polled = Event()
     asked = PendingUpload.try_lock
 

@@ -73,8 +73,10 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
         names = "', '".join((*FILES, "--debuginfod"))
         raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
     from gsym.symbolication.client.remote_symbolizer import RemoteSymbolizer
-    from gsym.symbolication.client.settings import ClientSettings
-    from gsym.symbolication.client.symbolication_client import SymbolicationClient
+    from gsym.symbolication.client.symbolication_client import (
+        ClientSettings,
+        SymbolicationClient,
+    )
 
     # Who reads a log as it comes does not wait long for a server that is away.
     settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))

@@ -6,7 +6,7 @@ import json
 
 from gsym.errors import GsymError, UnsupportedError
 from gsym.store.directory import Store
-from gsym.store.location import default_store
+from gsym.store.layout import default_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

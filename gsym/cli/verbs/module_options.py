@@ -96,7 +96,7 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
         UnsupportedError: It needs a package that is not installed.
         ValueError: A source is not understood.
     """
-    from gsym.store.location import default_store
+    from gsym.store.layout import default_store
 
     if path is None:
         path = default_store()

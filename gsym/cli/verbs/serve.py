@@ -120,10 +120,9 @@ def run(arguments: list[str]) -> int:
     values = COMMAND.parse(arguments)
     flags = _flags(values)
     try:
-        from gsym.server.listening import bind
         from gsym.server.reloading import reloading_app
         from gsym.server.settings import SettingsError
-        from gsym.server.workers import serve
+        from gsym.server.workers import bind, serve
     except ImportError as missing:
         raise UnsupportedError(
             f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"

@@ -10,8 +10,7 @@ from gsym.cli.options import Command, Operand, Option, UsageError
 from gsym.cli.source_options import TRANSFER_OPTIONS, transfer_limits
 from gsym.cli.terminal import printable
 from gsym.cli.verbs.store_options import DATA_SYMBOLS, STORE, open_store
-from gsym.store.import_places import open_import_place
-from gsym.store.importing import import_all
+from gsym.store.importing import import_all, open_import_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from gsym.cli.terminal import printable
 from gsym.conversion.identity import read_debug_id
 from gsym.errors import GsymError
 from gsym.store.directory import Store
-from gsym.store.layout import build_id_digits
-from gsym.store.location import default_store
+from gsym.store.layout import build_id_digits, default_store
 from gsym.store.modules import ModuleKey
 
 TYPE_CHECKING = False

@@ -25,9 +25,11 @@ from gsym.errors import GsymError, ServerError
 from gsym.net.web_address import read_web_address
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.upload import PART_SIZE
-from gsym.symbolication.client.settings import UploadSettings
-from gsym.symbolication.client.symbfile_client import SymbfileClient
-from gsym.symbolication.client.upload_folder import UploadFolder
+from gsym.symbolication.client.symbfile_client import (
+    SymbfileClient,
+    UploadFolder,
+    UploadSettings,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from gsym.cli.terminal import printable
 from gsym.cli.verbs.local_symbolication import answer_locally
 from gsym.cli.verbs.server_options import HEADER, SERVER, read_headers
 from gsym.errors import FormatError, GsymError
-from gsym.symbolication.client.answers import read_answer
-from gsym.symbolication.client.jobs import read_jobs
-from gsym.symbolication.client.settings import ClientSettings
-from gsym.symbolication.client.symbolication_client import SymbolicationClient
+from gsym.symbolication.client.jobs import read_answer, read_jobs
+from gsym.symbolication.client.symbolication_client import (
+    ClientSettings,
+    SymbolicationClient,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

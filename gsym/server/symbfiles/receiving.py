@@ -18,21 +18,22 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
+from gsym.server.bodies import spool_body
 from gsym.server.modules import store_path
-from gsym.server.spooling import spool_body
-from gsym.server.symbfiles.faults import (
+from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
+from gsym.server.symbfiles.protocol import (
     FAULTS,
     INTERNAL,
     NO_ROOM,
     TOO_SLOW,
     PartError,
+    PartLimits,
     fault_response,
+    key_owner,
+    read_part_head,
     success_response,
 )
-from gsym.server.symbfiles.part_head import PartLimits, key_owner, read_part_head
-from gsym.server.symbfiles.pending import PendingUploads
-from gsym.server.symbfiles.pending_upload import PendingLimits
-from gsym.server.symbfiles.symbfile_publication import SymbfilePublication
+from gsym.server.symbfiles.publication import SymbfilePublication
 from gsym.server.uploads import tell_confinement, upload_rules
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from gsym.server.service import Service
-    from gsym.server.symbfiles.part_head import PartHead
-    from gsym.server.symbfiles.pending_upload import PendingUpload
+    from gsym.server.symbfiles.pending import PendingUpload
+    from gsym.server.symbfiles.protocol import PartHead
 
 _LOG = logging.getLogger("gsym.server")
 _KINDS = ("ranges", "returnpads")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.store.modules import ModuleKey
-    from gsym.symbolication.client.answers import JobAnswer, StackFrame
+    from gsym.symbolication.client.jobs import JobAnswer, StackFrame
     from gsym.symbolication.client.symbolication_client import SymbolicationClient
 
 

@@ -6,6 +6,7 @@ this part is refused, and others may not be; or the server accepts no part at al
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from functools import partial
@@ -14,20 +15,47 @@ from itertools import count
 from gsym.errors import GsymError, ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, backoff, read_retry_after
+from gsym.net.web_address import read_web_address, request_headers
 from gsym.records import NamedTuple
 from gsym.symbfile.upload import ENDPOINTS, part_headers, read_answer
 from gsym.symbolication.client.server_connection import ServerConnection, read_body
-from gsym.symbolication.client.settings import UploadSettings
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
     from gsym.net.connections import Answer
     from gsym.symbfile.upload import UploadPart
+
+
+class UploadSettings(NamedTuple):
+    """The choices of a client that sends symbfiles; times are in seconds.
+
+    Attributes:
+        attempts: So often a part is sent where it may arrive later.
+        backoff: Before the second attempt; it doubles with each. Up to a half of
+            it is left out, by chance, so that clients do not come back together.
+        longest_backoff: It does not grow beyond.
+        longest_wait: Where a server asks for a longer one, it is given up.
+        connect_timeout: Until a connection must stand.
+        write_timeout: In which the server must take something of what is sent.
+        timeout: In which something of the answer must come. With the last part
+            a server may convert all of them first, which takes minutes.
+        attempt_timeout: For all of one attempt.
+    """
+
+    attempts: int = 8
+    backoff: float = 0.5
+    longest_backoff: float = 30.0
+    longest_wait: float = 300.0
+    connect_timeout: float = 10.0
+    write_timeout: float = 60.0
+    timeout: float = 300.0
+    attempt_timeout: float = 3600.0
 
 
 class PartOutcome(NamedTuple):
@@ -270,3 +298,67 @@ def _pieces(part: UploadPart, sent: Callable[[int], object]) -> Iterator[bytes]:
             yield piece
             done += len(piece)
             sent(done)
+
+
+_HIDDEN = "***"
+
+
+class UploadFolder:
+    """A folder of requests: `HEX.KIND-N.head` with the head of each, and its body.
+
+    Both together are the bytes that would be sent, but for the API key. The body is
+    `HEX.KIND-N.symbfile`, HEX the FileID.
+
+    Args:
+        path: Folder, which is made; it may be there, and then is empty.
+        url: Of the server, as for `SymbfileClient`.
+        has_key: Whether the requests would show an API key.
+
+    Raises:
+        GsymError: There is something in the folder.
+        OSError: It cannot be made.
+        ServerError: *url* is no URL of http or https.
+    """
+
+    def __init__(self, path: str, url: str, *, has_key: bool) -> None:
+        try:
+            self._address = read_web_address(url)
+        except ValueError as error:
+            raise ServerError(str(error)) from None
+        os.makedirs(path, exist_ok=True)
+        if os.listdir(path):
+            raise GsymError("the folder is not empty", path=path)
+        self._path = path
+        self._has_key = has_key
+
+    def write(self, parts: Iterable[UploadPart]) -> list[str]:
+        """Write the requests of parts; returns the paths of their heads.
+
+        Raises:
+            OSError: A file cannot be read or written.
+        """
+        return [self._write(part) for part in parts]
+
+    def _write(self, part: UploadPart) -> str:
+        name = f"{part.file_id.hex()}.{part.kind}-{part.file_part}"
+        head = os.path.join(self._path, f"{name}.head")
+        with AtomicFile(head) as file:
+            file.write(self._head(part))
+        with (
+            open(part.path, "rb") as body,
+            AtomicFile(os.path.join(self._path, f"{name}.symbfile")) as file,
+        ):
+            while piece := body.read(_PIECE_SIZE):
+                file.write(piece)
+        return head
+
+    def _head(self, part: UploadPart) -> bytes:
+        address = self._address.below(ENDPOINTS[part.kind])
+        headers = part_headers(part, _HIDDEN if self._has_key else "")
+        if address.authorization:
+            headers.append(("Authorization", f"Basic {_HIDDEN}"))
+        lines = [f"POST {address.target} HTTP/1.1"]
+        lines += [
+            f"{name}: {value}" for name, value in request_headers(address, headers)
+        ]
+        return "\r\n".join([*lines, "", ""]).encode("ascii")

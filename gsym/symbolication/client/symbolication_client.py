@@ -12,15 +12,17 @@ from collections import deque
 from gsym.errors import ServerError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.retry import RetryableError, read_retry_after, retry
-from gsym.symbolication.client.answers import Assembly, from_version_4, read_answer
+from gsym.records import NamedTuple
 from gsym.symbolication.client.jobs import (
+    Assembly,
     cut_jobs,
+    from_version_4,
     group_pieces,
     halve_piece,
+    read_answer,
     read_jobs,
 )
 from gsym.symbolication.client.server_connection import ServerConnection, read_body
-from gsym.symbolication.client.settings import ClientSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +33,41 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.net.connections import Answer
-    from gsym.symbolication.client.answers import JobAnswer
-    from gsym.symbolication.client.jobs import Piece
+    from gsym.symbolication.client.jobs import JobAnswer, Piece
+
+
+class ClientSettings(NamedTuple):
+    """The choices of a client.
+
+    Attributes:
+        user_agent: Tells the operator of the server who asks; "" for that of this
+            package.
+        headers: (name, value) of further headers, such as a token.
+        waits: Seconds before each further attempt at what failed for the moment.
+        longest_wait: Seconds; of a server that asks for more, this much is heeded.
+        connect_timeout: Seconds until a connection must stand.
+        timeout: Seconds in which something of the answer must come. A server that
+            has to fetch and parse symbols first takes minutes.
+        total_timeout: Seconds for a request, with all attempts and waits.
+        most_jobs: In one request.
+        most_frames: In one request.
+        most_bytes: Of an answer, inflated.
+        compresses: Whether requests are sent compressed by gzip. Not every server
+            takes that.
+    """
+
+    user_agent: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    waits: tuple[float, ...] = (0, 1, 2, 3, 4, 5)
+    longest_wait: float = 60.0
+    connect_timeout: float = 10.0
+    timeout: float = 300.0
+    total_timeout: float = 900.0
+    most_jobs: int = 10
+    most_frames: int = 10_000
+    most_bytes: int = 256 << 20
+    compresses: bool = False
+
 
 _OK = 200
 _ABSENT = frozenset({404, 405, 410})

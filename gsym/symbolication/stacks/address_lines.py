@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from gsym.symbolication.stacks.modules import module_of_build_id, module_of_path
-from gsym.symbolication.stacks.parts import StackFrame
+from gsym.symbolication.stacks.parts import (
+    StackFrame,
+    module_of_build_id,
+    module_of_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gsym.symbolication.stacks.modules import LoadedImages, module_of_uuid
-from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame
+from gsym.symbolication.stacks.parts import (
+    NO_MODULE,
+    LoadedImages,
+    StackFrame,
+    module_of_uuid,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

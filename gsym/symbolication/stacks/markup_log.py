@@ -11,8 +11,12 @@ import re
 from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
 from gsym.markup.fields import FUCHSIA_DIALECT
 from gsym.markup.parser import decode, find_elements
-from gsym.symbolication.stacks.modules import LoadedImages, module_of_build_id
-from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame
+from gsym.symbolication.stacks.parts import (
+    NO_MODULE,
+    LoadedImages,
+    StackFrame,
+    module_of_build_id,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Figures of a server for Prometheus, those of all worker processes together.
+"""Health and metrics of a server, the metrics for Prometheus.
 
-With several workers each writes its figures to files in the folder that
-`PROMETHEUS_MULTIPROC_DIR` names, and any of them adds all up when it is asked.
+With several workers each writes its metrics to files in the folder that
+`PROMETHEUS_MULTIPROC_DIR` names, and any of them adds all up on request.
 """
 
 from __future__ import annotations
 
 import os
 
+import msgspec
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -19,6 +20,8 @@ from prometheus_client import (
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gsym import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -27,6 +30,34 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
     from gsym.store.symbolizer import Symbolizer
     from gsym.symbolication.symbolication import Symbolication
+
+
+HEALTH_PATHS = frozenset({"/__heartbeat__", "/__lbheartbeat__", "/__version__"})
+_JSON = "application/json; charset=utf-8"
+
+
+def health_routes(service: Service) -> list[Route]:
+    """`GET /__heartbeat__`, `/__lbheartbeat__` and `/__version__`."""
+
+    async def heartbeat(_request: Request) -> Response:
+        return Response(b"", headers={"content-type": _JSON})
+
+    async def version(_request: Request) -> Response:
+        body = msgspec.json.encode(
+            {
+                "source": "https://pypi.org/project/gsym/",
+                "version": __version__,
+                **service.facts,
+            }
+        )
+        return Response(body, headers={"content-type": _JSON})
+
+    return [
+        Route("/__heartbeat__", heartbeat, methods=["GET"]),
+        Route("/__lbheartbeat__", heartbeat, methods=["GET"]),
+        Route("/__version__", version, methods=["GET"]),
+    ]
+
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (

@@ -1,4 +1,4 @@
-"""How much clients may ask for at a time."""
+"""How much clients may ask for at a time, and how much a worker holds in memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,52 @@ from collections import OrderedDict
 from ipaddress import IPv6Address, IPv6Network
 from math import ceil
 
-from gsym.server.errors import error_response
-from gsym.server.health import HEALTH_PATHS
-from gsym.server.paths import endpoint_path
+from starlette.responses import Response
+
+from gsym.server.errors import ServerError, endpoint_path, error_response
+from gsym.server.monitoring import HEALTH_PATHS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prometheus_client import Gauge
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+_TOO_LARGE, _UNAVAILABLE = 413, 503
+
+
+class Room:
+    """Room for *size* bytes; used from one event loop."""
+
+    def __init__(self, size: int) -> None:
+        self._size = self._left = size
+
+    def take(self, size: int, held: int = 0) -> None:
+        """Take room for *size* bytes.
+
+        Args:
+            size: So many more.
+            held: So many that are given back together with them.
+
+        Raises:
+            ServerError: There is none: 503, the client may try again; or 413 where
+                there would be none ever.
+        """
+        if held + size > self._size:
+            title = f"please ask for less: the server holds <= {self._size} bytes of it"
+            raise ServerError(_TOO_LARGE, title, closes=True)
+        if size > self._left:
+            raise ServerError(_UNAVAILABLE, retry_after=1, closes=True)
+        self._left -= size
+
+    def give_back(self, size: int) -> None:
+        """Give back what was taken."""
+        self._left += size
+
 
 _TOO_MANY = 429
-_UNAVAILABLE = 503
 _SECOND = {"retry-after": "1"}
 _MOST_CLIENTS = 10_000
 _CLIENT_BITS = 64  # of an IPv6 address: the network that a client gets
@@ -129,3 +162,53 @@ def client_of(address: str) -> str:
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)
     return str(IPv6Network((parsed, _CLIENT_BITS), strict=False))
+
+
+LARGE = 1 << 20  # bytes; answers that are no larger are not counted
+
+
+class Pieces:
+    """Hands large answers on piece by piece, each when the one before is taken."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def send_pieces(message: Message) -> None:
+            body = message.get("body", b"")
+            if len(body) <= LARGE:
+                await send(message)
+                return
+            whole, has_more = memoryview(body), message.get("more_body", False)
+            for first in range(0, len(whole), LARGE):
+                end = first + LARGE
+                is_last = end >= len(whole) and not has_more
+                piece = {"body": whole[first:end], "more_body": not is_last}
+                await send({**message, **piece})
+
+        await self._app(scope, receive, send_pieces)
+
+
+class HeldAnswer(Response):
+    """JSON that takes room, where it is large, until the client has it.
+
+    Raises:
+        ServerError: There is no room.
+    """
+
+    media_type = "application/json"
+
+    def __init__(self, content: bytes | memoryview, room: Room) -> None:
+        super().__init__(content)
+        self._room = room
+        self._size = len(content) if len(content) > LARGE else 0
+        room.take(self._size)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._room.give_back(self._size)

@@ -10,7 +10,7 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
-from gsym.server.described_module import describe
+from gsym.server.confined_modules import describe
 from gsym.server.zstd import zstd
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of

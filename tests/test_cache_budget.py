@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("msgspec")
 
 from gsym.symbolication.answer_texts import AnswerTexts, ModuleTexts
+from gsym.symbolication.cache_budget import CacheBudget
 from gsym.symbolication.frame_texts import FrameTexts
 from gsym.symbolication.module_contents import contents_of
-from gsym.symbolication.module_memory import ModuleMemory
 from tests.test_frame_texts import ANY, START, expected, work_of, written
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def texts_of(work: ModuleWork) -> ModuleTexts:
 
 @pytest.mark.parametrize(("sizes", "left"), [((4, 6), 2), ((4, 7), 1), ((11,), 0)])
 def test_so_much_is_kept_and_no_more(sizes: tuple[int, ...], left: int) -> None:
-    memory = ModuleMemory(10)
+    memory = CacheBudget(10)
     kept = [Kept() for _ in sizes]
     for each, size in zip(kept, sizes, strict=True):
         memory.use(each)
@@ -57,7 +57,7 @@ def test_so_much_is_kept_and_no_more(sizes: tuple[int, ...], left: int) -> None:
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
-    memory = ModuleMemory(10)
+    memory = CacheBudget(10)
     first, second, third = (Kept() for _ in range(3))
     for each in (first, second, first, third):
         memory.use(each)
@@ -67,7 +67,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
 
 
 def test_what_is_gone_makes_room() -> None:
-    memory = ModuleMemory(10)
+    memory = CacheBudget(10)
     first, second = Kept(), Kept()
     memory.use(first)
     memory.take(first, 6)
@@ -81,7 +81,7 @@ def test_what_is_gone_makes_room() -> None:
 
 
 def test_the_texts_of_many_modules_stay_within_the_budget() -> None:
-    memory = ModuleMemory(3 * PIECE)
+    memory = CacheBudget(3 * PIECE)
     texts = AnswerTexts(None, memory)
     works = [work_of(f"{number}" * (PIECE // 4), [START]) for number in range(10)]
     for work in works:
@@ -93,7 +93,7 @@ def test_the_texts_of_many_modules_stay_within_the_budget() -> None:
 
 @pytest.mark.parametrize("most", [0, PIECE, ANY])
 def test_answers_are_right_with_any_budget(most: int) -> None:
-    memory = ModuleMemory(most)
+    memory = CacheBudget(most)
     texts = AnswerTexts(None, memory)
     for _ in range(2):
         for name in ("short", "x" * PIECE):
@@ -103,7 +103,7 @@ def test_answers_are_right_with_any_budget(most: int) -> None:
 
 
 def test_the_texts_of_a_module_go_with_it() -> None:
-    memory = ModuleMemory(ANY)
+    memory = CacheBudget(ANY)
     work = work_of("name", [START])
     FrameTexts(work, AnswerTexts(None, memory), ANY)
     assert memory.size
@@ -120,7 +120,7 @@ def test_other_rules_for_paths_make_other_texts() -> None:
 
 
 def test_threads_share_a_budget() -> None:
-    memory = ModuleMemory(PIECE)
+    memory = CacheBudget(PIECE)
     texts = AnswerTexts(None, memory)
     works = [work_of(f"{number}" * (PIECE // 4), [START]) for number in range(8)]
     asked = works * 8
@@ -134,7 +134,7 @@ def test_threads_share_a_budget() -> None:
 def test_the_functions_of_modules_are_kept_in_the_budget_too() -> None:
     works = [work_of("name", []) for _ in range(3)]
     first, second, third = (module_of(work) for work in works)
-    memory = ModuleMemory(100)
+    memory = CacheBudget(100)
     contents = [contents_of(module, memory) for module in (first, second)]
     assert contents_of(first, memory) is contents[0]
     assert memory.size == 96

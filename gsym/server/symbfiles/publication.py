@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError, LimitError
-from gsym.server.confined_process import ConfinedError, run_confined
-from gsym.server.described_module import (
+from gsym.server.confined_modules import (
     is_file_in,
     publish_described,
     read_descriptions,
 )
-from gsym.server.symbfiles.faults import (
+from gsym.server.confined_process import ConfinedError, run_confined
+from gsym.server.symbfiles.protocol import (
     DAMAGED,
     TOO_COSTLY,
     TOO_LARGE,
@@ -30,8 +30,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsym.server.confined_modules import DescribedModule
     from gsym.server.confinement import ChildLimits
-    from gsym.server.described_module import DescribedModule
     from gsym.store.directory import Store
     from gsym.symbfile.file_id import FileId
 

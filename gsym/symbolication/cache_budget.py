@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             """Let go of all of it."""
 
 
-class ModuleMemory:
+class CacheBudget:
     """A budget; for any number of threads.
 
     Args:
