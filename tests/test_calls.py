@@ -302,7 +302,7 @@ def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"a line of text\n")
     with (
         file_with((START, 7)) as reader,
-        pytest.raises(FormatError, match="this is no binary"),
+        pytest.raises(FormatError, match="not a binary"),
     ):
         find_calls(reader, path)
 

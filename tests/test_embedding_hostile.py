@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym.embedding.binary import Payload
-from gsym.embedding.payload import shared_payload
+from gsym.embedding.binary import Payload, shared_payload
 from gsym.embedding.transfer import container_of
 from gsym.writing.selection import ImageSource
 from tests.embeddings import elf, macho, write_gsym

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.writing.segments import write_segments
+from gsym.writing.selection import write_segments
 from tests import oracle, strategies
 from tests.conversions import read_functions
 from tests.creations import create, decoded

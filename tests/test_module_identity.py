@@ -268,7 +268,7 @@ def test_every_prefix_of_a_pe_file_is_told_or_refused(tmp_path: Path) -> None:
 def test_what_is_no_binary_has_no_identity(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(b"GSYM or not\n")
-    with pytest.raises(gsym.FormatError, match="this is no binary"):
+    with pytest.raises(gsym.FormatError, match="not a binary"):
         identify(str(path))
 
 

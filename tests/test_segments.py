@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.writing.segments import write_segments
+from gsym.writing.selection import write_segments
 from tests import oracle
 from tests.hostile import FUNCTIONS, small_file
 from tests.views import to_oracle

@@ -259,7 +259,11 @@ def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> No
         (b"MDMP" + bytes(60), UnsupportedError, "minidump"),
         (b"\x7fELF" + bytes(60), GsymError, ""),
         (b"FUNC 1000 10 0 f\n", UnsupportedError, "no debug id"),
-        (b"MODULE Linux x86_64 xyz a\nFUNC 1000 10 0 f\n", FormatError, "not a debug id"),
+        (
+            b"MODULE Linux x86_64 xyz a\nFUNC 1000 10 0 f\n",
+            FormatError,
+            "not a debug id",
+        ),
         (
             b"MODULE Linux x86_64 " + b"0" * 33 + b" a\nFUNC 1000 10 0 f\n",
             FormatError,

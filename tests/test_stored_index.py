@@ -17,7 +17,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.engine.native import lib
 from gsym.verification.check import check_structure
-from gsym.writing.segments import write_segments
+from gsym.writing.selection import write_segments
 from tests import oracle
 from tests.embeddings import UUID, elf, macho
 from tests.engine import Image, outcome

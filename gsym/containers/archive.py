@@ -55,7 +55,6 @@ def list_members(data: memoryview, path: str) -> Iterator[Member]:
         path: Of the archive, for errors.
 
     Raises:
-        FormatError: A header is damaged, or a member reaches past the end.
         UnsupportedError: A thin archive names members of other archives.
     """
     is_thin = bytes(data[:_MAGIC_SIZE]) == _THIN
@@ -96,7 +95,6 @@ def object_members(data: memoryview, path: str) -> Iterator[tuple[str, Member]]:
     The second file of one name is called `NAME#2`, and so on.
 
     Raises:
-        FormatError: The archive is damaged.
         UnsupportedError: It is a thin archive of other archives.
     """
     counts: dict[str, int] = {}
@@ -156,9 +154,7 @@ def open_member(data: memoryview, path: str, name: str) -> memoryview:
 
     Raises:
         MemberError: The archive has no such object file.
-        FormatError: It is damaged.
         UnsupportedError: It is a thin archive of other archives.
-        OSError: The file that a thin archive names cannot be read.
     """
     for each, member in object_members(data, path):
         if each == name:

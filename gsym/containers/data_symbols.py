@@ -46,9 +46,6 @@ class DataSymbols:
         binary: The file.
         kinds: Types of symbols that count; by default all but those of sections, files
             and threads.
-
-    Raises:
-        FormatError: A section reaches past the file.
     """
 
     def __init__(
@@ -130,9 +127,6 @@ def is_thumb_at(binary: ObjectFile, address: int) -> bool:
 
     The symbols `$t` and `$a` of an ELF file decide; without them it is taken for
     Thumb's, as nearly all is.
-
-    Raises:
-        FormatError: A section reaches past the file.
     """
     entries, names = binary.section(b".symtab"), binary.section(b".strtab")
     if not binary.is_elf or entries is None or names is None:

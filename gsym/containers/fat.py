@@ -37,11 +37,7 @@ _HEAD_SIZE = 64
 
 
 def list_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
-    """The slices of a fat file in its order; of another object file the whole of it.
-
-    Raises:
-        FormatError: It is not an object file, or its headers are damaged.
-    """
+    """The slices of a fat file in its order; of another object file the whole of it."""
     if _is_fat(data):
         return _read_slices(data, path)
     with ObjectFile(data, path) as whole:
@@ -86,7 +82,6 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
 
     Raises:
         ArchitectureError: It has none, or more than one; the text names what it has.
-        FormatError: Its headers are damaged.
     """
     if architecture is None and not _is_fat(data):
         return data
@@ -104,7 +99,6 @@ def slice_if_fat(data: memoryview, path: str, architecture: str) -> memoryview:
 
     Raises:
         ArchitectureError: It is fat and not for *architecture*.
-        FormatError: Its headers are damaged.
     """
     return choose_slice(data, path, architecture) if _is_fat(data) else data
 

@@ -46,11 +46,7 @@ _MOST_SECTIONS = 96  # of an image; more are refused by loaders
 
 
 def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
-    """Read the headers of an image.
-
-    Raises:
-        FormatError: It is not a PE file, or its headers are damaged.
-    """
+    """Read the headers of an image."""
     try:
         return _read(data)
     except (StructError, ValueError):
@@ -143,9 +139,6 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     Returns:
         None of them for another format, and for a file whose headers say of places
         what a loader would refuse, as a tool leaves them that strips code.
-
-    Raises:
-        FormatError: Its headers are damaged.
     """
     if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) < _IDENT_SIZE:
         return ()

@@ -191,11 +191,6 @@ def inflate(
 
     Returns:
         Memory that may be written to.
-
-    Raises:
-        FormatError: The data is damaged or does not hold *size* bytes.
-        UnsupportedError: It is compressed in an unknown way.
-        MemoryError: There is not as much memory.
     """
     if compression == lib.GSYM_COMPRESSION_ZLIB:
         pieces = inflate_zlib(_read(payload))

@@ -19,7 +19,6 @@ def map_file(path: str) -> memoryview:
 
     Raises:
         FormatError: It is empty, or no regular file.
-        OSError: It cannot be opened or mapped.
     """
     descriptor, _ = _open(path)
     try:

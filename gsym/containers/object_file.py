@@ -40,10 +40,6 @@ class ObjectFile:
         path: As given.
         data: As given.
         handle: The engine's `gsym_object *`.
-
-    Raises:
-        FormatError: It is of no known format, or its headers are damaged.
-        UnsupportedError: It is of a kind that is not read.
     """
 
     def __init__(self, data: memoryview, path: str) -> None:
@@ -168,22 +164,12 @@ class ObjectFile:
         return tuple(placed)
 
     def section(self, name: bytes) -> memoryview | None:
-        """The first section of a name, inflated; None where there is none.
-
-        Raises:
-            FormatError: It reaches past the file or its compressed data is damaged.
-            LimitError: It would be too large when inflated.
-            UnsupportedError: It is compressed in an unknown way.
-        """
+        """The first section of a name, inflated; None where there is none."""
         section = self._find(name)
         return self._payload(section)[0] if section.present else None
 
     def stored_section(self, name: bytes) -> memoryview | None:
-        """The first section of a name as it stands in the file; None without one.
-
-        Raises:
-            FormatError: It reaches past the file.
-        """
+        """The first section of a name as it stands in the file; None without one."""
         section = self._find(name)
         if not section.present:
             return None
@@ -200,9 +186,6 @@ class ObjectFile:
         """Start and end of a section in memory; both 0 where it holds no code.
 
         None where there is no section of the name.
-
-        Raises:
-            FormatError: It reaches past the file.
         """
         section = self._find(name)
         if not section.present:
@@ -216,9 +199,6 @@ class ObjectFile:
 
         It ends with the section, and is empty where no section with code is there, or
         the file does not have its bytes, as one with debug information only.
-
-        Raises:
-            FormatError: A section reaches past the file.
         """
         section: Any = ffi.new("gsym_object_section *")
         for index in range(self.section_count):
@@ -233,11 +213,7 @@ class ObjectFile:
         return memoryview(b"")
 
     def section_size(self, name: bytes) -> int:
-        """Bytes that `section` gives; 0 where there is none.
-
-        Raises:
-            FormatError: It reaches past the file.
-        """
+        """Bytes that `section` gives; 0 where there is none."""
         return int(self._find(name).uncompressed_size)
 
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
@@ -249,11 +225,6 @@ class ObjectFile:
         Args:
             which: A `gsym_debug_section`.
             split: The one of split units (`.debug_info.dwo`).
-
-        Raises:
-            FormatError: It reaches past the file or its compressed data is damaged.
-            LimitError: It would be too large when inflated.
-            UnsupportedError: It is compressed in an unknown way.
         """
         sections = self._find_debug(which, split=split)
         parts = [self._payload(section) for section in sections]
@@ -262,11 +233,7 @@ class ObjectFile:
         return parts[0] if parts else None
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
-        """Bytes that `debug_section` gives; 0 where there is none.
-
-        Raises:
-            FormatError: It reaches past the file.
-        """
+        """Bytes that `debug_section` gives; 0 where there is none."""
         sections = self._find_debug(which, split=split)
         return sum(section.uncompressed_size for section in sections)
 

@@ -95,11 +95,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognise_file(path: str) -> str:
-    """The kind of the file at *path*, as `recognise` names it.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """The kind of the file at *path*, as `recognise` names it."""
     with open(path, "rb", buffering=0) as file:
         return recognise(file.read(_HEAD_SIZE))
 

@@ -67,7 +67,6 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     Split units are found later, by what the units of the DWARF file say.
 
     Raises:
-        FormatError: The .debug_info of *binary* reaches past the file.
         UnsupportedError: It holds split units only, or its debug information is in a
             PDB, or the package that asks servers is not installed.
         MissingDebugInfoError: It names object files, and none of them is there.

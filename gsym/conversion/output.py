@@ -159,7 +159,6 @@ class ConversionOutput:
         Raises:
             EmptyError: There is no function.
             LimitError: It does not fit the version.
-            OSError: An output cannot be written.
         """
         request = self._request
         if request.call_sites_yaml is not None:
@@ -234,7 +233,7 @@ class ConversionOutput:
         return counts
 
     def _write_segments(self, size: int) -> tuple[str, ...]:
-        from gsym.writing.segments import write_segments
+        from gsym.writing.selection import write_segments
 
         whole = self._finished()
         request = self._request

@@ -1,19 +1,30 @@
 """What containers have in common: bounds-checked headers, payload, string table.
 
-Offsets count from the start of the binary, and errors name them.
+Offsets count from the start of the binary, and errors name them. A file that is to
+share strings is laid out anew: its own strings come last, so that those of the binary
+can follow. Their number must be known before the first function is encoded, hence two
+creators.
 """
 
 from __future__ import annotations
 
 from struct import Struct
 
+from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, LimitError, UnsupportedError
+from gsym.writing.creator import finish_creator, iter_finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from typing_extensions import Buffer
+
+    from gsym.writing.selection import ImageSource
+
+    CData = Any  # a cffi object
+
 
 _BLOCK_SIZE = 1 << 20
 
@@ -63,19 +74,11 @@ class Binary:
         return Struct(self.order + fields)
 
     def unpack(self, fields: Struct, offset: int, what: str) -> tuple[int, ...]:
-        """The integers at *offset*.
-
-        Raises:
-            FormatError: They reach past the end of the file.
-        """
+        """The integers at *offset*."""
         return fields.unpack(self.part(offset, fields.size, what))
 
     def part(self, offset: int, size: int, what: str) -> memoryview:
-        """The *size* bytes at *offset*.
-
-        Raises:
-            FormatError: They reach past the end of the file.
-        """
+        """The *size* bytes at *offset*."""
         if offset + size > len(self.data):
             raise self.damaged(offset, f"{what} reaches past the end of the file")
         return self.data[offset : offset + size]
@@ -106,3 +109,53 @@ class Binary:
 def align(offset: int, alignment: int) -> int:
     """The next multiple of *alignment*."""
     return -(-offset // alignment) * alignment
+
+
+def stand_alone_payload(source: ImageSource, data: memoryview) -> Payload:
+    """The file as one that needs no binary.
+
+    Args:
+        source: The file, open on *data*.
+        data: A GSYM file or a binary that holds one.
+    """
+    header = source.header
+    if not header.shared_size:
+        start, end = header.file_offset, header.file_offset + header.file_size
+        return Payload(header.file_size, [data[start:end]])
+    return _finished(_filled(source, source.creator()))
+
+
+def shared_payload(source: ImageSource, shared: SharedTable, path: str) -> Payload:
+    """The file without the strings that *shared* has; errors carry *path*.
+
+    Of version 1 it has no index: what comes last in it are its strings.
+
+    Raises:
+        LimitError: The table is too far away for version 1.
+    """
+    index = source.header.version != lib.GSYM_VERSION_1
+    creator, error = source.creator(index=index), new_error()
+    table = ffi.from_buffer("uint8_t[]", shared.table)
+    everything = _filled(source, source.creator(index=False))
+    status = lib.gsym_creator_share_strings(
+        creator, everything, table, len(table), shared.distance, error
+    )
+    check(status, error, path)
+    ffi.release(everything)
+    return _finished(_filled(source, creator), table)
+
+
+def _filled(source: ImageSource, creator: CData) -> CData:
+    source.copy(lib.gsym_creator_add_entries, creator, ffi.NULL)
+    source.copy(lib.gsym_creator_add_sections, creator)
+    return creator
+
+
+def _finished(creator: CData, table: CData = None) -> Payload:
+    """What *creator* makes, with the strings of *table* if it shares them."""
+    return Payload(finish_creator(creator).file_size, _chunks(creator, table))
+
+
+def _chunks(creator: CData, _table: CData) -> Iterator[memoryview]:
+    """Keeps the table until all is read."""
+    yield from iter_finished(creator)

@@ -64,7 +64,6 @@ class ElfBinary:
     """An ELF file that a GSYM file can go into.
 
     Raises:
-        FormatError: The headers are damaged.
         UnsupportedError: There is something that a new section would spoil.
     """
 

@@ -192,7 +192,6 @@ class LoadCommands:
         end: Where the commands end in the file as it was.
 
     Raises:
-        FormatError: The commands are damaged.
         UnsupportedError: There is one that is not known.
     """
 

@@ -45,9 +45,6 @@ def with_one_more_segment(
         offset: Of the data in it.
         size: Of the data.
         segments: How many segments the file has.
-
-    Raises:
-        FormatError: The data is damaged.
     """
     what = "the chained fixups"
     old = bytes(binary.part(offset, size, what))
@@ -102,7 +99,6 @@ class MachoBinary:
             was, "identity dropped" where it was that of somebody.
 
     Raises:
-        FormatError: The headers are damaged.
         UnsupportedError: The file is of a kind or laid out in a way that leaves no
             place for a segment.
     """
@@ -143,7 +139,6 @@ class MachoBinary:
         """The string table of the symbols, where it will be after the new section.
 
         Raises:
-            FormatError: It reaches past the end of the file.
             UnsupportedError: There is none, or none that stands after the section.
         """
         symbols = self._commands.find(LC_SYMTAB)

@@ -106,11 +106,7 @@ class Signature:
     """
 
     def __init__(self, binary: Binary, offset: int, size: int) -> None:
-        """Read the signature at *offset* of the file.
-
-        Raises:
-            FormatError: It is damaged, or of an unknown kind.
-        """
+        """Read the signature at *offset* of the file."""
         data = bytes(binary.part(offset, size, "the code signature"))
         try:
             blobs = dict(_read_blobs(data))

@@ -9,10 +9,9 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.conversion.companions.macho import bundle_member
-from gsym.embedding.binary import Binary
+from gsym.embedding.binary import Binary, shared_payload, stand_alone_payload
 from gsym.embedding.elf import ElfBinary
 from gsym.embedding.macho import MachoBinary
-from gsym.embedding.payload import shared_payload, stand_alone_payload
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
@@ -163,7 +162,6 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
     """The binary *data*, of the file *path*, as one that a section can be added to.
 
     Raises:
-        FormatError: It is neither ELF nor Mach-O, or its headers are damaged.
         UnsupportedError: It has no place for a section.
     """
     head = bytes(data[:64])

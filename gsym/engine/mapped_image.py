@@ -276,9 +276,6 @@ class MappedImage:
         """Start, size and name of all functions, merged ones too, side by side.
 
         They are 64-bit integers; a name is its offset in the string table.
-
-        Raises:
-            FormatError: A record is damaged.
         """
         capacity, count = max(self.header.num_addresses, 1), ffi.new("size_t *")
         error = new_error()

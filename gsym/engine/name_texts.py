@@ -33,9 +33,6 @@ def cxx_texts(
     Returns:
         The texts, and the numbers of the names that are left to others: their texts are
         empty.
-
-    Raises:
-        GsymError: There is no memory for them.
     """
     texts = new_object(
         *("cxx_texts", lib.gsym_cxx_texts_create, lib.gsym_cxx_texts_destroy),

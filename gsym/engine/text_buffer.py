@@ -42,19 +42,11 @@ class TextBuffer:
         self._size = ffi.new("size_t *")
 
     def reserve(self, size: int) -> None:
-        """Make room for *size* bytes more.
-
-        Raises:
-            MemoryError: There is none.
-        """
+        """Make room for *size* bytes more."""
         check(lib.gsym_text_reserve(self.handle, size, self.error), self.error)
 
     def put(self, text: bytes) -> None:
-        """Append *text*.
-
-        Raises:
-            MemoryError: There is no room.
-        """
+        """Append *text*."""
         status = lib.gsym_text_put(self.handle, text, len(text), self.error)
         check(status, self.error)
 

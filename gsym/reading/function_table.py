@@ -43,9 +43,6 @@ class FunctionTable:
     Attributes:
         starts: Link-time addresses.
         sizes: In bytes; 0 for a symbol without a size.
-
-    Raises:
-        FormatError: A record is damaged.
     """
 
     __slots__ = ("_by_name", "_image", "_names", "sizes", "starts")

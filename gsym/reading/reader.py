@@ -265,8 +265,7 @@ class Reader:
             TypeError: The addresses are not integers.
             ValueError: *threads* is not a positive number.
         """
-        from gsym.reading.batch import look_up_batch
-        from gsym.reading.frames import Frames, address_column
+        from gsym.reading.frames import Frames, address_column, look_up_batch
 
         mapped = self.mapped
         column, left_out = address_column(addresses)

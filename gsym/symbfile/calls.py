@@ -94,9 +94,7 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
 
     Raises:
         ArchitectureError: The binary is a fat file without a slice for the GSYM file.
-        FormatError: It is not an ELF, Mach-O or PE file, or damaged.
         GsymError: It has no machine code.
-        OSError: It cannot be opened or mapped.
         UnsupportedError: It is for another processor.
         UuidMismatchError: It is another binary than the GSYM file was made from.
 
@@ -125,11 +123,6 @@ def holds_code(path: str | PathLike[str]) -> bool:
     """Whether a file is a binary with machine code, be it for any processor.
 
     A fat file counts as one.
-
-    Raises:
-        FormatError: It is a binary, and damaged.
-        OSError: It cannot be read.
-        UnsupportedError: It is a binary of a kind that is not read.
     """
     return _is_binary(path, lambda binary: bool(_pieces(binary)))
 
@@ -138,11 +131,6 @@ def can_find_calls(path: str | PathLike[str]) -> bool:
     """Whether a file is a binary with machine code that `find_calls` reads.
 
     A fat file counts as one.
-
-    Raises:
-        FormatError: As for `holds_code`.
-        OSError: Likewise.
-        UnsupportedError: Likewise.
     """
     return _is_binary(
         path,

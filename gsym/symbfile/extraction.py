@@ -176,9 +176,6 @@ def symbfile_blocks(
         reader: Stays open until the last of them.
         calls: Of its functions: the return pads of these instead.
         names: As for `extract`.
-
-    Raises:
-        ClosedError: The reader was closed.
     """
     functions = _FunctionPass(reader, NameTexts(names))
     encoder = functions.output(calls)
@@ -287,7 +284,6 @@ def _open_image(
 
     Raises:
         GsymError: As for `gsym.convert`; its kinds, too.
-        OSError: The input cannot be read, or there is no room for what it becomes.
     """
     if isinstance(source, gsym.reading.reader.Reader):
         yield source, None
@@ -372,12 +368,7 @@ class _FunctionPass:
         return encoder
 
     def steps(self) -> Iterator[None]:
-        """Goes on by some functions at a time; each wanted output has more then.
-
-        Raises:
-            ClosedError: The reader was closed.
-            FormatError: The records of the file lie over each other.
-        """
+        """Goes on by some functions at a time; each wanted output has more then."""
         is_done, visited, total = ffi.new("uint32_t *"), 0, len(self._reader)
         while not is_done[0]:
             _ = self._reader.mapped  # raises if closed

@@ -138,9 +138,7 @@ def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
         debug_file: The FileID of its debug file is asked for.
 
     Raises:
-        FormatError: It is not a binary, or damaged.
         GsymError: It has no build id.
-        OSError: It cannot be read.
     """
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile

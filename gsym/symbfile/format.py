@@ -281,7 +281,6 @@ def encode(records: Iterable[Record]) -> Iterator[bytes]:
     """The bytes of one symbfile with these records, in blocks.
 
     Raises:
-        LimitError: As for `Encoder.add`.
         OverflowError: Likewise.
         ValueError: Likewise.
     """
@@ -304,7 +303,6 @@ def open_symbfile(path: str | os.PathLike[str]) -> Decoder:
     Raises:
         FormatError: It is empty or no regular file. Damage is reported while
             it is read.
-        OSError: It cannot be opened.
     """
     name = os.fspath(path)
     return decode(map_file(name), name)

@@ -108,11 +108,7 @@ class Statistics(NamedTuple):
 
 
 def measure(decoder: Decoder) -> Statistics:
-    """Read a file and add it up, in a memory that does not depend on its size.
-
-    Raises:
-        FormatError: It is damaged.
-    """
+    """Read a file and add it up, in a memory that does not depend on its size."""
     depths: Counter[int] = Counter()
     covered = 0
     first: int | None = None
@@ -160,11 +156,7 @@ class Finding(NamedTuple):
 
 
 def verify(decoder: Decoder) -> Iterator[Finding]:
-    """What is to be said of the records, in no order of offsets.
-
-    Raises:
-        FormatError: The file is damaged.
-    """
+    """What is to be said of the records, in no order of offsets."""
     trees = _Trees()
     pads: dict[int, int] = {}
     for columns in decoder.columns():

@@ -91,11 +91,7 @@ class TextsOfNames:
         self._demangler = None if style == "mangled" else cxx_demangler()
 
     def __call__(self, strps: CData, count: int) -> bytes:
-        """The texts of names by their string offsets, with a NUL after each.
-
-        Raises:
-            GsymError: There is no memory for them.
-        """
+        """The texts of names by their string offsets, with a NUL after each."""
         if self._demangler is None:
             return b"".join([self._text(strps[at]) + b"\0" for at in range(count)])
         block, left = cxx_texts(
@@ -161,7 +157,6 @@ class ImageNames:
         handle: Its `gsym_symbfile_names`.
 
     Raises:
-        FormatError: The records of the file lie over each other.
         LimitError: Its names are far larger than it, for they lie in each other.
     """
 

@@ -64,11 +64,7 @@ class PartFiles:
             self.removed = remove_parts(self._target, len(self.paths))
 
     def take(self, encoder: Encoder) -> None:
-        """Write what an encoder has finished.
-
-        Raises:
-            OSError: A file cannot be written.
-        """
+        """Write what an encoder has finished."""
         for block, ends_part in finished_blocks(encoder):
             if self._file is None:
                 self._file = AtomicFile(self._path()).__enter__()

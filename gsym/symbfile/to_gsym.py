@@ -123,7 +123,6 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
             GSYM file.
         LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
             would be cut into too many calls, or the output does not fit version 1.
-        OSError: A file cannot be read or written.
         ValueError: *output* is an input, or there is no such version or byte order.
     """
     paths, target = paths_of("sources", sources), os.fspath(output)

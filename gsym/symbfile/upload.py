@@ -175,7 +175,6 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
     Raises:
         GsymError: As for `extract`. Also: *executable* has no
             machine code, *debug_file* is of another one, or the parts are too many.
-        OSError: A file cannot be read or written.
         ValueError: There is no such style of names.
     """
     kinds = strings_of("kinds", kinds)
@@ -213,7 +212,6 @@ def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
         EmptyError: One holds no record.
         FormatError: One is damaged, or holds records of both kinds.
         LimitError: They are too many.
-        OSError: A file cannot be read or written.
     """
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for number, path in enumerate(paths_of("paths", paths)):

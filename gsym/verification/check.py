@@ -80,7 +80,6 @@ def check_structure(path: str) -> list[Finding]:
 
     Raises:
         FormatError: It is a binary that holds no GSYM file.
-        OSError: The file cannot be read.
     """
     try:
         data = map_file(path)
@@ -98,10 +97,6 @@ def check_answers(path: str) -> list[Unanswered]:
 
     Args:
         path: A GSYM file in which `check_structure` finds nothing.
-
-    Raises:
-        FormatError: The file is damaged.
-        OSError: It cannot be read.
     """
     with gsym.reading.reader.open(path) as reader:
         return list(islice(_unanswered(FunctionTable(reader)), _KEPT))
@@ -167,12 +162,6 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
         search: Where the conversion looked for files that belong to *binary*.
         pclntab: Whether the conversion read a pclntab.
         progress: Called with the bytes of .debug_info done and in all.
-
-    Raises:
-        OSError: A file cannot be read.
-        FormatError: A file is damaged.
-        UnsupportedError: *binary* is not an ELF file, or a section of it is compressed
-            in an unknown way.
     """
     from gsym.verification.comparison import Comparer
 

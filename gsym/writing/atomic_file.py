@@ -219,11 +219,7 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def sync(path: str) -> None:
-    """See to it that what a file or a folder holds is on the disk.
-
-    Raises:
-        OSError: It cannot be read, or the disk failed.
-    """
+    """See to it that what a file or a folder holds is on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

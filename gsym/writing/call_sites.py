@@ -42,7 +42,6 @@ def add_call_sites(creator: CData, path: str) -> None:
     Raises:
         FormatError: The file is damaged; the text names line and column.
         GsymError: No function has one of the names, or PyYAML is missing.
-        OSError: The file cannot be read.
     """
     named = read_call_sites(path)
     functions = ffi.new("gsym_function[]", len(named))
@@ -97,7 +96,6 @@ def read_call_sites(path: str) -> list[NamedCallSites]:
     Raises:
         FormatError: The file is damaged; the text names line and column.
         GsymError: PyYAML is missing.
-        OSError: The file cannot be read.
     """
     try:
         import yaml

@@ -56,9 +56,6 @@ def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
     Args:
         parts: As `data_part_of` gives them.
         uuid: That of the binary.
-
-    Raises:
-        FormatError: One is damaged.
     """
     whole = list(dict.fromkeys(filter(None, parts)))
     if len(whole) <= 1:
@@ -67,11 +64,7 @@ def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
 
 
 def count_variables(part: bytes) -> int:
-    """How many variables are in a part.
-
-    Raises:
-        FormatError: It is damaged.
-    """
+    """How many variables are in a part."""
     return len(_reader(part)) if part else 0
 
 
@@ -127,9 +120,6 @@ def open_data_part(
 
     Returns:
         None where there are none, and where they are damaged.
-
-    Raises:
-        OSError: The file cannot be read.
     """
     from gsym.reading.reader import Reader
 

@@ -1,4 +1,10 @@
-"""Functions of another GSYM file: all of them, or those that a selection keeps."""
+"""Parts of a GSYM file: all its functions, those that a selection keeps, segments.
+
+A segment is a GSYM file with a run of the functions, its own strings and files, and the
+UUID and base address of the complete file. It is named after its first function:
+`OUTPUT-0x401000`. Sections of unknown types are in the first one. If the complete file
+has an index, each segment has its own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,8 @@ from gsym.arguments import items_of, strings_of
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.model import UINT64_END
-from gsym.writing.creator import new_creator
+from gsym.writing.atomic_file import AtomicFile
+from gsym.writing.creator import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     CData = Any  # a cffi object, or a function of the engine
+    from typing import Any
 
 
 class ImageSource:
@@ -32,7 +40,6 @@ class ImageSource:
         uuid: Identifier of the binary that the file was made from, b"" for none.
 
     Raises:
-        FormatError: This is not a GSYM file, or its tables are damaged.
         UnsupportedError: The version or an encoding is not known.
     """
 
@@ -47,7 +54,6 @@ class ImageSource:
         """Call *function*, which copies from this file to *creator*.
 
         Raises:
-            FormatError: What it copies is damaged.
             LimitError: It does not fit the creator's version.
         """
         error = new_error()
@@ -81,11 +87,7 @@ class ImageSource:
         return int(address[0])
 
     def names(self) -> dict[int, str]:
-        """The names of all functions, merged ones too, by their string offsets.
-
-        Raises:
-            FormatError: A record is damaged.
-        """
+        """The names of all functions, merged ones too, by their string offsets."""
         strings = self._mapped.strings
         return {strp: strings[strp] for strp in {*self._mapped.all_functions()[2::3]}}
 
@@ -146,9 +148,6 @@ def select_functions(whole: Buffer, selection: Selection) -> CData:
     Where a function that others are merged into goes, the first of these that stays
     takes its place. A function without a size answers for no address that a dropped
     one answered for. If *whole* has an index, so has the new file.
-
-    Raises:
-        FormatError: *whole* is damaged.
     """
     source = ImageSource(whole)
     described, _alive = selection.describe(source.names())
@@ -171,3 +170,40 @@ def _checked(start: int, end: int) -> tuple[int, int]:
     if not 0 <= start < end < UINT64_END:
         raise ValueError(f"{start:#x}-{end:#x} is not a range of addresses")
     return start, end
+
+
+def write_segments(
+    whole: bytes | memoryview, output: str, size: int, *, keep_same: bool = False
+) -> tuple[str, ...]:
+    """Write the segments of a GSYM file and return their paths, in order.
+
+    Args:
+        whole: The bytes of the file.
+        output: What the names of the segments open with.
+        size: Bytes that a segment holds before no further function is added; the
+            last one added may exceed it.
+        keep_same: Leave a segment that would stay the same as it is.
+
+    Raises:
+        LimitError: No function fits into *size* bytes.
+    """
+    source = ImageSource(whole)
+    paths = []
+    first, end = 0, ffi.new("uint32_t *")
+    while first < source.header.num_addresses:
+        creator = source.creator()
+        source.copy(lib.gsym_creator_add_segment, creator, first, size, end)
+        if first == 0:
+            source.copy(lib.gsym_creator_add_sections, creator)
+        path = f"{output}-{source.start(first):#x}"
+        _save(creator, path, keep_same=keep_same)
+        paths.append(path)
+        first = end[0]
+    return tuple(paths)
+
+
+def _save(creator: Any, path: str, *, keep_same: bool) -> None:
+    with AtomicFile(path, keep_same=keep_same) as file:
+        finish_creator(creator)
+        for chunk in iter_finished(creator):
+            file.write(chunk)

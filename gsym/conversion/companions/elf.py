@@ -50,11 +50,7 @@ _CRC_BLOCK = 4 << 20
 
 
 def read_debug_link(binary: ObjectFile) -> DebugLink | None:
-    """The debug link of *binary*; None where it has none, or one that names no file.
-
-    Raises:
-        FormatError: The section reaches past the file or cannot be inflated.
-    """
+    """The debug link of *binary*; None where it has none, or one that names no file."""
     section = binary.section(b".gnu_debuglink")
     if section is None:
         return None

@@ -38,7 +38,6 @@ def bundle_member(path: str) -> str:
 
     Raises:
         FormatError: A folder holds none, or several; the text names them.
-        OSError: A file cannot be read.
     """
     if not os.path.isdir(path):
         return path
@@ -97,9 +96,6 @@ def read_fitting(path: str, uuid: bytes | None) -> tuple[memoryview, str]:
 
     Raises:
         ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
-        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
-            damaged.
-        OSError: It cannot be opened or mapped.
     """
     file = bundle_member(path)
     data = map_file(file)
@@ -116,9 +112,6 @@ def check_uuid(found: bytes, wanted: bytes | None, path: str) -> None:
         found: That of the binary.
         wanted: That of the GSYM file; none: any binary will do.
         path: The binary, for errors.
-
-    Raises:
-        UuidMismatchError: It is another binary.
     """
     if not wanted or found == wanted:
         return
@@ -133,11 +126,6 @@ def open_fitting(path: str, uuid: bytes | None) -> ObjectFile:
 
     Raises:
         ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
-        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
-            damaged.
-        OSError: It cannot be opened or mapped.
-        UnsupportedError: It is of a kind that is not read.
-        UuidMismatchError: It is another binary.
     """
     binary = ObjectFile(*read_fitting(path, uuid))
     check_uuid(binary.uuid, uuid, binary.path)

@@ -61,7 +61,6 @@ class SplitUnitSearch:
 
         Raises:
             FormatError: The one that was asked for holds no unit of the binary.
-            OSError: It cannot be read.
         """
         if self._package is None:
             self._take_first(self._neighbours)

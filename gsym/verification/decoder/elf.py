@@ -258,12 +258,7 @@ class ReferenceElf:
                 yield start, start + section["sh_size"]
 
     def dwarf_sections(self) -> dict[str, Any]:
-        """The DWARF sections, inflated and relocated, as arguments of `DWARFInfo`.
-
-        Raises:
-            UnsupportedError: A section is compressed in an unknown way.
-            FormatError: A compressed section is damaged.
-        """
+        """The DWARF sections, inflated and relocated, as arguments of `DWARFInfo`."""
         if self.debug is not None:
             return self.debug.dwarf_sections()
         arguments: dict[str, Any] = dict.fromkeys(
