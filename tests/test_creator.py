@@ -130,8 +130,7 @@ def test_a_file_is_what_the_format_description_says(
     assert oracle.encode_file(oracle.decode_file(expected)) == expected
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("byteorder", BYTE_ORDERS)
+@pytest.mark.parametrize(("version", "byteorder"), [(1, "little"), (2, "big")])
 @pytest.mark.parametrize("capacity", [1, 7, 64, 1 << 16])
 def test_a_file_is_read_out_in_pieces_of_any_size(
     version: int, byteorder: str, capacity: int

@@ -11,7 +11,6 @@ import gsym
 from tests.embeddings import (
     FUNCTIONS,
     SYMBOLS,
-    TARGETS,
     UUID,
     assert_answers,
     check_round_trip,
@@ -48,9 +47,16 @@ def made(tmp_path: Path, binary: Elf | bytes | None = None) -> tuple[Path, Path]
     return write_gsym(tmp_path / "program.gsym"), path
 
 
-@pytest.mark.parametrize(("bits", "byteorder"), TARGETS)
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize(
+    ("bits", "byteorder", "version", "share"),
+    [  # every pair of choices
+        (32, "little", 1, False),
+        (32, "big", 2, True),
+        (64, "little", 2, True),
+        (64, "big", 2, False),
+        (64, "big", 1, True),
+    ],
+)
 def test_a_binary_answers_as_its_gsym_file_does(
     *, bits: int, byteorder: ByteOrder, version: int, share: bool, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from tests.inputs.macho_executable import (
     BUNDLE,
     DSYM,
     DYLIB,
+    EXECUTE,
     PAGE,
     MachoExecutable,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+KINDS = (EXECUTE, DYLIB, BUNDLE, EXECUTE)
 SEGMENTS = {0x1: "I", 0x19: "Q"}
 
 
@@ -97,9 +99,16 @@ class Commands:
         raise LookupError(segment)
 
 
-@pytest.mark.parametrize(("bits", "byteorder"), TARGETS)
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize(
+    ("bits", "byteorder", "version", "share"),
+    [  # every pair of choices
+        (32, "little", 1, False),
+        (32, "big", 2, True),
+        (64, "little", 2, True),
+        (64, "big", 2, False),
+        (64, "big", 1, True),
+    ],
+)
 def test_a_binary_answers_as_its_gsym_file_does(
     *, bits: int, byteorder: ByteOrder, version: int, share: bool, tmp_path: Path
 ) -> None:
@@ -109,10 +118,16 @@ def test_a_binary_answers_as_its_gsym_file_does(
     assert report.section == "__GSYM,__gsym"
 
 
-@pytest.mark.parametrize("signature", [None, AD_HOC])
-@pytest.mark.parametrize("fixups", [False, True])
-@pytest.mark.parametrize("first", [False, True])
-@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second", "fixups", "signature"),
+    [  # every pair of choices
+        (False, False, False, None),
+        (False, True, True, AD_HOC),
+        (True, False, True, AD_HOC),
+        (True, True, False, AD_HOC),
+        (True, True, True, None),
+    ],
+)
 def test_embedding_again_leaves_no_trace_of_the_first_time(
     *, first: bool, second: bool, fixups: bool, signature: int | None, tmp_path: Path
 ) -> None:
@@ -125,8 +140,10 @@ def test_embedding_again_leaves_no_trace_of_the_first_time(
     assert twice.read_bytes() == once.read_bytes()
 
 
-@pytest.mark.parametrize(("bits", "byteorder"), TARGETS)
-@pytest.mark.parametrize("kind", [2, DYLIB, BUNDLE])
+@pytest.mark.parametrize(
+    ("bits", "byteorder", "kind"),
+    [(*target, kind) for target, kind in zip(TARGETS, KINDS, strict=True)],
+)
 def test_the_segment_stands_in_front_of_the_link_edit_data(
     bits: int, byteorder: ByteOrder, kind: int, tmp_path: Path
 ) -> None:

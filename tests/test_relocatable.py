@@ -112,8 +112,7 @@ def placed_file(
     ).to_bytes()
 
 
-@pytest.mark.parametrize("byteorder", ["little", "big"])
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize(("bits", "byteorder"), [(64, "little"), (32, "big")])
 @pytest.mark.parametrize("name", PLACES)
 def test_sections_are_placed_one_behind_the_other(
     name: str, bits: int, byteorder: ByteOrder, tmp_path: Path
@@ -270,10 +269,16 @@ def two_functions(  # noqa: PLR0913 - keywords, each a choice of its own
     ).to_bytes()
 
 
-@pytest.mark.parametrize("version", [4, 5])
-@pytest.mark.parametrize("section", [RELA, REL], ids=["rela", "rel"])
-@pytest.mark.parametrize("byteorder", ["little", "big"])
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize(
+    ("bits", "byteorder", "section", "version"),
+    [  # every pair of choices
+        (32, "little", RELA, 4),
+        (32, "big", REL, 5),
+        (64, "little", REL, 5),
+        (64, "big", RELA, 5),
+        (64, "big", REL, 4),
+    ],
+)
 def test_functions_of_all_sections_are_found(
     bits: int, byteorder: ByteOrder, section: int, version: int, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def functions_of(path: str) -> list[gsym.FunctionInfo]:
         return list(reader.functions())
 
 
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+@pytest.mark.parametrize(("version", "byteorder"), [(1, "little"), (2, "big")])
 @pytest.mark.parametrize("size", [300, 1000, 5000, 1 << 40])
 def test_the_segments_together_hold_every_function_once(
     size: int, version: int, byteorder: str, tmp_path: Path

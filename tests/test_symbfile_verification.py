@@ -1,4 +1,4 @@
-"""gsym.symbfile.inspection and gsym.symbfile.comparison."""
+"""gsym.symbfile.inspection."""
 
 from __future__ import annotations
 
