@@ -1,9 +1,9 @@
 """Profiles of OpenTelemetry -> `Profile`.
 
 The format is under development and changes without a version in its files. Supported
-are the layouts with a table of stacks: that of version 1.10 of the protocol, and that of
-1.9, in which the fields of a sample have other numbers. `decode` distinguishes them by
-the wire types of these fields; messages of both have the same attributes.
+are the layouts with a table of stacks: that of version 1.10 of the protocol, and that
+of 1.9, in which the fields of a sample have other numbers. `decode` distinguishes them
+by the wire types of these fields; messages of both have the same attributes.
 
 OpenTelemetry's eBPF profiler gives link-time addresses, with those of callers one lower
 than where calls return to, so that all are exact here; a mapping starts at the
