@@ -311,7 +311,7 @@ def test_the_table_may_be_left_alone(tmp_path: Path) -> None:
 def test_a_table_that_alone_is_wanted_has_to_be_there(tmp_path: Path) -> None:
     image = Elf([Section(".text")], symbols=[Symbol("f", 0)]).to_bytes()
     with pytest.raises(
-        gsym.EmptyError, match="no pclntab with a function: this is no Go"
+        gsym.EmptyError, match="no pclntab with a function: this is not a Go"
     ):
         convert_bytes(tmp_path, image, {"pclntab": "only"})
 

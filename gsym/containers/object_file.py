@@ -17,7 +17,6 @@ from gsym.errors import FormatError, LimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Any
 
     from typing_extensions import Self
@@ -59,12 +58,7 @@ class ObjectFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The map goes with the last view of it, which a failed job may still hold.
         ffi.release(self.handle)
         del self._bytes, self.data

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
     from mmap import mmap
-    from types import TracebackType
 
     from typing_extensions import Buffer, Self
 
@@ -141,12 +140,7 @@ class Reader:
         _ = self.mapped  # raises if closed
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
