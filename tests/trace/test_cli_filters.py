@@ -97,14 +97,17 @@ def test_a_moment_is_a_number_with_a_unit(text: str, moment: Moment) -> None:
 @pytest.mark.parametrize(
     "text", ["", "s", "-1s", "1m", "1.s", ".5s", "1e3", "1 s", "@"]
 )
-def test_other_texts_are_no_moments(text: str, trace: Path, capsys: Capture) -> None:
+def test_other_texts_are_invalid(text: str) -> None:
     with pytest.raises(ValueError, match="invalid time"):
         parse_moment(text)
-    assert run("dump", trace, f"--from={text}") == 2
-    assert f"option '--from': invalid time '{text}'" in capsys.readouterr().err
 
 
-def test_the_longest_number_is_a_moment_and_a_longer_one_none() -> None:
+def test_an_invalid_time_names_its_option(trace: Path, capsys: Capture) -> None:
+    assert run("dump", trace, "--from=1m") == 2
+    assert "option '--from': invalid time '1m'" in capsys.readouterr().err
+
+
+def test_a_number_has_at_most_24_digits() -> None:
     assert parse_moment("9" * 24).ns == int("9" * 24)
     with pytest.raises(ValueError, match="invalid time"):
         parse_moment("9" * 25)
