@@ -17,6 +17,7 @@ import pytest
 from gsym import ClientSettings, StackFrame, SymbolicationClient
 from gsym.errors import ServerError
 from gsym.net import retry
+from gsym.symbolication.client import symbolication_client
 from tests.debuginfod_server import Answer, Server
 
 if TYPE_CHECKING:
@@ -211,7 +212,8 @@ def test_a_request_takes_so_long_in_all_and_no_longer(
 ) -> None:
     clock, started = Clock(), time.monotonic()
     passing = SimpleNamespace(monotonic=lambda: started + sum(clock.waits))
-    monkeypatch.setattr(retry, "time", passing)
+    for module in (retry, symbolication_client):
+        monkeypatch.setattr(module, "time", passing)
     busy = reply({}, 429, Retry_After="10")
     settings = ClientSettings(total_timeout=total, timeout=1000)
     with (

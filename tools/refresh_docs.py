@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from gsym.server.monitoring import FIGURES
+from gsym.server.monitoring import METRICS
 from gsym.server.settings import Limits, Settings, setting_rows
 from gsym.server.symbfiles.protocol import FAULTS
 
@@ -57,7 +57,7 @@ def server_page(page: str) -> str:
     )
     figures = [
         [f"`{name}`", ", ".join(labels), text]
-        for name, (labels, text) in FIGURES.items()
+        for name, (labels, text) in METRICS.items()
     ]
     codes = [[fault.code, str(fault.status), fault.when] for fault in FAULTS]
     tables = {

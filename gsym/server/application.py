@@ -70,7 +70,7 @@ def create_app(
     Args:
         settings: As `load_settings` gives them.
         symbolizer: Has the modules.
-        metrics: Figures that go on, of an application before this one.
+        metrics: Metrics to continue, of the application before.
 
     Raises:
         ValueError: A rule for paths has another form.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive
     from typing_extensions import Self
 
-    from gsym.server.load_limits import Room
+    from gsym.server.load_limits import ByteBudget
 
     class Inflater(Protocol):
         """A decompressor of one kind of stream."""
@@ -55,10 +55,10 @@ _FEW_INFLATED = 64 << 10
 
 
 class HeldBody:
-    """The body of a request, which takes room until the `with` block ends."""
+    """The body of a request, counted against a budget until the `with` block ends."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, budget: ByteBudget) -> None:
+        self._budget = budget
         self._taken = 0
         self.content = b""
 
@@ -71,11 +71,11 @@ class HeldBody:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._room.give_back(self._taken)
+        self._budget.give_back(self._taken)
 
     def take(self, size: int) -> None:
-        """Take room for more of it."""
-        self._room.take(size, self._taken)
+        """Reserve more bytes for it."""
+        self._budget.take(size, self._taken)
         self._taken += size
 
 
@@ -86,7 +86,7 @@ async def read_body(
 
     Args:
         request: Nothing of its body was read.
-        held: Takes the room.
+        held: Reserves the bytes.
         limit: Bytes, as they come and inflated.
         seconds: In which all of it has to come.
         run: Runs a function beside the event loop.
@@ -214,7 +214,7 @@ async def spool_body(
     Raises:
         ClientDisconnect: The client has gone.
         LimitError: It has more.
-        OSError: There is no room for it.
+        OSError: The disk is full.
     """
 
     def write(piece: bytes) -> None:

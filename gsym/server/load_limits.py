@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 _TOO_LARGE, _UNAVAILABLE = 413, 503
 
 
-class Room:
-    """Room for *size* bytes; used from one event loop."""
+class ByteBudget:
+    """A budget of *size* bytes; used from one event loop."""
 
     def __init__(self, size: int) -> None:
         self._size = self._left = size
 
     def take(self, size: int, held: int = 0) -> None:
-        """Take room for *size* bytes.
+        """Reserve *size* bytes.
 
         Args:
-            size: So many more.
-            held: So many that are given back together with them.
+            size: How many more.
+            held: How many the caller has already; they are released together.
 
         Raises:
-            ServerError: There is none: 503, the client may try again; or 413 where
-                there would be none ever.
+            ServerError: The budget is used up: 503; or it is too small even when
+                unused: 413.
         """
         if held + size > self._size:
             title = f"please ask for less: the server holds <= {self._size} bytes of it"
@@ -48,7 +48,7 @@ class Room:
         self._left -= size
 
     def give_back(self, size: int) -> None:
-        """Give back what was taken."""
+        """Release reserved bytes."""
         self._left += size
 
 
@@ -192,23 +192,23 @@ class Pieces:
 
 
 class HeldAnswer(Response):
-    """JSON that takes room, where it is large, until the client has it.
+    """JSON that counts against a budget, if it is large, until the client has it.
 
     Raises:
-        ServerError: There is no room.
+        ServerError: The budget is used up.
     """
 
     media_type = "application/json"
 
-    def __init__(self, content: bytes | memoryview, room: Room) -> None:
+    def __init__(self, content: bytes | memoryview, budget: ByteBudget) -> None:
         super().__init__(content)
-        self._room = room
+        self._budget = budget
         self._size = len(content) if len(content) > LARGE else 0
-        room.take(self._size)
+        budget.take(self._size)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._room.give_back(self._size)
+            self._budget.give_back(self._size)

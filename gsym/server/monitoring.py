@@ -81,14 +81,14 @@ _COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
-# name: (labels, meaning), as the manual has them; counters get `_total` behind
-FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
+# name: (labels, meaning), as the manual has them; counters get the suffix `_total`
+METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_requests": (
         ("path", "method", "status"),
         "requests that were answered; the path is that of an endpoint, else `other`",
     ),
     "gsym_request_seconds": (("path",), "time to the end of the answer"),
-    "gsym_requests_in_flight": ((), "requests that are being worked on"),
+    "gsym_requests_in_flight": ((), "requests in progress"),
     "gsym_request_errors": (
         ("reason",),
         (
@@ -106,23 +106,23 @@ FIGURES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "gsym_source_answers": (
         ("source", "outcome"),
-        "what sources said of modules: found, missing, failed, refused",
+        "answers of sources about modules: found, missing, failed, refused",
     ),
     "gsym_symbfile_parts": (
         ("kind", "result"),
         (
-            "parts of symbfiles that were pushed: stored, repeated, refused, broken "
-            "off; and those that completed one: added, replaced, kept, as of a module"
+            "pushed parts of symbfiles: stored, repeated, refused, broken off; and "
+            "those that completed one: added, replaced, kept, as for a module"
         ),
     ),
-    "gsym_symbfile_bytes": (("kind",), "bytes of those that were taken"),
-    "gsym_open_modules": ((), "modules that are open"),
-    "gsym_mapped_bytes": ((), "bytes of their files"),
+    "gsym_symbfile_bytes": (("kind",), "bytes of the accepted parts"),
+    "gsym_open_modules": ((), "open modules"),
+    "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
 }
 
 
 class Metrics:
-    """The figures of one worker."""
+    """The metrics of one worker."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -142,25 +142,25 @@ class Metrics:
         self._symbolizer: Symbolizer | None = None
 
     def watch(self, symbolizer: Symbolizer) -> None:
-        """Tell of the modules that *symbolizer* has open."""
+        """Report the modules that *symbolizer* has open."""
         self._symbolizer = symbolizer
 
     def _counter(self, name: str) -> Counter:
-        labels, text = FIGURES[name]
+        labels, text = METRICS[name]
         return Counter(name, text, labels, registry=self.registry)
 
     def _gauge(self, name: str) -> Gauge:
-        labels, text = FIGURES[name]
+        labels, text = METRICS[name]
         return Gauge(
             name, text, labels, registry=self.registry, multiprocess_mode="livesum"
         )
 
     def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
-        labels, text = FIGURES[name]
+        labels, text = METRICS[name]
         return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
 
     def count_work(self, version: str, work: Symbolication) -> None:
-        """Count what a request asked for and what became of it."""
+        """Count what a request asked for and its results."""
         stacks = sum(len(job.stacks) for job, _ in work.jobs)
         self._jobs.labels(version).observe(len(work.jobs))
         self._stacks.labels(version).observe(stacks)
@@ -195,7 +195,7 @@ class Metrics:
         self.request_seconds.labels(path).observe(seconds)
 
     def text(self) -> bytes:
-        """The figures of all workers, as Prometheus reads them."""
+        """The metrics of all workers, as Prometheus reads them."""
         if FOLDER_VARIABLE not in os.environ:
             return generate_latest(self.registry)
         from prometheus_client.multiprocess import MultiProcessCollector

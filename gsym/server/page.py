@@ -114,7 +114,7 @@ def page_routes(service: Service) -> list[Route]:
         return found.response(request)
 
     async def form(request: Request) -> Response:
-        with HeldBody(service.body_room) as held:
+        with HeldBody(service.body_budget) as held:
             settings = service.settings
             limits = settings.limits.max_paste * _ESCAPED, settings.limits.body_timeout
             body = await read_body(request, held, *limits, service.run)

@@ -221,7 +221,7 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
     """The endpoints below `/page/` that give JSON."""
 
     async def symbolize(request: Request) -> Response:
-        with HeldBody(service.body_room) as held:
+        with HeldBody(service.body_budget) as held:
             settings = service.settings
             most = settings.limits.max_paste * _ESCAPED + _OTHER_FIELDS
             limits = most, settings.limits.body_timeout

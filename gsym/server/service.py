@@ -10,7 +10,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
-from gsym.server.load_limits import Room
+from gsym.server.load_limits import ByteBudget
 from gsym.server.monitoring import Metrics
 from gsym.symbolication.answer_texts import AnswerTexts
 from gsym.symbolication.cache_budget import CacheBudget
@@ -140,7 +140,7 @@ class Service:
     Args:
         settings: Checked.
         symbolizer: Has the modules.
-        metrics: Figures that go on; by default new ones.
+        metrics: Metrics to continue; by default new ones.
 
     Raises:
         ValueError: A rule for paths has another form.
@@ -167,8 +167,8 @@ class Service:
         self.path_map = path_map or None
         self.memory = CacheBudget(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
-        self.body_room = Room(settings.limits.max_held_bodies)
-        self.answer_room = Room(settings.limits.max_held_answers)
+        self.body_budget = ByteBudget(settings.limits.max_held_bodies)
+        self.answer_budget = ByteBudget(settings.limits.max_held_answers)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
         self.opening = ModuleOpening(symbolizer, settings.limits.fetch_threads)

@@ -110,7 +110,7 @@ def symbolication_routes(service: Service) -> list[Route]:
     def endpoint(version: str) -> Route:
         async def symbolicate(request: Request) -> Response:
             settings = service.settings
-            with HeldBody(service.body_room) as held:
+            with HeldBody(service.body_budget) as held:
                 limits = settings.limits.max_body, settings.limits.body_timeout
                 body = await read_body(request, held, *limits, service.run)
                 answering = _Answering(service, version, request.headers)
@@ -118,7 +118,7 @@ def symbolication_routes(service: Service) -> list[Route]:
                     text = await answering.run(body)
                 except TimeoutError:
                     raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
-            return HeldAnswer(text, service.answer_room)
+            return HeldAnswer(text, service.answer_budget)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
 
@@ -159,7 +159,7 @@ def extension_routes(service: Service) -> list[Route]:
 def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Route:
     async def endpoint(request: Request) -> Response:
         settings = service.settings
-        with HeldBody(service.body_room) as held:
+        with HeldBody(service.body_budget) as held:
             limits = settings.limits.max_body, settings.limits.body_timeout
             body = await read_body(request, held, *limits, service.run)
             try:

@@ -84,7 +84,7 @@ def take_apart(
         ConfinedError: Reading it took too much.
         FormatError: It is of no use.
         LimitError: It holds too much.
-        OSError: There is no room for it.
+        OSError: The disk is full.
     """
     members = os.path.join(folder, _MEMBERS)
     os.mkdir(members)
@@ -205,7 +205,7 @@ def upload_routes(service: Service) -> list[Route]:
     if not settings.upload_tokens:
         return []
     uploads = _Uploads(service)
-    tell_confinement(service)
+    log_confinement(service)
 
     async def upload(request: Request) -> Response:
         _check_token(request, settings.upload_tokens)
@@ -215,7 +215,7 @@ def upload_routes(service: Service) -> list[Route]:
     return [Route("/upload/", upload, methods=["POST"])]
 
 
-def tell_confinement(service: Service) -> None:
+def log_confinement(service: Service) -> None:
     """Tell what holds for processes that read uploads, unless it has been told."""
     if "confinement" not in service.facts:
         limits = upload_rules(service.settings).child

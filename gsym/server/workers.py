@@ -120,7 +120,7 @@ def serve(
         return
     app.close()
     config = _config(partial(reloading_app, load), settings)
-    with _figures_folder():
+    with _metrics_folder():
         _Workers(config, listener, greet).run()
 
 
@@ -167,8 +167,8 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
 
 
 @contextlib.contextmanager
-def _figures_folder() -> Iterator[None]:
-    """Where workers put their figures together."""
+def _metrics_folder() -> Iterator[None]:
+    """The folder in which workers collect their metrics."""
     if FOLDER_VARIABLE in os.environ:
         yield
         return

@@ -1,7 +1,7 @@
-"""What is kept of open modules for further answers, all of it within one budget.
+"""A memory budget for the caches of open modules.
 
-Where there is more, what was used least recently is dropped; it is made again when it
-is asked for. What modules had that are closed goes with them.
+When they exceed it, those used least recently are dropped, and made again on demand.
+The caches of closed modules go with them.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class CacheBudget:
             kept.kept_size += size
             self._size += size
             if self._size > self._most:
-                self._make_room()
+                self._evict()
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         kept = sorted(self._kept, key=lambda each: each.last_used)
         self._size = sum(each.kept_size for each in kept)
         for each in kept:

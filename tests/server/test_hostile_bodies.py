@@ -16,7 +16,7 @@ import pytest
 from starlette.requests import Request
 
 from gsym.server.bodies import HeldBody, read_body
-from gsym.server.load_limits import Room
+from gsym.server.load_limits import ByteBudget
 from gsym.server.zstd import zstd
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
@@ -181,7 +181,7 @@ def test_what_is_large_is_inflated_beside_the_event_loop(
 
     headers = [(b"content-encoding", coding.encode())]
     request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
-    with HeldBody(Room(1 << 30)) as held:
+    with HeldBody(ByteBudget(1 << 30)) as held:
         found = asyncio.run(read_body(request, held, 1 << 20, 60, run))
     assert found == body
     assert bool(handed) is is_beside

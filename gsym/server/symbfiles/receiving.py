@@ -34,7 +34,7 @@ from gsym.server.symbfiles.protocol import (
     success_response,
 )
 from gsym.server.symbfiles.publication import SymbfilePublication
-from gsym.server.uploads import tell_confinement, upload_rules
+from gsym.server.uploads import log_confinement, upload_rules
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -59,7 +59,7 @@ def symbfile_routes(service: Service) -> list[Route]:
     """The endpoints, if there are API keys."""
     if not service.settings.symbfile_keys:
         return []
-    tell_confinement(service)
+    log_confinement(service)
     receiving = _Receiving(service)
     receiving.forget_old()
 

@@ -123,18 +123,18 @@ def _frame_count(job: Any) -> int:
 def _cut(piece: Piece, most_frames: int) -> Iterator[Piece]:
     stacks: list[list[Any]] = []
     origins: list[tuple[int, int]] = []
-    room = most_frames
+    left = most_frames
     for stack, start, frames in _parts(piece):
         done = 0
         while done < len(frames) or not frames:
-            part = frames[done : done + room]
+            part = frames[done : done + left]
             stacks.append(part)
             origins.append((stack, start + done))
             done += len(part)
-            room -= len(part)
-            if room == 0:
+            left -= len(part)
+            if left == 0:
                 yield _part_of(piece, stacks, origins)
-                stacks, origins, room = [], [], most_frames
+                stacks, origins, left = [], [], most_frames
             if not frames:
                 break
     if stacks:
