@@ -5,6 +5,9 @@ Fields are checked against the limits of the format; unused bits are 0.
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
 from gsym.engine.native import lib
 from gsym.errors import LimitError
 from gsym.trace.fxt.layouts import LAYOUTS, process_field
@@ -176,16 +179,53 @@ def _event_bytes(record: Event, words: Words, references: ReferenceMaker) -> byt
     return words.with_header(lib.GSYM_FXT_TYPE_EVENT, header, body)
 
 
+def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
+    """What makes the bits of all numbers in the header."""
+    fields = [
+        (layout.record._fields.index(part.field), part.first, part.bits, part.field)
+        for part in parts
+    ]
+
+    def numbers(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
+        header = 0
+        for at, first, bits, name in fields:
+            value = record[at]
+            if value >> bits:
+                field(value, first, bits, f"{name} of {layout.kind}")
+            header |= value << first
+        return header, b""
+
+    return numbers
+
+
+def _words_step(layout: Layout, parts: list[Part]) -> _Step:
+    """What makes consecutive words."""
+    ats = [layout.record._fields.index(part.field) for part in parts]
+    if len(ats) == 1:
+        (at,) = ats
+        return lambda record, words, _references: (0, words(record[at]))
+    values = itemgetter(*ats)
+    return lambda record, words, _references: (0, words(*values(record)))
+
+
+def _steps(layout: Layout) -> list[_Step]:
+    """What makes the header and the body of the records of a layout."""
+    numbers = [part for part in layout.parts if part.how == "bits"]
+    steps = [_numbers_step(layout, numbers)] if numbers else []
+    body = [part for part in layout.parts if part.how != "bits"]
+    for is_word, group in groupby(body, key=lambda part: part.how == "word"):
+        if is_word:
+            steps.append(_words_step(layout, list(group)))
+        else:
+            steps += [_step(layout, part) for part in group]
+    return steps
+
+
 def _step(layout: Layout, part: Part) -> _Step:
-    """What makes the bits and bytes of a field."""
+    """What makes the bits and bytes of a field that is not a number."""
     at, first = layout.record._fields.index(part.field), part.first
     what, most = f"{part.field} of {layout.kind}", (1 << part.bits) - 1
-
-    def bits(record: Any, _words: Words, _references: ReferenceMaker) -> _Made:
-        return field(record[at], first, part.bits, what), b""
-
-    def word(record: Any, words: Words, _references: ReferenceMaker) -> _Made:
-        return 0, words(record[at])
+    process = process_field(part.field)
 
     def name(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
         reference, data = references.name(record[at])
@@ -196,11 +236,12 @@ def _step(layout: Layout, part: Part) -> _Step:
         return reference << first, data
 
     def thread(record: Any, _words: Words, references: ReferenceMaker) -> _Made:
-        process = getattr(record, process_field(part.field))
-        reference, koids = references.thread(process, record[at])
+        reference, koids = references.thread(getattr(record, process), record[at])
         return reference << first, koids
 
     def args(record: Any, words: Words, references: ReferenceMaker) -> _Made:
+        if not record[at]:
+            return 0, b""
         count, data = arguments_bytes(record[at], words, references)
         return count << first, data
 
@@ -216,8 +257,6 @@ def _step(layout: Layout, part: Part) -> _Step:
         return len(items) << first, stream(items) if is_bytes else words(*items)
 
     return {
-        "bits": bits,
-        "word": word,
         "name": name,
         "text": text,
         "thread": thread,
@@ -228,15 +267,16 @@ def _step(layout: Layout, part: Part) -> _Step:
     }[part.how]
 
 
-_SPECIAL = {String, Thread, LargeBlob, Unknown}
+# They change a table, or are not stored as one record with a layout.
+_SPECIAL = {String, Thread, Blob, LargeBlob, Unknown}
 _STEPS: dict[type, tuple[int, int, list[_Step]]] = {
     layout.record: (
         layout.type,
         layout.subtype,
-        [_step(layout, part) for part in layout.parts],
+        _steps(layout),
     )
     for layout in LAYOUTS
-    if layout.record not in _SPECIAL
+    if layout.record not in _SPECIAL or layout.record is Blob
 }
 MOST_FRAMES = 255
 """Of a backtrace."""
@@ -323,7 +363,9 @@ class Encoder:
 
     def _put_any(self, record: Record) -> None:
         """Write a record, also one that changes a table or takes several records."""
-        if isinstance(record, String):
+        if type(record) not in _SPECIAL:
+            self._put(record)
+        elif isinstance(record, String):
             self._references.define_string(record.string_index, record.value)
         elif isinstance(record, Thread):
             koids = (record.process, record.thread)
@@ -336,8 +378,6 @@ class Encoder:
             self._put_large_blob(record)
         elif isinstance(record, Unknown):
             self._put_unknown(record)
-        else:
-            self._put(record)
 
     def _put_large_blob(self, record: LargeBlob) -> None:
         words, references = self._words, self._references
