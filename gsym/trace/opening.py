@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from importlib import import_module
 from itertools import islice
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
@@ -17,14 +18,14 @@ from gsym.errors import FormatError, GsymError
 from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import MAGICS
 from gsym.trace.fxt.reader import HEAD_SIZE, inflated_head, is_trace
-from gsym.trace.profiles.address_list_input import is_address_list, read_addresses
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated, read_pieces
+from gsym.trace.profiles.address_list_input import is_address_list
+from gsym.trace.profiles.input_bytes import read_inflated, read_pieces
 from gsym.trace.profiles.perf_script import is_perf_script
 from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from types import TracebackType
     from typing import Any
 
@@ -193,7 +194,7 @@ def read_profile(
         kind = source.kind()
         if not kind:
             raise unknown_format(source.name)
-        return _READERS[kind](source.file(), options or ProfileOptions())
+        return _read(kind, source.file(), options or ProfileOptions())
 
 
 def unknown_format(name: str) -> FormatError:
@@ -248,61 +249,30 @@ def _message_kind(data: bytes, *, is_whole: bool) -> str:
     return "pprof" if is_pprof else "otlp"
 
 
-def _read_pprof(path: str, options: ProfileOptions) -> Profile:
-    from gsym.trace.profiles.pprof import read_pprof
-
-    return read_pprof(
-        path,
-        return_addresses=options.return_addresses,
-        most_bytes=options.most_bytes or MOST_BYTES,
-    )
-
-
-def _read_otlp(path: str, options: ProfileOptions) -> Profile:
-    from gsym.trace.profiles.otlp import read_otlp
-
-    return read_otlp(path, most_bytes=options.most_bytes or MOST_BYTES)
-
-
-def _read_perf_script(path: str, options: ProfileOptions) -> Profile:
-    from gsym.trace.profiles.perf_script_input import MOST_TEXT_BYTES, read_perf_script
-
-    return read_perf_script(
-        path,
-        build_ids=options.build_ids,
-        keep_symbols=options.keep_symbols,
-        most_bytes=options.most_bytes or MOST_TEXT_BYTES,
-    )
-
-
-def _read_addresses(path: str, options: ProfileOptions) -> Profile:
-    return read_addresses(
-        path,
-        build_id=options.build_id,
-        module=options.module,
-        build_ids=options.build_ids,
-        return_addresses=options.return_addresses,
-        most_bytes=options.most_bytes or MOST_BYTES,
-    )
-
-
-def _read_fxt(path: str, _options: ProfileOptions) -> Profile:
-    from gsym.trace.fxt.reader import open_trace
-    from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
-
-    trace = open_trace(path, kinds=PROFILER_KINDS)
-    profile = read_fxt_samples(trace)
-    if trace.problems:
-        profile.losses["places of the trace that are damaged"] = len(trace.problems)
-    return profile
-
-
-_READERS: dict[str, Callable[[str, ProfileOptions], Profile]] = {
-    "pprof": _read_pprof,
-    "otlp": _read_otlp,
-    "perf script": _read_perf_script,
-    "addresses": _read_addresses,
-    "fxt": _read_fxt,
+# By format: module, function, and the options that it takes.
+_READERS = {
+    "pprof": ("pprof", "read_pprof", ("return_addresses", "most_bytes")),
+    "otlp": ("otlp", "read_otlp", ("most_bytes",)),
+    "perf script": (
+        *("perf_script_input", "read_perf_script"),
+        ("build_ids", "keep_symbols", "most_bytes"),
+    ),
+    "addresses": (
+        *("address_list_input", "read_addresses"),
+        ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),
+    ),
+    "fxt": ("fxt_samples", "read_fxt_file", ()),
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
+
+
+def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
+    module, function, names = _READERS[kind]
+    # A format is imported when it is read: some need packages that others do not.
+    read = getattr(import_module(f"gsym.trace.profiles.{module}"), function)
+    given = {name: getattr(options, name) for name in names}
+    if options.most_bytes is None:
+        given.pop("most_bytes", None)
+    made: Profile = read(path, **given)
+    return made

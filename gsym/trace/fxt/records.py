@@ -1,4 +1,8 @@
-"""Records of a Fuchsia trace."""
+"""Records of a Fuchsia trace.
+
+Of all records, *ns* is the time in nanoseconds, *provider* the id of the provider that
+wrote it (None before any), and *offset* its first byte in the trace.
+"""
 
 from __future__ import annotations
 
@@ -135,10 +139,7 @@ class Event(NamedTuple):
         id: Of a counter, or what correlates asynchronous events or those of a flow;
             None for other kinds.
         end_ticks: When a complete duration ended; None for other kinds.
-        ns: See the module.
         end_ns: The same for the end.
-        provider: See the module.
-        offset: See the module.
     """
 
     kind: str
@@ -269,9 +270,6 @@ class Mmap(NamedTuple):
         start_address: First address in the process.
         address_range: Bytes covered.
         vaddr: Address within the module, as it was linked, of the first byte.
-        ns: See the module.
-        provider: See the module.
-        offset: See the module.
     """
 
     ticks: int
@@ -324,8 +322,6 @@ class Unknown(NamedTuple):
         type: Type of the record.
         subtype: Of records whose type has some; None for others.
         data: The complete record, header included.
-        provider: See the module.
-        offset: See the module.
     """
 
     type: int

@@ -87,12 +87,9 @@ def firefox_profile(
     """
     libraries = _Libraries(profile)
     interval = _interval(profile)
-    by_thread: dict[int | None, list[Sample]] = {}
-    for sample in profile.samples:
-        by_thread.setdefault(sample.thread, []).append(sample)
     threads = [
         _thread(profile, libraries, thread, samples, value, interval)
-        for thread, samples in by_thread.items()
+        for thread, samples in profile.samples_by_thread().items()
     ]
     return {
         "meta": {
@@ -147,7 +144,6 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
     """A thread with tables of its own."""
     tables = _ThreadTables(profile, libraries)
     if all(sample.time is not None for sample in samples):
-        samples = sorted(samples, key=lambda sample: sample.time or 0)
         times = [(sample.time or 0) / _MILLISECOND for sample in samples]
     else:
         times = [interval * number for number in range(len(samples))]

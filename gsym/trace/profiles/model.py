@@ -176,6 +176,16 @@ class Profile:
             found.extend(location.frames or (self.unresolved(location),))
         return tuple(found)
 
+    def samples_by_thread(self) -> dict[int | None, list[Sample]]:
+        """The samples of each thread, in the order of their times if all have one."""
+        found: dict[int | None, list[Sample]] = {}
+        for sample in self.samples:
+            found.setdefault(sample.thread, []).append(sample)
+        for samples in found.values():
+            if all(sample.time is not None for sample in samples):
+                samples.sort(key=lambda sample: sample.time or 0)
+        return found
+
     def unresolved(self, location: Location) -> Frame:
         """The frame for a location without frames."""
         address = f"{location.address:#x}"

@@ -8,13 +8,10 @@ from gsym.trace.profiles.call_tree import call_stacks, thread_frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
-    from gsym.trace.profiles.model import Frame, Profile, Sample
-
-    # A profile, which of its values, a title, roots of stacks -> the file.
-    Writer = Callable[[Profile, int, str, tuple[str, ...]], bytes]
+    from gsym.trace.profiles.model import Profile
 
 
 # Characters that end a frame or a line in this format, or that a terminal interprets.
@@ -69,19 +66,18 @@ def speedscope_file(
             which the format does not have, are left out.
         name: Of the whole.
     """
-    frames = _FrameTable()
+    # Frames that look the same in speedscope are one.
+    frames: dict[tuple[str, str, int], int] = {}
     stacks = [
-        [frames.index(frame) for frame in reversed(profile.frames_of(stack))]
+        [
+            frames.setdefault((frame.name, frame.path, frame.line), len(frames))
+            for frame in reversed(profile.frames_of(stack))
+        ]
         for stack in range(len(profile.stacks))
     ]
     unit = _UNITS.get(profile.value_types[value].unit, "none")
-    by_thread: dict[int | None, list[Sample]] = {}
-    for sample in profile.samples:
-        by_thread.setdefault(sample.thread, []).append(sample)
     profiles = []
-    for thread, samples in by_thread.items():
-        if all(sample.time is not None for sample in samples):
-            samples.sort(key=lambda sample: sample.time or 0)
+    for thread, samples in profile.samples_by_thread().items():
         kept = [sample for sample in samples if sample.values[value] >= 0]
         weights = [sample.values[value] for sample in kept]
         profiles.append(
@@ -97,7 +93,7 @@ def speedscope_file(
         )
     return {
         "$schema": _SCHEMA,
-        "shared": {"frames": frames.entries},
+        "shared": {"frames": [_frame(*each) for each in frames]},
         "profiles": profiles,
         "name": name,
         "activeProfileIndex": 0,
@@ -105,26 +101,9 @@ def speedscope_file(
     }
 
 
-class _FrameTable:
-    """Frames by their indexes; those that look the same in speedscope are one."""
-
-    def __init__(self) -> None:
-        self.entries: list[dict[str, Any]] = []
-        self._indexes: dict[tuple[str, str, int], int] = {}
-
-    def index(self, frame: Frame) -> int:
-        """The index of a frame."""
-        key = (frame.name, frame.path, frame.line)
-        found = self._indexes.get(key)
-        if found is None:
-            found = self._indexes[key] = len(self.entries)
-            entry: dict[str, Any] = {"name": frame.name}
-            if frame.path:
-                entry["file"] = frame.path
-            if frame.line:
-                entry["line"] = frame.line
-            self.entries.append(entry)
-        return found
+def _frame(name: str, path: str, line: int) -> dict[str, str | int]:
+    known: dict[str, str | int] = {"file": path, "line": line}
+    return {"name": name, **{key: each for key, each in known.items() if each}}
 
 
 def _thread_name(profile: Profile, thread: int) -> str:
@@ -132,58 +111,7 @@ def _thread_name(profile: Profile, thread: int) -> str:
     return " / ".join(frame.name for frame in found)
 
 
-def _pprof(
-    profile: Profile, _value: int, _title: str, _roots: tuple[str, ...]
-) -> bytes:
-    from gsym.trace.profiles.pprof_output import pprof_file
-
-    return pprof_file(profile)
-
-
-def _collapsed(
-    profile: Profile, value: int, _title: str, roots: tuple[str, ...]
-) -> bytes:
-    lines = collapsed_lines(profile, value, roots)
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
-
-
-def _speedscope(
-    profile: Profile, value: int, title: str, _roots: tuple[str, ...]
-) -> bytes:
-    return json.dumps(speedscope_file(profile, value, title)).encode()
-
-
-def _firefox(
-    profile: Profile, value: int, title: str, _roots: tuple[str, ...]
-) -> bytes:
-    from gsym.trace.profiles.firefox import firefox_profile
-
-    return json.dumps(firefox_profile(profile, value, title)).encode()
-
-
-def _html(profile: Profile, value: int, title: str, roots: tuple[str, ...]) -> bytes:
-    from gsym.trace.profiles.flame_graph import flame_graph
-
-    return flame_graph((profile,), title, value=value, roots=roots).encode(
-        "utf-8", "replace"
-    )
-
-
-def _fxt(profile: Profile, _value: int, _title: str, _roots: tuple[str, ...]) -> bytes:
-    from gsym.trace.profiles.fxt_output import fxt_file
-
-    return fxt_file(profile)
-
-
-_WRITERS: dict[str, Writer] = {
-    "pprof": _pprof,
-    "collapsed": _collapsed,
-    "speedscope": _speedscope,
-    "firefox": _firefox,
-    "html": _html,
-    "fxt": _fxt,
-}
-FORMS = tuple(_WRITERS)
+FORMS = ("pprof", "collapsed", "speedscope", "firefox", "html", "fxt")
 _ENDINGS = {
     ".pb.gz": "pprof",
     ".pprof": "pprof",
@@ -227,4 +155,24 @@ def write_form(
         GsymError: A number is too large for the form.
         UnsupportedError: It needs a package that is not installed.
     """
-    return _WRITERS[form](profile, value, title, roots)
+    if form == "pprof":
+        from gsym.trace.profiles.pprof_output import pprof_file
+
+        return pprof_file(profile)
+    if form == "fxt":
+        from gsym.trace.profiles.fxt_output import fxt_file
+
+        return fxt_file(profile)
+    if form == "html":
+        from gsym.trace.profiles.flame_graph import flame_graph
+
+        page = flame_graph((profile,), title, value=value, roots=roots)
+        return page.encode("utf-8", "replace")
+    if form == "collapsed":
+        lines = collapsed_lines(profile, value, roots)
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    if form == "firefox":
+        from gsym.trace.profiles.firefox import firefox_profile
+
+        return json.dumps(firefox_profile(profile, value, title)).encode()
+    return json.dumps(speedscope_file(profile, value, title)).encode()
