@@ -36,7 +36,7 @@ def names_of(data: bytes) -> dict[int, str]:
         names = {
             at: each.function.name for at, each in answers.items() if each is not None
         }
-        together = reader.lookup_many(addresses).to_pylist()
+        together = reader.lookup_many(addresses, misses=False).to_pylist()
         assert [each["name"] for each in together] == list(names.values())
     return names
 

@@ -39,7 +39,8 @@ static void look_up_many(const gsym_image *image, const uint64_t *addresses,
                          size_t count) {
     gsym_batch *batch;
     gsym_error error;
-    if (gsym_image_lookup_many(image, addresses, count, &batch, &error) != GSYM_OK) return;
+    if (gsym_image_lookup_many(image, addresses, count, 1, &batch, &error) != GSYM_OK)
+        return;
     gsym_columns columns;
     gsym_batch_columns(batch, &columns);
     gsym_batch_destroy(batch);

@@ -144,9 +144,7 @@ def test_text_that_is_not_utf8_has_its_bytes_beside_it() -> None:
     json.dumps(made, ensure_ascii=False).encode()
 
 
-def test_text_tells_offset_time_names_and_arguments(
-    trace: Path, capsys: Capture
-) -> None:
+def test_text_has_offset_time_names_and_arguments(trace: Path, capsys: Capture) -> None:
     assert run("dump", trace, "--category", "ui") == 0
     assert capsys.readouterr().out == (
         "0x00000028      0.000002000  instant            "
@@ -181,6 +179,17 @@ def test_a_trace_comes_through_standard_input(
     assert objects(capsys, "-", *words) == expected
 
 
+@pytest.mark.parametrize("words", [[], ["--process", "app"]])
+def test_an_error_in_standard_input_names_it(
+    words: list[str], trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = io.BytesIO(trace.read_bytes()[:-8])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(damaged))
+    assert run("dump", "--strict", "-", *words) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("gsym: error: standard input: offset 0x1e0: the trace ends")
+
+
 def test_a_named_pipe_is_read_too(trace: Path, tmp_path: Path, capsys: Capture) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -191,7 +200,7 @@ def test_a_named_pipe_is_read_too(trace: Path, tmp_path: Path, capsys: Capture) 
     assert found == objects(capsys, trace)
 
 
-def test_dropped_records_are_told_by_provider(trace: Path, capsys: Capture) -> None:
+def test_dropped_records_are_reported_by_provider(trace: Path, capsys: Capture) -> None:
     assert run("dump", trace) == 0
     assert capsys.readouterr().err == (
         f"gsym: warning: {trace}: provider 3 (vehicle) dropped records: its buffer "
@@ -236,7 +245,7 @@ def test_strict_ends_at_the_first_fault_with_its_offset(
     ],
 )
 @pytest.mark.parametrize("verb", ["dump", "info"])
-def test_what_is_no_trace_is_told(
+def test_other_files_are_refused(
     content: bytes, verb: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "other"
