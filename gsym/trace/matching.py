@@ -12,12 +12,12 @@ from gsym.trace.fxt.records import EVENT_KINDS, Event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
-    _Key = tuple[int | str, ...]
-    from collections.abc import Iterable
-
     from gsym.trace.fxt.records import Record
+
+    _Key = tuple[int | str, ...]
 
 
 class Begun:

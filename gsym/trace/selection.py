@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from gsym.trace.fxt.objects import Objects
     from gsym.trace.fxt.records import Record
+    from gsym.trace.profiles.model import Profile, Sample
 
     _Thread = tuple[int | None, int | None]  # koids of a process and of its thread
-    from gsym.trace.profiles.model import Profile, Sample
 
 
 class Moment(NamedTuple):

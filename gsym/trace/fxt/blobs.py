@@ -9,12 +9,11 @@ from gsym.trace.fxt.records import Blob, LargeBlob, begins_trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gsym.trace.fxt.records import Record
 
     _Head = tuple[int | None, str, str, int | None]
-    from collections.abc import Iterable
 
 
 class Stream(NamedTuple):

@@ -78,8 +78,8 @@ def _layout(kind: str, type_name: str, subtype: int, fields: str) -> Layout:
     return Layout(kind, record, number, subtype, parts, is_timed)
 
 
-# In the order of the engine's numbers, which follow those of events. Large and unknown
-# records have no layout here but their fields.
+# In the order of the engine's numbers, which follow those of events. Of large and
+# unknown records only the fields are listed.
 LAYOUTS = (
     _layout("provider_info", "METADATA", 1 << 16, "provider@20:32 name@52:8/utf8"),
     _layout("provider_section", "METADATA", 2 << 16, "provider@20:32"),

@@ -22,14 +22,13 @@ from gsym.trace.fxt.records import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    CData = Any  # a cffi object
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from gsym.trace.fxt.decoder import Columns
     from gsym.trace.fxt.records import Record
+
+    CData = Any  # a cffi object
 
 
 # Of `gsym.trace.fxt.decoder.KINDS`.

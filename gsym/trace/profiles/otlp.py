@@ -41,14 +41,13 @@ from gsym.trace.profiles.protobuf import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from gsym.trace.profiles.model import Profile
 
     Attribute = tuple[str, str | int, str]
-    import os
-    from collections.abc import Iterable
 
 
 _PACKAGE = "opentelemetry.proto.profiles.v1development"

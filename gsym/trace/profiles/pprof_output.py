@@ -13,9 +13,7 @@ import zlib
 from collections import Counter
 
 from gsym.errors import GsymError
-from gsym.trace.profiles.model import (
-    Profile,
-)
+from gsym.trace.profiles.model import Profile
 from gsym.trace.profiles.pprof import (
     COMM,
     PID,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from gsym.trace.profiles.binaries import Binaries
     from gsym.trace.profiles.model import (
         Frame,
         Location,
@@ -40,10 +39,9 @@ if TYPE_CHECKING:
         Sample,
         ValueType,
     )
+    from gsym.trace.profiles.symbolizing import Opening
 
     Label = tuple[str, str | int, str]
-    from gsym.trace.profiles.binaries import Binaries
-    from gsym.trace.profiles.symbolizing import Opening
 
 
 class StringTable:
