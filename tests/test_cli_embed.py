@@ -109,7 +109,7 @@ def test_what_cannot_be_done_ends_with_1(
         "shared with\n"
     )
     assert main(["extract", "app"]) == 1
-    assert "no GSYM file is embedded here" in capsys.readouterr().err
+    assert "no embedded GSYM file" in capsys.readouterr().err
 
 
 # ---- other verbs on the binary --------------------------------------------------

@@ -38,7 +38,7 @@ int main(int count, char **words) {
 """
 ANSWER = b"2.0 1\n"
 CHANGED = "string table changed, embed again"
-GONE = "no GSYM file is embedded here"
+GONE = "no embedded GSYM file"
 
 
 class Program(NamedTuple):

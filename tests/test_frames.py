@@ -172,6 +172,29 @@ def test_a_data_frame_of_pandas_holds_the_rows() -> None:
     assert [*table.name.cat.categories] == ["one", "main", "", "symbol"]
 
 
+def test_a_path_that_two_file_entries_spell_is_one_category() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    strings = b"\0main\0/src\0a.c\0/src/a.c\0"
+    main, folder, base, path = (
+        strings.index(each) for each in strings.split(b"\0")[1:5]
+    )
+    functions = (
+        oracle.FunctionInfo(START, 4, main, (oracle.LineRow(START, 1, 5),), None),
+        oracle.FunctionInfo(
+            START + 4, 4, main, (oracle.LineRow(START + 4, 2, 6),), None
+        ),
+    )
+    file = file_of(
+        *functions, strings=strings, files=((0, 0), (folder, base), (0, path))
+    )
+    frames = gsym.Reader(oracle.encode_file(file)).lookup_many([START, START + 4])
+    assert frames.file.tolist() == [1, 2]
+    table = frames.to_pandas()
+    assert [*table.file] == ["/src/a.c", "/src/a.c"]
+    assert [*table.file.cat.categories] == ["/src/a.c"]
+    assert frames.to_arrow()["file"].to_pylist() == frames.files
+
+
 def test_what_reads_arrow_streams_takes_the_frames() -> None:
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frames = gsym.Reader(file_bytes()).lookup_many(ASKED)

@@ -15,7 +15,7 @@ typedef struct buffer {
     bool failed;
 } buffer;
 
-/* Make room for `more` bytes behind the present ones. */
+/* Make room for `more` bytes after the present ones. */
 bool buffer_grow(buffer *out, size_t more);
 /* Give back the room that is not used. */
 void buffer_trim(buffer *out);
@@ -60,8 +60,8 @@ void buffer_put_uint(buffer *out, uint64_t value, unsigned size);
 
 enum { MAX_LEB_SIZE = 10 };
 
-/* Write at `at`, behind a buffer_reserve() that covers it, and give back the place
- * behind: for loops that write many numbers. */
+/* Write at `at`, after a buffer_reserve() that covers it, and give back the place
+ * after: for loops that write many numbers. */
 static inline uint8_t *put_uleb_covered(uint8_t *at, uint64_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);

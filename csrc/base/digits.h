@@ -1,7 +1,7 @@
 /* digits.h - numbers as digits, for loops that write many.
  *
- * All write at `at`, behind a buffer_reserve() that covers the size given here, of which
- * they may use more than the digits, and give back the place behind the digits. */
+ * All write at `at`, after a buffer_reserve() that covers the size given here, of which
+ * they may use more than the digits, and give back the place after the digits. */
 #ifndef GSYM_BASE_DIGITS_H
 #define GSYM_BASE_DIGITS_H
 

@@ -168,7 +168,7 @@ static gsym_status read_head(const gsym_image *image, uint32_t index, uint64_t *
     return function_info_decode_head(&record, image->strp_size, size_ret, name_ret, error);
 }
 
-/* Go through the entries that start with `index`; *next_ret is the one behind them. The
+/* Go through the entries that start with `index`; *next_ret is the one after them. The
  * largest of them tells how far, and where a later one starts none answers. */
 static gsym_status search_entries(call_search *search, uint32_t index, uint32_t *next_ret,
                                   gsym_error *error) {

@@ -11,7 +11,7 @@
 
 enum {
     SIZE_LIMIT = 15, /* no processor takes a longer instruction */
-    /* So many prefixes; opcode, ModRM and SIB behind the four bytes of EVEX. */
+    /* So many prefixes; opcode, ModRM and SIB after the four bytes of EVEX. */
     MOST_READ = SIZE_LIMIT + 6
 };
 
@@ -75,7 +75,7 @@ static const uint8_t one_byte_shapes[256] = {
     P, o, P,  P,  o, o, G, G, o, o, o, o,  o,  o, G, G, /* F0 */
 };
 
-/* Behind 0F. A ModRM that never tells of memory is an immediate byte (20 to 23). */
+/* After 0F. A ModRM that never tells of memory is an immediate byte (20 to 23). */
 static const uint8_t two_byte_shapes[256] = {
     M, M, M,  M,  X, Co, o, o, o, o, X, o, X,  M, o, Mb, /* 00: 0F is 3DNow! */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 10 */

@@ -17,7 +17,7 @@ static cursor elf_cursor(const elf_object *elf, uint64_t offset) {
                      elf->object.header.big_endian);
 }
 
-static uint64_t bytes_behind(const elf_object *elf, uint64_t offset) {
+static uint64_t bytes_after(const elf_object *elf, uint64_t offset) {
     return offset < elf->object.size ? elf->object.size - offset : 0;
 }
 
@@ -73,7 +73,7 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "ELF section header size %u is too small",
                          elf->section_entry_size);
-    left = bytes_behind(elf, elf->section_table);
+    left = bytes_after(elf, elf->section_table);
     if (left < elf->section_entry_size)
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "the ELF section table lies outside the file");
@@ -97,14 +97,14 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
 
 /* The program headers that the file has room for; the header may claim more. */
 static void limit_program_count(elf_object *elf) {
-    uint64_t left = bytes_behind(elf, elf->program_table);
+    uint64_t left = bytes_after(elf, elf->program_table);
     if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
         elf->program_count = 0;
     else if (elf->program_count > left / elf->program_entry_size)
         elf->program_count = (uint32_t)(left / elf->program_entry_size);
 }
 
-/* The next program header of `type` from *index on; *index goes on behind it. */
+/* The next program header of `type` from *index on; *index goes on after it. */
 static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
@@ -171,7 +171,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
 
 /* ---- sections ------------------------------------------------------------------ */
 
-/* Fill in how the payload is packed; the payload starts behind its header. */
+/* Fill in how the payload is packed; the payload starts after its header. */
 static gsym_status read_compression(const elf_object *elf, const elf_section *section,
                                     gsym_object_section *ret, gsym_error *error) {
     cursor c = elf_section_bytes(elf, section);
@@ -215,7 +215,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     return is_compressed ? read_compression(elf, &section, ret, error) : GSYM_OK;
 }
 
-/* In a relocatable file, those of one name stand one behind the other, as a linker would
+/* In a relocatable file, those of one name stand one after the other, as a linker would
  * join them: armcc and type units put what may occur twice into groups of its own. */
 static void find_debug_sections(elf_object *elf) {
     uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};

@@ -73,7 +73,7 @@ static inline bool elf_section_holds_code(const elf_section *section) {
     return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
 }
 
-/* The next loaded segment from program header *index on, which goes on behind it; its size
+/* The next loaded segment from program header *index on, which goes on after it; its size
  * in the file. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);

@@ -174,7 +174,7 @@ static gsym_status find_section(const gsym_object *object, const char *name,
     GSYM_TRY(gsym_object_find_section(object, 0, name, strlen(name), &section, error));
     if (section.size == 0)
         return gsym_fail(error, GSYM_E_FORMAT, 0,
-                         "no GSYM file is embedded here: there is no section %s", name);
+                         "no embedded GSYM file: there is no section %s", name);
     if (section.compression != GSYM_COMPRESSION_NONE)
         return gsym_fail(error, GSYM_E_UNSUPPORTED, section.offset,
                          "section %s is compressed", name);

@@ -170,7 +170,7 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
 
 /* ---- sections --------------------------------------------------------------------- */
 
-/* The number behind the slash of a long name: decimal, or in base 64 behind two. */
+/* The number after the slash of a long name: decimal, or in base 64 after two. */
 static bool read_name_offset(const char *digits, size_t size, uint64_t *offset_ret) {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -71,9 +71,9 @@ typedef struct placed_section {
     bool is_code;
 } placed_section;
 
-/* Give each loaded section without an address one behind the other: first those that hold
+/* Give each loaded section without an address one after the other: first those that hold
  * code, so that the first of them keeps the addresses which other tools use. They stand
- * behind those that have an address, where they would overlap. False if they do not fit
+ * after those that have an address, where they would overlap. False if they do not fit
  * the address space; *culprit_ret is then the first that does not. */
 bool place_sections(placed_section *sections, uint32_t count, bool is_64,
                     uint32_t *culprit_ret);

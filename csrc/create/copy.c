@@ -31,7 +31,7 @@ typedef struct entry_copy {
     struct { gsym_function *items; size_t capacity; } functions;
     size_t row_count, node_count, regex_count; /* in use for the present entry */
     uint64_t last_offset;  /* of the entry before, from base_address */
-    uint64_t next_offset;  /* of the first entry that starts behind it; known if above */
+    uint64_t next_offset;  /* of the first entry that starts after it; known if above */
     bool is_bounded;       /* no function copied last waits for its end to be known */
     uint64_t records_size; /* of the records read so far */
     uint64_t strings_size; /* of the strings read so far */
@@ -359,7 +359,7 @@ gsym_status gsym_creator_add_sections(gsym_creator *creator, const gsym_image *i
 /* A run of another file's functions that fits a given size.
  *
  * What counts as the size so far is LLVM's estimate, so that segments break where
- * its own break: it leaves out the count in front of the version-1 file table and
+ * its own break: it leaves out the count before the version-1 file table and
  * the padding between tables. Merged functions and call sites, which LLVM drops
  * from segments, are kept and counted. */
 
@@ -373,7 +373,7 @@ static uint64_t greatest_offset(const gsym_creator *creator) {
     return records->items[records->count - 1].address - base;
 }
 
-/* All in front of the records. */
+/* All before the records. */
 static uint64_t tables_size(const gsym_creator *creator) {
     uint64_t count = creator->records.count, offset_size = creator->strp_size;
     uint64_t tables =

@@ -47,9 +47,9 @@ gsym_status string_table_intern(string_table *table, const char *bytes, size_t s
 /* Its strp, or 0 where the table does not hold it. */
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash);
-/* Put zeros behind the strings until their size is a multiple of `alignment`. */
+/* Put zeros after the strings until their size is a multiple of `alignment`. */
 gsym_status string_table_pad(string_table *table, size_t alignment, gsym_error *error);
-/* Let the bytes of another table follow, `distance` bytes behind this one. */
+/* Let the bytes of another table follow, `distance` bytes after this one. */
 gsym_status string_table_share(string_table *table, const uint8_t *bytes, size_t size,
                                uint64_t distance, gsym_error *error);
 /* Make the string at shared + `offset`, which ends with a NUL, known. */

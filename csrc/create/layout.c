@@ -5,13 +5,13 @@
  *     version 2: header, directory of sections, UUID, address offsets, info
  *                offsets, file table, string table, records, foreign sections, index
  *
- * A string table that goes on in the binary behind the file comes last instead, with
- * the record of what is shared in front of it.
+ * A string table that goes on in the binary after the file comes last instead, with
+ * the record of what is shared before it.
  *
  * Records stand in the order of the address table, each on a multiple of 4.
  * Foreign sections are those of a type that has no meaning here, copied from
- * another file. They come last, in the directory just in front of EndOfList and
- * in the file behind the records, on multiples of 8: a reader that knows all
+ * another file. They come last, in the directory just before EndOfList and
+ * in the file after the records, on multiples of 8: a reader that knows all
  * others then finds each of those where it would be without them.
  *
  * The index of the file is laid out as the last of these sections, in version 1 too,
@@ -256,7 +256,7 @@ static void give(creator_output *output, const uint8_t *bytes, size_t size) {
     output->offset += size;
 }
 
-/* Begin a small piece with the padding in front of it. */
+/* Begin a small piece with the padding before it. */
 static void start_padded(creator_output *output, unsigned alignment) {
     output->small.size = 0;
     for (uint64_t at = output->offset; at % alignment != 0; ++at)

@@ -314,7 +314,7 @@ static void extend_cover(pruning *p, size_t first) {
 }
 
 /* Of one start, a symbol shorter than a function from debug information would
- * answer for that function's head. Of the kept records, those in front of `first`
+ * answer for that function's head. Of the kept records, those before `first`
  * stay. */
 static void drop_symbols_from(pruning *p, size_t first) {
     size_t count = first;
@@ -333,7 +333,7 @@ static void keep_last_weak(pruning *p, const record_key *keys, size_t count) {
 static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
                                gsym_error *error) {
     size_t first = p->kept.count;
-    size_t settled = first; /* no symbol in front of it is to be dropped */
+    size_t settled = first; /* no symbol before it is to be dropped */
     bool has_function = false;
     for (size_t from = 0, end; from < count; from = end) {
         creator_record winner;
@@ -373,7 +373,7 @@ static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
 
 /* ---- what is left ----------------------------------------------------------- */
 
-/* A last function without a size would answer for all addresses behind it. */
+/* A last function without a size would answer for all addresses after it. */
 static void bound_last(gsym_creator *creator, creator_record *last) {
     const range_list *ranges = &creator->text_ranges;
     uint64_t size = 0;

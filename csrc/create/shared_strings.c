@@ -79,7 +79,7 @@ static void find_tail(wanted_list *list, uint64_t hash, const char *bytes, size_
     }
 }
 
-/* Look at all tails in bytes[0 .. size). Behind the last NUL there is no string. */
+/* Look at all tails in bytes[0 .. size). There is no string after the last NUL. */
 static void find_tails(wanted_list *list, const char *bytes, size_t size) {
     uint64_t hash = EMPTY_TAIL;
     size_t end = size;

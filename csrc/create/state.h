@@ -54,7 +54,7 @@ typedef enum output_part {
     OUTPUT_STRINGS,
     OUTPUT_RECORDS,
     OUTPUT_SECTIONS,
-    OUTPUT_SHARING, /* the record in front of a shared string table */
+    OUTPUT_SHARING, /* the record before a shared string table */
     OUTPUT_END
 } output_part;
 
@@ -124,7 +124,7 @@ typedef struct record_parts {
     bool is_found; /* else there is only a place for it */
     cursor payload;
     size_t before; /* size of what stands before it */
-    size_t after;  /* offset of what stands behind it */
+    size_t after;  /* offset of what stands after it */
 } record_parts;
 
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,

@@ -21,7 +21,7 @@ enum op_kind {
     OP_READ_CONSTANT,
     OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
     OP_SKIP_ADDRX_OFFSET,
-    OP_INDIRECT,    /* the form stands in front of the value */
+    OP_INDIRECT,    /* the form stands before the value */
     OP_UNKNOWN
 };
 

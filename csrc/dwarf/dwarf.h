@@ -310,7 +310,7 @@ typedef struct dwarf_unit {
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that holds its DIEs */
     uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
-    uint64_t first_child; /* offset of the DIE behind the root */
+    uint64_t first_child; /* offset of the DIE after the root */
     bool has_children;
     bool has_stmt_list;
     uint64_t stmt_list;
@@ -348,7 +348,7 @@ cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,
                                const cursor *attributes);
 
-/* Where the DIE behind this one and all below it starts, or 0 if the DIE does not
+/* Where the DIE after this one and all below it starts, or 0 if the DIE does not
  * say so. The cursor stands at its attributes. */
 static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
                                      const cursor *attributes) {
@@ -425,7 +425,7 @@ typedef struct line_file {
 
 typedef struct line_sequence {
     uint64_t low;  /* address of the first row */
-    uint64_t high; /* first address behind the sequence */
+    uint64_t high; /* first address after the sequence */
     uint32_t row_first;
     uint32_t row_count;
     uint64_t program_offset; /* in .debug_line, where its opcodes start */
@@ -575,7 +575,7 @@ typedef struct resolved_name {
     uint64_t hash; /* where strp is known */
 } resolved_name;
 
-/* The linkage name of the function at `offset`, else its name behind the names of
+/* The linkage name of the function at `offset`, else its name after the names of
  * the scopes around it. False where memory ran out or the budget is spent. */
 bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
 /* The same for a function of the walk, starting from what its DIE says. */

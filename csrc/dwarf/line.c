@@ -250,7 +250,7 @@ static inline void emit(line_run *run, line_state *state) {
 static bool end_sequence(line_run *run, const line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
-    /* Of an object file, a sequence may hold functions in spans behind its start. */
+    /* Of an object file, a sequence may hold functions in spans after its start. */
     bool is_kept = run->has_rows && run->low < state->address &&
                    (input->span_count != 0 || dwarf_in_text(input, run->low));
     if (run->is_descending && is_kept)

@@ -139,7 +139,7 @@ cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
 }
 
 /* Where the entries of a unit's part of a section start when no attribute says so:
- * right behind the header. */
+ * right after the header. */
 static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
     if (header->version < 5) return 0;
     return header->offset_size == 8 ? size_32 + 8 : size_32;

@@ -8,7 +8,7 @@
  *
  * Readers differ in what they make of functions and lines that overlap, so none do:
  * each function is written where a lookup answers with it and nowhere else. Like a
- * dump, the text is made piece by piece. Names have to stand in front of what uses
+ * dump, the text is made piece by piece. Names have to stand before what uses
  * them, so all records are visited twice. */
 #include "base/utf8.h"
 #include "export/function_walk.h"

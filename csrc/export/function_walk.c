@@ -131,11 +131,11 @@ gsym_status function_walk_names(function_walk *walk, uint32_t index, bool with_o
 /* Look ahead from the first of the entries that start together. */
 static void begin_group(function_walk *walk, uint32_t index, uint64_t start) {
     uint32_t count = walk->image->header.num_addresses;
-    uint32_t behind = index + 1;
-    while (behind < count && image_addr_offset(walk->image, behind) == start) behind++;
-    walk->limit = behind < count ? image_addr_offset(walk->image, behind) : UINT64_MAX;
+    uint32_t after = index + 1;
+    while (after < count && image_addr_offset(walk->image, after) == start) after++;
+    walk->limit = after < count ? image_addr_offset(walk->image, after) : UINT64_MAX;
     walk->answered = start;
-    walk->are_several = behind - index > 1;
+    walk->are_several = after - index > 1;
 }
 
 /* Of the entries that start together the first that reaches over an address answers,

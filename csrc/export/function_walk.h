@@ -16,7 +16,7 @@
 
 typedef struct name_numbers {
     uint64_t *words;
-    uint64_t *before; /* members in front of each word */
+    uint64_t *before; /* members before each word */
     uint64_t end;     /* size of the string table; stands for every offset past it */
     uint64_t count;   /* members, once they are counted */
 } name_numbers;
@@ -41,7 +41,7 @@ bool name_numbers_share(name_numbers *names, const name_numbers *other);
 void name_numbers_count(name_numbers *names);
 /* Number of a member. */
 uint64_t name_numbers_of(const name_numbers *names, uint64_t strp);
-/* The first member at or behind *strp_ret, or false where there is none. */
+/* The first member at or after *strp_ret, or false where there is none. */
 bool name_numbers_next(const name_numbers *names, uint64_t *strp_ret);
 
 /* Addresses from base_address on. */

@@ -42,8 +42,8 @@ void fxt_filter_deinit(fxt_filter *filter) {
     free(filter->names.verdicts.items);
 }
 
-/* Behind a character of UTF-8. */
-static size_t behind_character(const uint8_t *text, size_t size, size_t at) {
+/* After a character of UTF-8. */
+static size_t after_character(const uint8_t *text, size_t size, size_t at) {
     do ++at;
     while (at < size && (text[at] & 0xc0) == 0x80);
     return at;
@@ -59,7 +59,7 @@ static bool matches(const char *pattern, const uint8_t *text, size_t size) {
             star_at = at;
         } else if (*pattern == '?') {
             ++pattern;
-            at = behind_character(text, size, at);
+            at = after_character(text, size, at);
         } else if (*pattern != 0 && (uint8_t)*pattern == text[at]) {
             ++pattern;
             ++at;

@@ -62,7 +62,7 @@ uint64_t fxt_subtype(uint64_t header) {
     }
 }
 
-/* What the header at the cursor says; 8 bytes have to be there. The cursor goes behind
+/* What the header at the cursor says; 8 bytes have to be there. The cursor goes after
  * it, and takes the byte order of a magic number. */
 static fxt_record fxt_read_header(cursor *c) {
     fxt_record record;

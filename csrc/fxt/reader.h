@@ -104,7 +104,7 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
 
 /* Patterns for strings, and what is known of strings by their numbers. */
 typedef struct fxt_patterns {
-    char *bytes; /* with a NUL behind each; NULL: any string */
+    char *bytes; /* with a NUL after each; NULL: any string */
     size_t size;
     LIST(uint8_t) verdicts; /* 0: not looked at */
     uint32_t age;                                                /* of the numbers */
@@ -188,7 +188,7 @@ typedef struct fxt_other_columns {
 } fxt_other_columns;
 
 struct gsym_fxt_reader {
-    uint64_t consumed; /* bytes of the trace in front of those that are read */
+    uint64_t consumed; /* bytes of the trace before those that are read */
     uint64_t most_size;
     uint64_t to_pass_over; /* bytes left of a record that is too large ... */
     uint64_t passed_start; /* ... and its offset */
@@ -213,7 +213,7 @@ struct gsym_fxt_reader {
     fxt_argument_lists arguments;
 };
 
-/* A record behind its header. */
+/* A record after its header. */
 typedef struct fxt_body {
     cursor fields; /* ends with the record */
     fxt_record record;

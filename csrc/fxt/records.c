@@ -10,7 +10,7 @@ static bool reserve(fxt_argument_lists *lists) {
 #undef DO
 }
 
-/* The value behind the name; `body` ends with the argument. */
+/* The value after the name; `body` ends with the argument. */
 static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t header,
                               gsym_error *error) {
     fxt_argument_lists *lists = &reader->arguments;
@@ -53,7 +53,7 @@ static gsym_status read_value(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     return GSYM_OK;
 }
 
-/* `argument` is behind the header, and ends with the argument. */
+/* `argument` is after the header, and ends with the argument. */
 static gsym_status read_argument(gsym_fxt_reader *reader, fxt_body *argument,
                                  uint64_t header, gsym_error *error) {
     fxt_argument_lists *lists = &reader->arguments;
@@ -253,7 +253,7 @@ typedef struct record_field {
         PROFILER_THREAD,
         PROCESS, /* of a thread, or a word */
         DATA,
-        LONG_DATA, /* behind its size */
+        LONG_DATA, /* after its size */
         FRAMES,
         ARGUMENTS
     } kind;

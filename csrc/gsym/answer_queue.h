@@ -70,11 +70,11 @@ enum {
     LINE_OF_CACHE = 64
 };
 
-/* The first frames of the line so far behind the next one; none where they are not there.
+/* The first frames of the line so far after the next one; none where they are not there.
  * Gives how many they are. */
 uint32_t queue_frames_ahead(const answer_queue *queue, size_t ahead,
                             const gsym_frame **frames_ret);
-/* Have the memory fetched that lines behind the next one are going to need, if they are
+/* Have the memory fetched that lines after the next one are going to need, if they are
  * about this image. */
 void queue_look_ahead(const answer_queue *queue, const gsym_image *image);
 

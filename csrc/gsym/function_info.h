@@ -23,7 +23,7 @@ gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, gsym_error *error);
 
-/* Append call sites as a record holds them behind their count. */
+/* Append call sites as a record holds them after their count. */
 void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
                     size_t count, const uint64_t *regexes);
 
@@ -46,7 +46,7 @@ typedef struct function_parts {
     extra_list extras;
 } function_parts;
 
-/* A function, and behind it those merged into it. */
+/* A function, and after it those merged into it. */
 typedef struct function_set {
     function_parts parts;
     LIST(gsym_function) functions;
@@ -61,7 +61,7 @@ void function_set_link(function_set *set);
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* The state of a line program behind one of its rows. */
+/* The state of a line program after one of its rows. */
 typedef struct line_checkpoint {
     uint32_t offset; /* of the row, from the start of the function */
     uint32_t at;     /* of the next opcode, from the start of the payload */
@@ -79,7 +79,7 @@ gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t addr
                             gsym_line_row *row_ret, gsym_error *error);
 /* Likewise of a sound table, from a checkpoint on, which lies in the payload, or with NULL
  * from the start. A damaged table gives any row. */
-void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
 /* A line program that is being run. */
@@ -96,13 +96,13 @@ typedef struct line_program {
 typedef struct line_sweep {
     cursor payload;
     uint64_t start;
-    line_program program; /* at the row behind `row` */
+    line_program program; /* at the row after `row` */
     bool has_next;
-    gsym_line_row row; /* the last at or below the address; file 0 in front of all */
+    gsym_line_row row; /* the last at or below the address; file 0 before all */
 } line_sweep;
 
 bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start);
-/* Go on behind a checkpoint that is not above the next address. */
+/* Go on after a checkpoint that is not above the next address. */
 void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint);
 void line_sweep_advance(line_sweep *sweep, uint64_t address);
 
@@ -185,7 +185,7 @@ typedef struct record_info {
     uint64_t offset; /* of the payload, from the start of the file */
 } record_info;
 
-/* The fixed start of a record; leaves `record` behind it. */
+/* The fixed start of a record; leaves `record` after it. */
 gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
                                       uint64_t *size_ret, uint64_t *name_ret,
                                       gsym_error *error);
@@ -197,7 +197,7 @@ typedef struct record_payloads {
     cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
 } record_payloads;
 
-/* All InfoTypes up to the end; `record` stands behind the fixed start. False where the
+/* All InfoTypes up to the end; `record` stands after the fixed start. False where the
  * record is damaged, or known types do not stand once each and ascend, as every encoder
  * writes them. */
 bool function_info_payloads(cursor *record, record_payloads *payloads_ret);

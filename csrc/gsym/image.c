@@ -4,7 +4,7 @@
  * time. Version 2 lists its tables in a directory; the places of version 1 follow
  * from its header.
  *
- * The string table of a file inside a binary may end in that of the binary, behind
+ * The string table of a file inside a binary may end in that of the binary, after
  * the section. Others rewrite that table, so its checksum is compared. */
 #include "gsym/image.h"
 
@@ -63,7 +63,7 @@ static gsym_status check_addr_off_size(uint32_t size, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* The fields both versions begin with; `c` stands behind magic and version.
+/* The fields both versions begin with; `c` stands after magic and version.
  * *kind_ret is uuid_size in version 1 and the string table's encoding in 2. */
 static gsym_status read_header(gsym_image *image, cursor *c, uint64_t header_size,
                                uint8_t *kind_ret, gsym_error *error) {
@@ -110,7 +110,7 @@ static gsym_status read_v1(gsym_image *image, cursor *c, extent *sections,
     return GSYM_OK;
 }
 
-/* Whether a part may end behind the file, in the binary that holds it. */
+/* Whether a part may end after the file, in the binary that holds it. */
 static bool may_be_shared(const gsym_image *image, uint32_t type) {
     return type == GSYM_SECTION_STRING_TABLE && image->header.file_offset != 0;
 }
@@ -175,7 +175,7 @@ static gsym_status read_v2(gsym_image *image, cursor *c, extent *sections,
 /* ---- strings shared with a binary ------------------------------------------------ */
 
 /* A string table that runs out of the file is that of the binary in its last part, as
- * the record in front of it says: shared strings begin at `strp` and are all the rest
+ * the record before it says: shared strings begin at `strp` and are all the rest
  * of the table. */
 static gsym_status open_shared_strings(gsym_image *image, const extent *strings,
                                        gsym_error *error) {

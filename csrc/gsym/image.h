@@ -11,7 +11,7 @@ struct gsym_image {
     gsym_header header;
     const uint8_t *addr_offsets;
     const uint8_t *addr_info_offsets;
-    const uint8_t *files; /* first entry, behind the count */
+    const uint8_t *files; /* first entry, after the count */
     const char *strings;
     uint64_t record_base; /* what the info offsets count from */
     uint64_t record_end;  /* end of the bytes that may hold records */
@@ -21,7 +21,7 @@ struct gsym_image {
     index_section index; /* in the file */
 };
 
-/* Bytes of the header, in version 2 with the directory behind it. */
+/* Bytes of the header, in version 2 with the directory after it. */
 size_t image_head_size(const gsym_image *image);
 
 /* Start of entry `index` < num_addresses, counted from base_address. */

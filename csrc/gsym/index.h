@@ -63,7 +63,7 @@ typedef struct function_index {
     size_t bytes;                                 /* of this index */
     uint32_t checkpoint_count;
     uint32_t boundary_count;
-    uint32_t last_slice; /* takes in what lies behind it */
+    uint32_t last_slice; /* takes in what comes after it */
     uint32_t slice_bits; /* of the size of a slice */
     /* In one block with this structure. */
     const index_slice *slices; /* one more than there are */
@@ -212,7 +212,7 @@ bool index_section_find(const index_section *section, uint32_t entry,
 /* Make the part in `out`, which is empty: begin, add each entry in its order, in version 1
  * fill up, end. What is made is the same for the same records, so two of them can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
-/* `record` may end behind its record; its name need not be known yet. */
+/* `record` may end after its record; its name need not be known yet. */
 void index_section_add(buffer *out, uint32_t entry, const cursor *record,
                        unsigned strp_size);
 /* The part will begin at `start` of the file. */

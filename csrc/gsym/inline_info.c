@@ -355,7 +355,7 @@ bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
 
 /* What the boundaries are found with. */
 typedef struct edge_list {
-    placed_address *edges; /* of ranges: the start of range n at 2 * n, its end behind */
+    placed_address *edges; /* of ranges: the start of range n at 2 * n, its end after */
     uint32_t *ranks;       /* of each edge among the boundaries */
 } edge_list;
 

@@ -370,7 +370,7 @@ gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
     return GSYM_OK;
 }
 
-/* Go on behind a checkpoint. */
+/* Go on after a checkpoint. */
 static void line_program_resume(line_program *program, const cursor *payload,
                                 uint64_t start, const line_checkpoint *checkpoint) {
     program->c.at = payload->at + checkpoint->at;
@@ -392,7 +392,7 @@ gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t addr
     return GSYM_OK;
 }
 
-void line_table_find_behind(const cursor *payload, const line_checkpoint *checkpoint,
+void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret) {
     line_program program;
     gsym_line_row row = {0, 0, 0};

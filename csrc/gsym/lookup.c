@@ -159,12 +159,12 @@ static gsym_status find_row(const lookup_query *query, const record_info *info,
     line_checkpoint stored;
     gsym_status status = GSYM_OK;
     if (function->index != NULL)
-        line_table_find_behind(
+        line_table_find_after(
             payload,
             function_index_checkpoint(function->index, query->address - query->start),
             query->start, query->address, &function->row);
     else if (has_stored_checkpoint(query, payload, function->stored, &stored))
-        line_table_find_behind(payload, &stored, query->start, query->address,
+        line_table_find_after(payload, &stored, query->start, query->address,
                                &function->row);
     else
         status = line_table_find(payload, query->start, query->address, &function->row,

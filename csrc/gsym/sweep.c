@@ -234,7 +234,7 @@ static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
     return GSYM_OK;
 }
 
-/* The first address behind those that entry `entry` answers for. */
+/* The first address after those that entry `entry` answers for. */
 static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor *record) {
     cursor head = *record;
     uint64_t start = image_addr_offset(image, entry), size = cursor_u32(&head);
@@ -252,7 +252,7 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
 }
 
 /* Enter the function at the first of `count` ascending addresses, if enough of them are
- * in it. *end_ret is the first address behind it. What it takes to find out that a function
+ * in it. *end_ret is the first address after it. What it takes to find out that a function
  * cannot be swept is spent once, not for each of its addresses. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
                            const placed_address *addresses, size_t count,

@@ -12,7 +12,7 @@ typedef struct placed_address {
 } placed_address;
 
 /* Sort by address, equal ones as they stand. The result is in either half of `room`, which
- * holds `count` addresses and as much free space behind them. */
+ * holds `count` addresses and as much free space after them. */
 placed_address *address_order(placed_address *room, uint32_t count);
 
 /* The frames at ascending addresses of one function. */

@@ -270,7 +270,7 @@ static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function
     if (function->row_count == 0) return GSYM_OK;
     row = batch->parts.rows.items + function->row_first;
     if (!function->is_ordered) GSYM_TRY(sort_rows(row, function->row_count, error));
-    /* At most one row for a record, one in front of it, and one at the end. */
+    /* At most one row for a record, one before it, and one at the end. */
     if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
     for (size_t i = 0; i < function->row_count; ++i, ++row) {
         uint32_t start = row->start, gap_file = file;

@@ -152,7 +152,7 @@ struct gsym_breakpad {
     /* functions */
     bool is_in_function;
     breakpad_function function;
-    breakpad_parts parts;          /* of the functions below and, behind them, of that one */
+    breakpad_parts parts;          /* of the functions below and, after them, of that one */
     breakpad_function_list closed; /* to be encoded */
     breakpad_parts waiting_parts;
     breakpad_function_list waiting; /* for numbers to be given */

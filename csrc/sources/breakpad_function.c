@@ -1,7 +1,7 @@
 /* breakpad_function.c - a FUNC with its line and INLINE records, gathered.
  *
  * When the next one comes it is closed: its numbers become those of the output, by the
- * definitions that stand in front of that place. A function that uses a number which no
+ * definitions that stand before that place. A function that uses a number which no
  * FILE or INLINE_ORIGIN has given yet waits until the text ends. Closed functions are
  * handed out in batches; what is left to do with them needs neither reader nor creator. */
 #include "sources/breakpad.h"

@@ -44,7 +44,7 @@ static inline void field_skip_blanks(cursor *line) {
     while (line->at < line->end && is_blank(cursor_peek_covered(line, 0))) line->at++;
 }
 
-/* Whether a field ends here; the blanks behind it are skipped. */
+/* Whether a field ends here; the blanks after it are skipped. */
 static inline bool field_end(cursor *line) {
     if (line->at < line->end && !is_blank(cursor_peek_covered(line, 0))) return false;
     field_skip_blanks(line);
@@ -86,11 +86,11 @@ static inline bool field_decimal(cursor *line, uint32_t *value_ret) {
 /* The next field, if it is `word`. */
 static inline bool field_word(cursor *line, const char *word) {
     size_t size = strlen(word);
-    cursor behind = *line;
+    cursor after = *line;
     if (cursor_left(line) < size || memcmp(line->at, word, size) != 0) return false;
-    behind.at += size;
-    if (!field_end(&behind)) return false;
-    *line = behind;
+    after.at += size;
+    if (!field_end(&after)) return false;
+    *line = after;
     return true;
 }
 
@@ -109,7 +109,7 @@ static inline uint64_t field_word_at(const uint8_t *at) {
     return cursor_load64(at, CURSOR_HOST_BIG_ENDIAN);
 }
 
-/* The digits of a field as eight bytes with '0' in front of them. False where there are
+/* The digits of a field as eight bytes with '0' before them. False where there are
  * none; what ends them is not looked at. */
 static inline bool field_digits(cursor *line, uint64_t *digits_ret) {
     uint64_t word = field_word_at(line->at);
@@ -231,7 +231,7 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
 
 /* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
 
-/* The definition that was read last counts for the functions that end behind it. */
+/* The definition that was read last counts for the functions that end after it. */
 static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                           uint64_t value, gsym_error *error) {
     uint32_t entry;
@@ -270,12 +270,12 @@ static gsym_status read_file(gsym_breakpad *breakpad, cursor line, gsym_error *e
     return define(breakpad, &breakpad->files, number, file, error);
 }
 
-/* The form of 2021 has the number of a file in front of the name, -1 for none. */
+/* The form of 2021 has the number of a file before the name, -1 for none. */
 static void skip_file_number(cursor *line) {
-    cursor behind = *line;
+    cursor after = *line;
     uint32_t ignored;
-    if (cursor_left(&behind) != 0 && cursor_peek_covered(&behind, 0) == '-') behind.at++;
-    if (field_decimal(&behind, &ignored) && cursor_left(&behind) != 0) *line = behind;
+    if (cursor_left(&after) != 0 && cursor_peek_covered(&after, 0) == '-') after.at++;
+    if (field_decimal(&after, &ignored) && cursor_left(&after) != 0) *line = after;
 }
 
 static gsym_status read_inline_origin(gsym_breakpad *breakpad, cursor line,
@@ -468,7 +468,7 @@ static gsym_status read_inline(gsym_breakpad *breakpad, cursor line, gsym_error 
     return add_inline(breakpad, &record, error);
 }
 
-/* What some editors write in front of UTF-8. */
+/* What some editors write before UTF-8. */
 static void skip_byte_order_mark(cursor *line) {
     if (cursor_left(line) >= 3 && memcmp(line->at, "\xef\xbb\xbf", 3) == 0) line->at += 3;
 }

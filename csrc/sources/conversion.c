@@ -2,7 +2,7 @@
  *
  * Each worker takes the next unit, reads it on its own, and parks it. Whoever
  * finds the unit whose turn it is parked carries out the ordered step for it and
- * for all parked behind it: names and files get their numbers in unit order, so
+ * for all parked after it: names and files get their numbers in unit order, so
  * the output does not depend on the number of threads. What was interned is then
  * encoded outside the step. A bounded number of parked units keeps one giant unit
  * from stalling the others. */

@@ -7,7 +7,7 @@
 #include "create/inline_builder.h"
 #include "sources/conversion.h"
 
-/* Of the magic number and what stands behind it: two zeros, quantum, size of pointers. */
+/* Of the magic number and what stands after it: two zeros, quantum, size of pointers. */
 #define GO_MAGIC_SIZE 8
 
 /* The first Go of each layout. */

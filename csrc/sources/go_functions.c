@@ -116,8 +116,8 @@ static gsym_status put_row(go_reader *reader, gsym_line_row row, gsym_error *err
     return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-/* Make the rows. *size_ret is where they end: behind the code, while the next function
- * starts behind what fills up. Where that is not known, it is where that one starts. */
+/* Make the rows. *size_ret is where they end: after the code, while the next function
+ * starts after what fills up. Where that is not known, it is where that one starts. */
 static gsym_status make_rows(go_reader *reader, const go_function *function,
                              uint32_t *size_ret, gsym_error *error) {
     row_source lines = {go_values_at(&reader->table, function->lines), true};

@@ -74,7 +74,7 @@ static gsym_status go_pclntab_read_header(go_pclntab *table, uint32_t magic,
     table->paths = part_of(table, paths);
     table->values = part_of(table, values);
     table->functions = part_of(table, functions);
-    /* Behind the last function stands the end of its code. */
+    /* The end of the code of the last function comes after it. */
     if (count >= UINT32_MAX ||
         cursor_left(&table->functions) < (2 * count + 1) * entry_size(table))
         return gsym_fail(error, GSYM_E_FORMAT, table->offset,
@@ -96,7 +96,7 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index) {
     return table->text + cursor_uint(&c, entry_size(table));
 }
 
-/* What stands behind the fixed part of a record: places of pc-value tables, then those of
+/* What stands after the fixed part of a record: places of pc-value tables, then those of
  * other data. */
 static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t value_count,
                                unsigned data_count, go_function *ret) {
@@ -313,7 +313,7 @@ static bool read_words(const go_pclntab *table, cursor c, uint64_t *words) {
 static bool find_words(go_pclntab *table, uint64_t *words) {
     const gsym_object *object = table->object;
     unsigned size = table->pointer_size;
-    /* What is written to stands behind what is only read, and is less. */
+    /* What is written to stands after what is only read, and is less. */
     for (uint32_t i = object->header.section_count; i-- > 0;) {
         gsym_object_section section;
         cursor c;
@@ -410,7 +410,7 @@ static bool has_sound_tree(go_pclntab *table, const go_function *function) {
         }
         if (c.failed || !is_padded || caller >= function->size) return false;
         if (name == 0) continue; /* the first of all */
-        cursor_skip(&names, name - 1); /* to the end of the name in front of it */
+        cursor_skip(&names, name - 1); /* to the end of the name before it */
         if (cursor_u8(&names) != 0 || cursor_u8(&names) == 0) return false;
     }
     return true;

@@ -203,7 +203,7 @@ static void read_name(const pe_object *pe, const pe_symbol *symbol, function_sym
         ret->name = (const char *)symbol->name;
         ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
     }
-    /* The underscore in front of what C calls `main`. */
+    /* The underscore before what C calls `main`. */
     if (pe->object.header.machine == PE_MACHINE_I386 && ret->name != NULL &&
         ret->name_size > 1 && ret->name[0] == '_')
         ++ret->name, --ret->name_size;

@@ -1,7 +1,7 @@
 /* unit_encoder.c - the functions of a unit as encoded records.
  *
  * Runs outside the ordered step: by now each name and file has its number in the
- * output. Records are written one behind the other into chunks that go to the
+ * output. Records are written one after the other into chunks that go to the
  * creator whole. */
 #include "gsym/function_info.h"
 #include "sources/conversion.h"

@@ -318,7 +318,7 @@ static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
     return add_node(result, name, code, node->call_line, node->depth, range_first);
 }
 
-/* The inlined calls of a function inside one of its ranges, in pre-order behind
+/* The inlined calls of a function inside one of its ranges, in pre-order after
  * a root that stands for the function itself. */
 static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                        const gsym_range *range, unit_function *function) {
@@ -408,7 +408,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .position = (uint32_t)result->functions.count,
                               .name = name,
                               .decl_file = FILE_UNSEEN};
-    /* Behind the last address is no place for the rest of it. */
+    /* The rest of it does not fit after the last address. */
     if (function.shift != 0 &&
         function.address + function.shift > UINT64_MAX - (function.size - 1)) {
         dwarf_warn(joiner->warnings, GSYM_WARN_RANGE_INVALID, source->offset, range.start);

@@ -217,7 +217,7 @@ static void return_pads_deinit(return_pads *pads) {
     free(pads->entries.items);
 }
 
-/* Whether there are calls at addresses from `start` on and below `end`; those in front of
+/* Whether there are calls at addresses from `start` on and below `end`; those before
  * them are passed over. */
 static bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
     const gsym_calls *calls = pads->calls;
@@ -252,7 +252,7 @@ static const gsym_symbfile_row *row_at(const function_levels *levels,
 }
 
 /* Where a function of the chain is at `address`: at the call that is inlined there, which
- * is the range behind it, or at a line of its own. *file_ret is a number of the image. */
+ * is the range after it, or at a line of its own. *file_ret is a number of the image. */
 static uint32_t place_in(const return_pads *pads, const gsym_function *function,
                          const function_levels *levels, size_t depth, uint64_t address,
                          uint32_t *file_ret) {

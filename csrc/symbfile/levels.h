@@ -22,7 +22,7 @@ typedef struct level_range {
     uint64_t reached; /* address of that row; steps between rows have 32 bits */
 } level_range;
 
-/* A row as it is found: those of an outer range go on behind its calls. */
+/* A row as it is found: those of an outer range go on after its calls. */
 typedef struct level_row {
     uint64_t address;
     uint32_t range;

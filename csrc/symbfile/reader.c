@@ -467,7 +467,7 @@ static gsym_status read_records_add(read_records *records, protobuf_message *mes
 enum { MOST_HEAD_SIZE = 2 * MAX_LEB_SIZE /* length and type */ };
 
 struct gsym_symbfile_reader {
-    uint64_t consumed; /* bytes of the file in front of those that are read */
+    uint64_t consumed; /* bytes of the file before those that are read */
     bool has_magic;
     bool has_header;
     read_records records;
@@ -635,7 +635,7 @@ gsym_status gsym_symbfile_reader_read(gsym_symbfile_reader *reader, const uint8_
             GSYM_TRY(read_message(reader, &c, is_last != 0, wanted_ret, error));
         } else if (is_last && !reader->has_header) {
             return gsym_fail(error, GSYM_E_FORMAT, reader->consumed + size,
-                             "the file ends in front of its header");
+                             "the file ends before its header");
         } else {
             *wanted_ret = 1;
         }

@@ -42,7 +42,7 @@ static inline const written_string *written_strings_at(const written_strings *st
     return &strings->all.items[number - 1];
 }
 
-enum { COST_OF_STRING = 5 /* key and length in front of it */ };
+enum { COST_OF_STRING = 5 /* key and length before it */ };
 
 /* Bytes that the table may grow by when a record uses a string. */
 static inline uint64_t written_strings_cost(const written_strings *strings,

@@ -1,4 +1,4 @@
-/* symbfile.h - the symbfile format: messages of protobuf, each behind its length and its
+/* symbfile.h - the symbfile format: messages of protobuf, each after its length and its
  * type. What its reader and its writer share; the schema is that of Elastic's and
  * OpenTelemetry's profilers, docs/symbfile.md has the whole format. */
 #ifndef GSYM_SYMBFILE_SYMBFILE_H

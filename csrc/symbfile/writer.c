@@ -1,7 +1,7 @@
 /* writer.c - records -> symbfiles.
  *
  * Records wait until many of them are there, which are a batch; then their string table
- * is written, and they behind it. Fields stand in the order of the reference
+ * is written, and they after it. Fields stand in the order of the reference
  * implementation: a oneof where its lowest number would be. */
 #include "symbfile/strings.h"
 #include "symbfile/symbfile.h"
@@ -85,7 +85,7 @@ gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
 
 /* ---- messages --------------------------------------------------------------------- */
 
-/* Where the body goes, if it is short; length and type come in front of it when it is
+/* Where the body goes, if it is short; length and type come before it when it is
  * known. */
 static size_t begin_message(buffer *out) {
     if (buffer_reserve(out, HEAD_SIZE)) out->size += SHORT_HEAD_SIZE;
@@ -99,7 +99,7 @@ static inline size_t more_for_size(size_t size) {
     return more;
 }
 
-/* Put the head in front of a body, which moves where the head is not short; returns the end
+/* Put the head before a body, which moves where the head is not short; returns the end
  * of the message. */
 static inline uint8_t *put_message_head(uint8_t *body, size_t size,
                                         gsym_symbfile_message type) {
@@ -336,7 +336,7 @@ static gsym_status fail_size(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0, "a record takes more than 16 MiB");
 }
 
-/* Both columns of a line table, as they will stand in the message, behind those of the
+/* Both columns of a line table, as they will stand in the message, after those of the
  * ranges that wait. */
 static gsym_status pack_rows(gsym_symbfile_writer *writer,
                              const gsym_symbfile_range *range, pending_record *record,
@@ -366,7 +366,7 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Keep the columns that were packed last; the batch in front of them may be written. */
+/* Keep the columns that were packed last; the batch before them may be written. */
 static void keep_columns(gsym_symbfile_writer *writer, pending_record *record) {
     buffer *columns = &writer->columns;
     size_t size = (size_t)record->offsets_size + record->lines_size;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import ffi, kept_view, lib, new_object
-from gsym.model import join_path
+from gsym.model import UINT64_MAX, join_path
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _ADDRESS_SIZE = 8
-_NO_ADDRESS = (1 << 64) - 1  # in the column, for a number that does not fit
 _TEXTS = ("name", "file", "reason")
 # The row of an address that no function covers.
 _MISS = dict.fromkeys(("name", "file", "line", "offset", "inlined"), 0)
@@ -131,7 +130,8 @@ class Frames:
 
         # The number of addresses before each one left out, without others left out.
         before = [index - number for number, index in enumerate(left_out)]
-        asked = array("Q", [_NO_ADDRESS]) * (len(self._addresses) + len(left_out))
+        # For a number that does not fit in the column: UINT64_MAX.
+        asked = array("Q", [UINT64_MAX]) * (len(self._addresses) + len(left_out))
         for index, address in enumerate(self._addresses):
             asked[index + bisect_right(before, index)] = address
         self._addresses = memoryview(asked)
@@ -139,7 +139,8 @@ class Frames:
         more = len(left_out) if misses else 0
         indexes += left_out[:more]
         order = sorted(range(len(indexes)), key=indexes.__getitem__)
-        self.address_index = memoryview(array("I", map(indexes.__getitem__, order)))
+        sorted_indexes = array("I", map(indexes.__getitem__, order))
+        self.address_index = memoryview(sorted_indexes).toreadonly()
         for name, miss in _MISS.items():
             column = getattr(self, name)
             values = array(
@@ -190,7 +191,8 @@ class Frames:
         from array import array
 
         asked = self._addresses
-        return memoryview(array("Q", [asked[at] for at in self.address_index]))
+        column = array("Q", [asked[at] for at in self.address_index])
+        return memoryview(column).toreadonly()
 
     @property
     def found(self) -> memoryview[bool]:
@@ -315,7 +317,14 @@ class Frames:
             self.tables.strings if name == "name" else Paths(self.tables.files)
         )
         codes, values = self.distinct(name)
-        return codes, [text_of[value] for value in values]
+        # Two values may have the same text: categories of pandas may not.
+        code_of: dict[str, int] = {}
+        recoded = [code_of.setdefault(text_of[each], len(code_of)) for each in values]
+        if len(code_of) < len(values):
+            from array import array
+
+            codes = memoryview(array("I", [recoded[code] for code in codes]))
+        return codes.toreadonly(), list(code_of)
 
     def distinct(self, name: str) -> tuple[memoryview, list[int]]:
         """The column *name*: for each row the index of its value, and the values.

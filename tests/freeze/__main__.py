@@ -68,7 +68,8 @@ def difference(name: str, old: str, new: str) -> str:
 def compare(record: Path, found: dict[str, str]) -> str:
     """What changed since a record was made; "" if nothing did."""
     old = {each.name: each.read_text(encoding="utf-8") for each in record.iterdir()}
-    names = sorted(old.keys() | found.keys())
+    # Instructions are compared on request only.
+    names = sorted(old.keys() - {INSTRUCTIONS} | found.keys())
     return "".join(
         difference(name, old.get(name, ""), found.get(name, "")) for name in names
     )
